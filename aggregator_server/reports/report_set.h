@@ -1,0 +1,45 @@
+// The reports of one sealed round: what estimation starts from. Packed bits, one row a node that reported.
+#ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
+#define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/graph/bit_row.h"
+#include "common/privacy/parameters.h"
+#include "common/privacy/privatizer.h"
+
+namespace blink {
+
+class ReportSet {
+ public:
+  explicit ReportSet(const PrivacyParameters& parameters);
+
+  // Each node at most once, in any order; INVALID_ARGUMENT on a repeated node, a wrong size, or a missing or surplus part.
+  absl::Status Add(NodeIndex node, PrivateReport report);
+
+  const PrivacyParameters& parameters() const { return parameters_; }
+  uint32_t node_count() const { return parameters_.node_count(); }
+  uint32_t report_count() const { return report_count_; }
+  bool reported(NodeIndex node) const { return reported_.Test(node); }
+  const BitRow& reported_nodes() const { return reported_; }
+  const std::optional<int64_t>& noisy_degree(NodeIndex node) const { return noisy_degrees_[node]; }
+  // [words_per_row()] words, all zero for a node without report; empty when s = 1.
+  absl::Span<const uint64_t> row(NodeIndex node) const;
+  uint32_t words_per_row() const { return words_per_row_; }
+
+ private:
+  PrivacyParameters parameters_;
+  uint32_t words_per_row_ = 0;
+  uint32_t report_count_ = 0;
+  BitRow reported_;
+  std::vector<std::optional<int64_t>> noisy_degrees_;  // [n]
+  std::vector<uint64_t> bits_;                         // [n * words_per_row]
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_

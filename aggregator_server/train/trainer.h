@@ -1,0 +1,52 @@
+// Two-layer graph neural networks with LibTorch. This header names no LibTorch type: only this folder's sources do.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_TRAINER_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_TRAINER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/csr_graph.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+enum class Model { kMlp, kGcn };
+
+struct TrainOptions {
+  Model model = Model::kGcn;
+  double learning_rate = 0.01;  // Adam
+  double weight_decay = 1e-4;   // L2, as torch::optim::Adam has it
+  double dropout = 0.1;         // between the two layers
+  int epochs = 300;
+  int hidden = 16;
+  uint64_t seed = 1;
+  std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
+  bool cpu_when_out_of_memory = false;
+  int threads = 0;              // 0: all cores
+  std::function<void(int epoch, double validation_loss)> progress;
+};
+
+struct TrainResult {
+  std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
+  int threads = 0;
+  std::vector<int32_t> predictions;    // [n], of the best epoch
+  std::vector<float> logits;           // [n, classes], of the best epoch
+  int best_epoch = 0;                  // lowest validation loss
+  double validation_loss = 0;
+  double train_accuracy = 0, validation_accuracy = 0, test_accuracy = 0;  // at the best epoch; NaN for an empty split
+  std::vector<float> train_losses, validation_losses;                     // [epochs]
+  double epoch_ms_mean = 0;            // (training + evaluation) / epochs
+  std::string model_bytes;             // state dict of the best epoch, readable by stock torch.load
+  bool fell_back_to_cpu = false;
+};
+
+// `graph` is ignored by the MLP. INVALID_ARGUMENT: no training or validation node, no features, an option out of range.
+// FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory on the device.
+absl::StatusOr<TrainResult> Train(const CsrGraph& graph, const NodeAttributes& attributes, const TrainOptions& options);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_TRAINER_H_

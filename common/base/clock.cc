@@ -1,0 +1,21 @@
+#include "common/base/clock.h"
+
+#include "absl/time/clock.h"
+
+namespace blink {
+namespace {
+
+class RealClock final : public Clock {
+ public:
+  absl::Time Now() override { return absl::Now(); }
+  void SleepFor(absl::Duration duration) override { absl::SleepFor(duration); }
+};
+
+}  // namespace
+
+Clock& SystemClock() {
+  static RealClock* const clock = new RealClock;
+  return *clock;
+}
+
+}  // namespace blink

@@ -1,0 +1,21 @@
+// Time as an interface, so that a test can move it and a daemon can be woken.
+#ifndef BLINK_COMMON_BASE_CLOCK_H_
+#define BLINK_COMMON_BASE_CLOCK_H_
+
+#include "absl/time/time.h"
+
+namespace blink {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual absl::Time Now() = 0;
+  virtual void SleepFor(absl::Duration duration) = 0;
+};
+
+// The machine's wall clock; lives for the whole process.
+Clock& SystemClock();
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_BASE_CLOCK_H_

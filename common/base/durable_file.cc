@@ -1,0 +1,143 @@
+#include "common/base/durable_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  int get() const { return fd_; }
+  int Release() {
+    int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_;
+};
+
+std::string ParentOf(const std::string& path) {
+  std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path) {
+  const std::string message = absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno_value));
+  switch (errno_value) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return FileError(errno, "open", path);
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return FileError(errno, "stat", path);
+  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  std::string content;
+  content.reserve(info.st_size > 0 ? std::min<uint64_t>(info.st_size, bytes_max) : 0);
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(errno, "read", path);
+    if (got == 0) return content;
+    if (content.size() + got > bytes_max) {
+      return absl::OutOfRangeError(absl::StrCat(path, " is larger than the limit of ", bytes_max, " bytes"));
+    }
+    content.append(buffer, got);
+  }
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return FileError(errno, "open", path);
+  if (::fsync(fd.get()) != 0) return FileError(errno, "fsync", path);
+  return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
+  const std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (fd.get() < 0) return FileError(errno, "create", temporary);
+  auto fail = [&](absl::string_view what) {
+    const absl::Status status = FileError(errno, what, temporary);
+    ::unlink(temporary.c_str());
+    return status;
+  };
+  while (!content.empty()) {
+    const ssize_t put = ::write(fd.get(), content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return fail("write");
+    content.remove_prefix(put);
+  }
+  if (::fsync(fd.get()) != 0) return fail("fsync");
+  if (::close(fd.Release()) != 0) return fail("close");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return fail("rename");
+  return SyncDirectory(ParentOf(path));
+}
+
+absl::Status MakeDirectories(const std::string& path, mode_t mode) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  const std::string parent = ParentOf(path);
+  if (parent != path && !std::filesystem::is_directory(parent, error)) {
+    BLINK_RETURN_IF_ERROR(MakeDirectories(parent, mode));
+  }
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return FileError(errno, "make the folder", path);
+  return SyncDirectory(parent);
+}
+
+absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return FileError(errno, "open", path);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return absl::AbortedError(absl::StrCat("another process holds ", path));
+    return FileError(errno, "lock", path);
+  }
+  return FileLock(fd.Release());
+}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace blink

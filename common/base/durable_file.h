@@ -1,0 +1,49 @@
+// Files whose content survives a crash: whatever returned OK is on the disk.
+//
+// Errors name the path and what the system said. A full disk is RESOURCE_EXHAUSTED, a missing file NOT_FOUND,
+// missing rights PERMISSION_DENIED, anything else INTERNAL.
+#ifndef BLINK_COMMON_BASE_DURABLE_FILE_H_
+#define BLINK_COMMON_BASE_DURABLE_FILE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace blink {
+
+// The status for `errno_value` met while doing `what` ("open", "fsync") to `path`.
+absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path);
+
+// The whole file. OUT_OF_RANGE when it holds more than `bytes_max`.
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max);
+
+// Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode = 0600);
+
+// Makes the entries of a folder (created, renamed, removed files) durable.
+absl::Status SyncDirectory(const std::string& path);
+
+// Makes the folder and its parents. Existing folders are fine.
+absl::Status MakeDirectories(const std::string& path, mode_t mode = 0700);
+
+// An exclusive advisory lock, held until destruction. ABORTED when another process holds it.
+class FileLock {
+ public:
+  static absl::StatusOr<FileLock> Acquire(const std::string& path);
+  FileLock(FileLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FileLock& operator=(FileLock&& other) noexcept;
+  ~FileLock();
+
+ private:
+  explicit FileLock(int fd) : fd_(fd) {}
+  int fd_ = -1;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_BASE_DURABLE_FILE_H_

@@ -1,0 +1,46 @@
+#include "common/base/exit_code.h"
+
+namespace blink {
+
+ExitCode ExitCodeFor(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return ExitCode::kOk;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+      return ExitCode::kBadInput;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return ExitCode::kUnreachable;
+    case absl::StatusCode::kResourceExhausted:
+      return ExitCode::kNoResources;
+    case absl::StatusCode::kCancelled:
+      return ExitCode::kInterrupted;
+    case absl::StatusCode::kDataLoss:
+      return ExitCode::kJournal;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kAlreadyExists:
+      return ExitCode::kRefusedByPeer;
+    default:
+      return ExitCode::kInternal;
+  }
+}
+
+std::string ExitCodeTable() {
+  return "Exit codes:\n"
+         "    0  done\n"
+         "    1  internal error\n"
+         "    2  wrong flags\n"
+         "    3  a malformed or missing file, kit, attribute folder or data set\n"
+         "    4  the node's policy or ledger refuses the round\n"
+         "    5  the journal is missing, damaged, of another node, or held by another process\n"
+         "    6  no answer from the aggregator within the time allowed\n"
+         "    7  the aggregator refuses (identity, another report held, round not open)\n"
+         "    8  the round failed or was cancelled\n"
+         "    9  out of a resource (disk full, memory, open files)\n"
+         "  130  interrupted by SIGINT or SIGTERM\n";
+}
+
+}  // namespace blink

@@ -1,0 +1,31 @@
+// Progress of long work: a bar on a terminal, a log line every few seconds otherwise. Written to standard error.
+#ifndef BLINK_COMMON_BASE_PROGRESS_H_
+#define BLINK_COMMON_BASE_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace blink {
+
+class Progress {
+ public:
+  // `what` for a person ("reports", "epochs"); `total` may be 0 when it is not known. `enabled` false: silent.
+  Progress(std::string what, uint64_t total, bool enabled = true);
+  ~Progress();  // ends the line of the bar
+  void Update(uint64_t done, const std::string& detail = "");
+
+ private:
+  const std::string what_;
+  const uint64_t total_;
+  const bool enabled_;
+  const bool terminal_;
+  const absl::Time started_;
+  absl::Time shown_;
+  bool drawn_ = false;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_BASE_PROGRESS_H_

@@ -1,0 +1,39 @@
+// An undirected simple graph in compressed sparse rows: both directions are stored, neighbours ascend, no self-loops.
+#ifndef BLINK_COMMON_GRAPH_CSR_GRAPH_H_
+#define BLINK_COMMON_GRAPH_CSR_GRAPH_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/graph/bit_row.h"
+
+namespace blink {
+
+class CsrGraph {
+ public:
+  CsrGraph() = default;
+  // From undirected links, each given once or more often, in any order and direction; duplicates merge.
+  // INVALID_ARGUMENT on a self-loop, or an end that is not below node_count.
+  static absl::StatusOr<CsrGraph> FromLinks(uint32_t node_count, std::vector<std::pair<NodeIndex, NodeIndex>> links);
+
+  uint32_t node_count() const { return offsets_.empty() ? 0 : static_cast<uint32_t>(offsets_.size() - 1); }
+  uint64_t link_count() const { return neighbours_.size() / 2; }  // undirected
+  absl::Span<const NodeIndex> NeighboursOf(NodeIndex i) const {
+    return absl::MakeConstSpan(neighbours_).subspan(offsets_[i], offsets_[i + 1] - offsets_[i]);
+  }
+  uint32_t DegreeOf(NodeIndex i) const { return static_cast<uint32_t>(offsets_[i + 1] - offsets_[i]); }
+  bool HasLink(NodeIndex i, NodeIndex j) const;
+  absl::Span<const uint64_t> offsets() const { return offsets_; }         // [n + 1]
+  absl::Span<const NodeIndex> neighbours() const { return neighbours_; }  // [2 * links]
+
+ private:
+  std::vector<uint64_t> offsets_;
+  std::vector<NodeIndex> neighbours_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_GRAPH_CSR_GRAPH_H_

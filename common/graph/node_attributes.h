@@ -1,0 +1,40 @@
+// What is public about the nodes: features, labels and the split. Never a link.
+#ifndef BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_
+#define BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace blink {
+
+// A matrix [rows, cols] of float32, sparse (CSR) or dense (row-major); exactly one form is filled.
+struct FeatureMatrix {
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  bool sparse = false;
+  std::vector<int64_t> row_offsets;  // sparse: [rows + 1]
+  std::vector<int32_t> columns;      // sparse: [nnz], ascending in a row
+  std::vector<float> values;         // sparse: [nnz]; dense: [rows * cols]
+};
+
+// PyG's NormalizeFeatures: subtract the matrix's minimum, divide a row by max(row sum, 1). A sparse matrix whose
+// minimum is 0 stays sparse; one with negative values becomes dense.
+FeatureMatrix NormalizeFeatures(const FeatureMatrix& features);
+
+enum class Split : uint8_t { kNone = 0, kTrain = 1, kValidation = 2, kTest = 3 };
+
+struct NodeAttributes {
+  uint32_t node_count = 0;
+  FeatureMatrix features;            // as on disk, not normalised; cols may be 0
+  std::vector<int32_t> labels;       // [n], 0 .. class_count-1, or -1: unknown
+  std::vector<Split> split;          // [n]
+  uint32_t class_count = 0;
+  std::vector<std::string> class_names;  // [class_count] or empty
+};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_

@@ -1,0 +1,46 @@
+// LinkLDP (Algorithm 1): one adjacency list in, one private report out.
+//
+//   PrivacyParameters  ->  DrawNoise  ->  ApplyNoise(list)  ->  PrivateReport
+//                          all randomness,   no randomness: an xor
+//                          before the list   and an addition
+//                          is read
+//
+// The noise is drawn before the list is looked at, so neither the time of the draw nor its failure can depend on the list.
+#ifndef BLINK_COMMON_PRIVACY_PRIVATIZER_H_
+#define BLINK_COMMON_PRIVACY_PRIVATIZER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/graph/bit_row.h"
+#include "common/privacy/parameters.h"
+#include "common/privacy/random_source.h"
+
+namespace blink {
+
+// What one node sends: epsilon-link-LDP for one entry of one list. Secret until it is a report.
+struct PrivateReport {
+  BitRow bits;                           // [n], bit `self` is 0; empty when s = 1
+  std::optional<int64_t> noisy_degree;   // absent when s = 0
+  friend bool operator==(const PrivateReport&, const PrivateReport&) = default;
+};
+
+// The flips and the degree noise of one report. Never stored, never sent, drawn once.
+struct ReportNoise {
+  BitRow flips;  // [n], bit `self` is 0; empty when s = 1
+  std::optional<int64_t> degree_noise;
+};
+
+// UNAVAILABLE when the random source fails: nothing was drawn. INVALID_ARGUMENT unless self < n.
+absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random);
+
+// `neighbours`: distinct, below n, without `self`, in any order (INVALID_ARGUMENT otherwise: validate lists when they are
+// loaded, so that this cannot happen in a round).
+absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
+                                         absl::Span<const NodeIndex> neighbours);
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_PRIVACY_PRIVATIZER_H_

@@ -1,0 +1,24 @@
+// Where random bytes come from. Production uses OpenSSL's generator only; seeded sources live in tools/ and in tests.
+#ifndef BLINK_COMMON_PRIVACY_RANDOM_SOURCE_H_
+#define BLINK_COMMON_PRIVACY_RANDOM_SOURCE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace blink {
+
+class RandomSource {
+ public:
+  virtual ~RandomSource() = default;
+  // Fills `bytes` with independent uniform bytes, or fails (UNAVAILABLE) and leaves them unspecified.
+  virtual absl::Status Fill(absl::Span<uint8_t> bytes) = 0;
+};
+
+// OpenSSL's private DRBG (RAND_priv_bytes), seeded by the operating system; safe after fork.
+RandomSource& SecureRandom();
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_PRIVACY_RANDOM_SOURCE_H_

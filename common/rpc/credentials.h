@@ -1,0 +1,43 @@
+// TLS for both sides. Plaintext exists only for loopback, behind --insecure.
+#ifndef BLINK_COMMON_RPC_CREDENTIALS_H_
+#define BLINK_COMMON_RPC_CREDENTIALS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/identity.h"
+
+namespace blink {
+
+// PEM files. The server rotates for new handshakes when the files change.
+struct TlsFiles {
+  std::string certificate;  // chain
+  std::string key;
+  std::string ca;
+};
+
+// Server: requires and verifies a client certificate. Client: verifies the server against the CA and that its certificate
+// names blink://<deployment>/aggregator (the host name is not checked: an aggregator is known by its SAN, not by DNS).
+// NOT_FOUND / INVALID_ARGUMENT naming the file; a key that does not fit its certificate, an expired or not yet valid
+// certificate are FAILED_PRECONDITION with the dates and the remedy.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files);
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
+                                                                                const std::string& deployment);
+// Keepalive, message limits, no proxy from the environment, own reconnect backoff.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, std::shared_ptr<grpc::ChannelCredentials> credentials);
+
+// "127.0.0.1:port", "[::1]:port" or "localhost:port". FAILED_PRECONDITION otherwise: --insecure is for loopback only.
+absl::Status RequireLoopback(const std::string& address);
+
+// The identity of the peer of a server call: exactly one URI SAN is required (UNAUTHENTICATED otherwise).
+absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContext& context);
+
+// What in the local files explains a handshake that failed (expired, wrong CA, ...); empty when nothing does.
+std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address);
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_RPC_CREDENTIALS_H_
