@@ -2,7 +2,8 @@
 // Written once when a round is sealed, read by the worker, and by `blink simulate --reports`.
 //
 // reports.blr: "BLINKR01", then per report: node (u64), presence of the degree (u8) and its value (i64), length of the coded
-// bits (u32), coded bits, digest (32); then the count (u64) and the SHA-256 of all before. Little endian, ascending nodes.
+// bits (u32), coded bits, digest (32); then 2^64-1 (u64), the count (u64) and the SHA-256 of all before. Little endian,
+// ascending nodes.
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 

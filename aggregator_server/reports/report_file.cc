@@ -1,0 +1,226 @@
+#include "aggregator_server/reports/report_file.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/wire/round.h"
+
+namespace blink {
+namespace {
+
+constexpr char kMagic[] = "BLINKR01";
+constexpr size_t kMagicBytes = 8;
+constexpr size_t kRecordHeaderBytes = 8 + 1 + 8 + 4;
+constexpr size_t kDigestBytes = 32;
+constexpr size_t kWriteBufferBytes = 1 << 20;
+constexpr uint64_t kRoundJsonBytesMax = 1 << 20;
+
+template <typename T>
+void AppendLittleEndian(T value, std::string& out) {
+  for (size_t i = 0; i < sizeof(T); ++i) out.push_back(static_cast<char>(static_cast<uint64_t>(value) >> (8 * i)));
+}
+
+template <typename T>
+T ParseLittleEndian(const char* bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) value |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  return static_cast<T>(value);
+}
+
+// Reads exactly what is asked, and hashes it on the way: the file may hold gigabytes, so it is never in memory at once.
+class HashingReader {
+ public:
+  static absl::StatusOr<HashingReader> Open(const std::string& path) {
+    std::FILE* file = std::fopen(path.c_str(), "rbe");
+    if (file == nullptr) return FileError(errno, "open", path);
+    return HashingReader(file, path);
+  }
+
+  // DATA_LOSS when the file ends earlier.
+  absl::Status Read(size_t bytes, std::string& out) {
+    out.resize(bytes);
+    if (bytes > 0 && std::fread(out.data(), 1, bytes, file_.get()) != bytes) {
+      if (std::ferror(file_.get())) return FileError(errno, "read", path_);
+      return absl::DataLossError(absl::StrCat(path_, " is truncated: fetch the round's folder again"));
+    }
+    if (hashing_) hash_->Update(out);
+    return absl::OkStatus();
+  }
+  void StopHashing() { hashing_ = false; }
+  Digest Finish() { return hash_->Finish(); }
+  bool AtEnd() { return std::fgetc(file_.get()) == EOF; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  HashingReader(std::FILE* file, std::string path)
+      : file_(file), path_(std::move(path)), hash_(std::make_unique<Sha256>()) {}
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::string path_;
+  std::unique_ptr<Sha256> hash_;
+  bool hashing_ = true;
+};
+
+absl::StatusOr<v1::Round> ReadRoundJson(const std::string& folder) {
+  const std::string path = folder + "/round.json";
+  BLINK_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kRoundJsonBytesMax));
+  v1::Round round;
+  if (const auto status = google::protobuf::util::JsonStringToMessage(json, &round); !status.ok()) {
+    return absl::DataLossError(absl::StrCat(path, " is not the description of a round: ", status.ToString()));
+  }
+  return round;
+}
+
+}  // namespace
+
+struct ReportFileWriter::State {
+  int fd = -1;
+  std::string path;
+  std::string temporary;
+  std::string buffer;
+  Sha256 hash;
+  uint64_t count = 0;
+  uint64_t last_node = 0;
+  bool finished = false;
+
+  absl::Status Flush() {
+    absl::string_view rest = buffer;
+    while (!rest.empty()) {
+      const ssize_t put = ::write(fd, rest.data(), rest.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return FileError(errno, "write", temporary);
+      rest.remove_prefix(put);
+    }
+    buffer.clear();
+    return absl::OkStatus();
+  }
+
+  absl::Status Append(absl::string_view bytes) {
+    hash.Update(bytes);
+    buffer.append(bytes.data(), bytes.size());
+    return buffer.size() >= kWriteBufferBytes ? Flush() : absl::OkStatus();
+  }
+};
+
+ReportFileWriter::ReportFileWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ReportFileWriter::~ReportFileWriter() {
+  if (state_->fd >= 0) ::close(state_->fd);
+  if (!state_->finished) ::unlink(state_->temporary.c_str());
+}
+
+absl::StatusOr<std::unique_ptr<ReportFileWriter>> ReportFileWriter::Create(const std::string& path) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->temporary = path + ".tmp";
+  state->fd = ::open(state->temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (state->fd < 0) return FileError(errno, "create", state->temporary);
+  std::unique_ptr<ReportFileWriter> writer(new ReportFileWriter(std::move(state)));
+  BLINK_RETURN_IF_ERROR(writer->state_->Append(absl::string_view(kMagic, kMagicBytes)));
+  return writer;
+}
+
+absl::Status ReportFileWriter::Add(uint64_t node, const CodedReport& report) {
+  if (state_->count > 0 && node <= state_->last_node) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", node, " follows node ", state_->last_node));
+  }
+  std::string header;
+  AppendLittleEndian<uint64_t>(node, header);
+  AppendLittleEndian<uint8_t>(report.noisy_degree.has_value() ? 1 : 0, header);
+  AppendLittleEndian<int64_t>(report.noisy_degree.value_or(0), header);
+  AppendLittleEndian<uint32_t>(static_cast<uint32_t>(report.coded_bits.size()), header);
+  BLINK_RETURN_IF_ERROR(state_->Append(header));
+  BLINK_RETURN_IF_ERROR(state_->Append(report.coded_bits));
+  BLINK_RETURN_IF_ERROR(state_->Append(DigestToBytes(report.digest)));
+  state_->last_node = node;
+  ++state_->count;
+  return absl::OkStatus();
+}
+
+absl::Status ReportFileWriter::Finish() {
+  std::string footer;
+  // An impossible node marks the end, so that a reader needs no count in advance.
+  AppendLittleEndian<uint64_t>(~uint64_t{0}, footer);
+  AppendLittleEndian<uint64_t>(state_->count, footer);
+  BLINK_RETURN_IF_ERROR(state_->Append(footer));
+  state_->buffer += DigestToBytes(state_->hash.Finish());
+  BLINK_RETURN_IF_ERROR(state_->Flush());
+  if (::fsync(state_->fd) != 0) return FileError(errno, "fsync", state_->temporary);
+  if (::rename(state_->temporary.c_str(), state_->path.c_str()) != 0) return FileError(errno, "rename", state_->temporary);
+  state_->finished = true;
+  return SyncDirectory(std::filesystem::path(state_->path).parent_path().string());
+}
+
+absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRoundJson(folder));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  RoundFolder result{std::move(round), ReportSet(parameters)};
+  const std::string path = folder + "/reports.blr";
+  BLINK_ASSIGN_OR_RETURN(HashingReader reader, HashingReader::Open(path));
+  auto damaged = [&path](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what, "; fetch the round's folder again"));
+  };
+  std::string bytes;
+  BLINK_RETURN_IF_ERROR(reader.Read(kMagicBytes, bytes));
+  if (bytes != kMagic) return damaged("it does not begin as a file of reports");
+  uint64_t coded_bytes = 0;
+  while (true) {
+    BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
+    const uint64_t node = ParseLittleEndian<uint64_t>(bytes.data());
+    if (node == ~uint64_t{0}) break;
+    BLINK_RETURN_IF_ERROR(reader.Read(kRecordHeaderBytes - 8, bytes));
+    CodedReport coded;
+    if (bytes[0] != 0) coded.noisy_degree = ParseLittleEndian<int64_t>(bytes.data() + 1);
+    const uint32_t size = ParseLittleEndian<uint32_t>(bytes.data() + 9);
+    if (size > kCodedBytesMax) return damaged("a report is larger than any report can be");
+    BLINK_RETURN_IF_ERROR(reader.Read(size, coded.coded_bits));
+    BLINK_RETURN_IF_ERROR(reader.Read(kDigestBytes, bytes));
+    BLINK_ASSIGN_OR_RETURN(coded.digest, DigestFromBytes(bytes));
+    if (node >= parameters.node_count()) return damaged("a node is not on the roster");
+    absl::StatusOr<PrivateReport> report = DecodeReport(parameters, static_cast<NodeIndex>(node), coded);
+    if (!report.ok()) return damaged(absl::StrCat("node ", node, ": ", report.status().message()));
+    coded_bytes += size;
+    result.ones.push_back(report->bits.Count());
+    if (absl::Status added = result.reports.Add(static_cast<NodeIndex>(node), *std::move(report)); !added.ok()) {
+      return damaged(added.message());
+    }
+  }
+  BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
+  if (ParseLittleEndian<uint64_t>(bytes.data()) != result.reports.report_count()) return damaged("reports are missing");
+  const Digest expected = reader.Finish();
+  reader.StopHashing();
+  BLINK_RETURN_IF_ERROR(reader.Read(kDigestBytes, bytes));
+  if (bytes != DigestToBytes(expected)) return damaged("its digest is another");
+  if (!reader.AtEnd()) return damaged("bytes follow its end");
+  if (result.reports.report_count() > 0) {
+    result.coded_bytes_mean = static_cast<double>(coded_bytes) / result.reports.report_count();
+  }
+  return result;
+}
+
+absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (const auto status = google::protobuf::util::MessageToJsonString(round, &json, options); !status.ok()) {
+    return absl::InternalError(absl::StrCat("cannot write the round as JSON: ", status.ToString()));
+  }
+  return WriteFileAtomically(folder + "/round.json", json);
+}
+
+}  // namespace blink

@@ -1,0 +1,45 @@
+#include "aggregator_server/reports/report_set.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace blink {
+
+ReportSet::ReportSet(const PrivacyParameters& parameters)
+    : parameters_(parameters),
+      words_per_row_(parameters.sends_bits() ? (parameters.node_count() + 63) / 64 : 0),
+      reported_(parameters.node_count()),
+      noisy_degrees_(parameters.node_count()),
+      bits_(uint64_t{words_per_row_} * parameters.node_count(), 0) {}
+
+absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
+  if (node >= node_count()) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", node, " is not below n = ", node_count()));
+  }
+  if (reported_.Test(node)) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", node, " has reported twice"));
+  }
+  const uint32_t bits_expected = parameters_.sends_bits() ? node_count() : 0;
+  if (report.bits.size() != bits_expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the report of node ", node, " has ", report.bits.size(), " bits instead of ", bits_expected));
+  }
+  if (report.noisy_degree.has_value() != parameters_.sends_degree()) {
+    return absl::InvalidArgumentError(absl::StrCat("the report of node ", node,
+                                                   parameters_.sends_degree() ? " lacks its noisy degree"
+                                                                              : " has a degree that nobody asked for"));
+  }
+  const absl::Span<const uint64_t> words = report.bits.words();
+  std::copy(words.begin(), words.end(), bits_.begin() + uint64_t{node} * words_per_row_);
+  noisy_degrees_[node] = report.noisy_degree;
+  reported_.Set(node);
+  ++report_count_;
+  return absl::OkStatus();
+}
+
+absl::Span<const uint64_t> ReportSet::row(NodeIndex node) const {
+  return absl::MakeConstSpan(bits_).subspan(uint64_t{node} * words_per_row_, words_per_row_);
+}
+
+}  // namespace blink
