@@ -1,0 +1,152 @@
+#include "aggregator_server/reports/report_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/wire/round.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kNodes = 130;  // three words a row, the last one partly used
+
+PrivacyParameters Parameters(uint32_t degree_share_ppm = 100'000) {
+  return PrivacyParameters::Create(2'000'000, degree_share_ppm, kNodes).value();
+}
+
+// A report made without noise: its content is only there to be stored and found again.
+PrivateReport SomeReport(const PrivacyParameters& parameters, NodeIndex self) {
+  PrivateReport report;
+  if (parameters.sends_bits()) {
+    report.bits = BitRow(kNodes);
+    for (uint32_t j = 0; j < kNodes; j += 1 + self % 7) {
+      if (j != self) report.bits.Set(j);
+    }
+  }
+  if (parameters.sends_degree()) report.noisy_degree = static_cast<int64_t>(self) - 40;
+  return report;
+}
+
+class ReportFileTest : public ::testing::Test {
+ protected:
+  ReportFileTest() {
+    folder_ = absl::StrCat(::testing::TempDir(), "/report_file_", ::getpid(), "_",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~ReportFileTest() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const PrivacyParameters& parameters, const std::vector<NodeIndex>& nodes) {
+    v1::Round round;
+    round.set_round_id(std::string(32, 'a'));
+    *round.mutable_parameters() = ParametersToProto(parameters);
+    ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+    auto writer = ReportFileWriter::Create(Path());
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const NodeIndex node : nodes) {
+      ASSERT_TRUE((*writer)->Add(node, EncodeReport(parameters, SomeReport(parameters, node))).ok());
+    }
+    ASSERT_TRUE((*writer)->Finish().ok());
+  }
+  std::string Path() const { return folder_ + "/reports.blr"; }
+  std::string Bytes() const { return ReadFile(Path(), 1 << 24).value(); }
+
+  std::string folder_;
+};
+
+TEST_F(ReportFileTest, ReturnsEveryReportThatWasWritten) {
+  for (const uint32_t share : {0u, 100'000u, 1'000'000u}) {
+    const PrivacyParameters parameters = Parameters(share);
+    Write(parameters, {0, 3, 64, 129});
+    const auto read = ReadRoundFolder(folder_);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->reports.report_count(), 4u);
+    EXPECT_EQ(read->round.round_id(), std::string(32, 'a'));
+    for (const NodeIndex node : {0u, 3u, 64u, 129u}) {
+      const PrivateReport expected = SomeReport(parameters, node);
+      EXPECT_TRUE(read->reports.reported(node));
+      EXPECT_EQ(read->reports.noisy_degree(node), expected.noisy_degree);
+      EXPECT_EQ(read->reports.row(node), expected.bits.words());
+    }
+    EXPECT_FALSE(read->reports.reported(1));
+  }
+}
+
+TEST_F(ReportFileTest, AnEmptyRoundIsAFileToo) {
+  Write(Parameters(), {});
+  const auto read = ReadRoundFolder(folder_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->reports.report_count(), 0u);
+}
+
+TEST_F(ReportFileTest, RefusesAFileThatWasCutAtAnyByte) {
+  Write(Parameters(), {0, 3});
+  const std::string whole = Bytes();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    ASSERT_TRUE(WriteFileAtomically(Path(), whole.substr(0, size)).ok());
+    const auto read = ReadRoundFolder(folder_);
+    ASSERT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << "cut to " << size << ": " << read.status();
+    ASSERT_THAT(std::string(read.status().message()), HasSubstr("reports.blr"));
+  }
+}
+
+TEST_F(ReportFileTest, RefusesAFileWithAnyBitFlipped) {
+  Write(Parameters(), {0, 3});
+  const std::string whole = Bytes();
+  for (size_t bit = 0; bit < whole.size() * 8; bit += 3) {
+    std::string damaged = whole;
+    damaged[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    ASSERT_TRUE(WriteFileAtomically(Path(), damaged).ok());
+    ASSERT_EQ(ReadRoundFolder(folder_).status().code(), absl::StatusCode::kDataLoss) << "bit " << bit;
+  }
+}
+
+TEST_F(ReportFileTest, RefusesBytesBehindTheEnd) {
+  Write(Parameters(), {0});
+  ASSERT_TRUE(WriteFileAtomically(Path(), Bytes() + "x").ok());
+  EXPECT_THAT(std::string(ReadRoundFolder(folder_).status().message()), HasSubstr("bytes follow its end"));
+}
+
+TEST_F(ReportFileTest, RefusesAMissingFileByName) {
+  const auto read = ReadRoundFolder(folder_);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("round.json"));
+}
+
+TEST_F(ReportFileTest, RefusesReportsOutOfOrder) {
+  const PrivacyParameters parameters = Parameters();
+  auto writer = ReportFileWriter::Create(Path()).value();
+  ASSERT_TRUE(writer->Add(5, EncodeReport(parameters, SomeReport(parameters, 5))).ok());
+  EXPECT_EQ(writer->Add(5, EncodeReport(parameters, SomeReport(parameters, 5))).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ReportFileTest, LeavesNoFileWhenItWasNotFinished) {
+  { auto writer = ReportFileWriter::Create(Path()).value(); }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST(ReportSet, RefusesASecondReportOfANodeAndPartsThatDoNotBelong) {
+  const PrivacyParameters parameters = Parameters();
+  ReportSet set(parameters);
+  ASSERT_TRUE(set.Add(1, SomeReport(parameters, 1)).ok());
+  EXPECT_FALSE(set.Add(1, SomeReport(parameters, 1)).ok());
+  EXPECT_FALSE(set.Add(kNodes, SomeReport(parameters, 2)).ok());
+  PrivateReport without_degree = SomeReport(parameters, 2);
+  without_degree.noisy_degree.reset();
+  EXPECT_FALSE(set.Add(2, without_degree).ok());
+  PrivateReport without_bits = SomeReport(parameters, 2);
+  without_bits.bits = BitRow();
+  EXPECT_FALSE(set.Add(2, without_bits).ok());
+  EXPECT_EQ(set.report_count(), 1u);
+}
+
+}  // namespace
+}  // namespace blink
