@@ -33,7 +33,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, std::shar
 absl::Status RequireLoopback(const std::string& address);
 
 // The identity of the peer of a server call: exactly one URI SAN is required (UNAUTHENTICATED otherwise).
-absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContext& context);
+absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context);
 
 // What in the local files explains a handshake that failed (expired, wrong CA, ...); empty when nothing does.
 std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address);

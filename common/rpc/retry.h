@@ -28,7 +28,7 @@ absl::StatusOr<absl::Duration> NextWait(const RetryPolicy& policy, int attempt, 
 bool IsRetryable(const absl::Status& status);
 
 // The window travels with refusals in the trailing metadata "blink-retry-window-ms": "<min>,<max>".
-void SetTrailingWindow(grpc::ServerContext& context, const RetryWindow& window);
+void SetTrailingWindow(grpc::ServerContextBase& context, const RetryWindow& window);
 std::optional<RetryWindow> TrailingWindow(const grpc::ClientContext& context);
 
 }  // namespace blink
