@@ -1,0 +1,108 @@
+#include "aggregator_server/train/sparse_matrix.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace blink {
+namespace {
+
+constexpr int kBlock = 16;                     // columns of the result that are summed at once: 64 bytes, a cache line
+constexpr int64_t kMultiplicationsMin = 1 << 16;  // below this a second thread costs more than it saves
+
+// Sums columns [first, first + kWidth) of the rows [begin, end). The width is known to the compiler, which keeps the sums in registers.
+template <int kWidth>
+void MultiplyBlock(const SparseMatrix& matrix, const float* dense, int64_t width, int64_t first, float* out, int64_t begin,
+                   int64_t end) {
+  for (int64_t row = begin; row < end; ++row) {
+    float sums[kWidth] = {};
+    for (int64_t k = matrix.offsets[row]; k < matrix.offsets[row + 1]; ++k) {
+      const float value = matrix.values[k];
+      const float* source = dense + matrix.columns[k] * width + first;
+      for (int c = 0; c < kWidth; ++c) sums[c] += value * source[c];
+    }
+    std::copy(sums, sums + kWidth, out + row * width + first);
+  }
+}
+
+using BlockFunction = decltype(&MultiplyBlock<kBlock>);
+
+template <int... kWidths>
+constexpr std::array<BlockFunction, sizeof...(kWidths)> BlockFunctions(std::integer_sequence<int, kWidths...>) {
+  return {&MultiplyBlock<kWidths + 1>...};
+}
+constexpr auto kBlockOfWidth = BlockFunctions(std::make_integer_sequence<int, kBlock>());
+
+}  // namespace
+
+SparseMatrix Transpose(const SparseMatrix& matrix) {
+  SparseMatrix result{.rows = matrix.cols, .cols = matrix.rows};
+  result.offsets.assign(result.rows + 1, 0);
+  result.columns.resize(matrix.columns.size());
+  result.values.resize(matrix.values.size());
+  for (const int32_t column : matrix.columns) ++result.offsets[column + 1];
+  for (int64_t row = 0; row < result.rows; ++row) result.offsets[row + 1] += result.offsets[row];
+  std::vector<int64_t> next(result.offsets.begin(), result.offsets.end() - 1);
+  for (int64_t row = 0; row < matrix.rows; ++row) {
+    for (int64_t k = matrix.offsets[row]; k < matrix.offsets[row + 1]; ++k) {
+      const int64_t place = next[matrix.columns[k]]++;
+      result.columns[place] = static_cast<int32_t>(row);
+      result.values[place] = matrix.values[k];
+    }
+  }
+  return result;
+}
+
+SparseMatrix NormalizedAdjacency(const CsrGraph& graph) {
+  const uint32_t n = graph.node_count();
+  std::vector<double> scale(n);
+  for (uint32_t i = 0; i < n; ++i) scale[i] = 1.0 / std::sqrt(1.0 + graph.DegreeOf(i));
+
+  SparseMatrix result{.rows = n, .cols = n};
+  result.offsets.reserve(n + 1);
+  result.columns.reserve(2 * graph.link_count() + n);
+  result.values.reserve(2 * graph.link_count() + n);
+  result.offsets.push_back(0);
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto add = [&](uint32_t j) {
+      result.columns.push_back(static_cast<int32_t>(j));
+      result.values.push_back(static_cast<float>(scale[i] * scale[j]));
+    };
+    bool self_added = false;
+    for (const NodeIndex j : graph.NeighboursOf(i)) {
+      if (j > i && !self_added) {
+        add(i);
+        self_added = true;
+      }
+      add(j);
+    }
+    if (!self_added) add(i);
+    result.offsets.push_back(static_cast<int64_t>(result.columns.size()));
+  }
+  return result;
+}
+
+SparseMatrix SparseFeatures(FeatureMatrix features) {
+  return SparseMatrix{.rows = features.rows,
+                      .cols = features.cols,
+                      .offsets = std::move(features.row_offsets),
+                      .columns = std::move(features.columns),
+                      .values = std::move(features.values)};
+}
+
+void MultiplySparse(const SparseMatrix& matrix, const float* dense, int64_t width, float* out) {
+  const int64_t multiplications = static_cast<int64_t>(matrix.values.size()) * width;
+  const int64_t tasks = std::max<int64_t>(1, multiplications / kMultiplicationsMin);
+  const int64_t rows_per_task = std::max<int64_t>(1, (matrix.rows + tasks - 1) / tasks);
+  at::parallel_for(0, matrix.rows, rows_per_task, [&](int64_t begin, int64_t end) {
+    for (int64_t first = 0; first < width; first += kBlock) {
+      const int64_t block = std::min<int64_t>(kBlock, width - first);
+      kBlockOfWidth[block - 1](matrix, dense, width, first, out, begin, end);
+    }
+  });
+}
+
+}  // namespace blink

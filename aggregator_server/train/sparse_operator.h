@@ -1,0 +1,40 @@
+// A constant sparse matrix as a differentiable factor. Internal to this folder.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_SPARSE_OPERATOR_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_SPARSE_OPERATOR_H_
+
+#include <torch/types.h>
+
+#include <memory>
+
+#include "aggregator_server/train/sparse_matrix.h"
+
+namespace blink {
+
+// The matrix M of y = M x. On a CPU this folder's kernels multiply; on a GPU LibTorch's sparse CSR product. Immutable.
+class SparseOperator {
+ public:
+  // `symmetric`: the matrix is its own transpose, which is then not stored twice.
+  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, bool symmetric, torch::Device device);
+
+  torch::Tensor Multiply(const torch::Tensor& dense) const;            // [cols, width] -> [rows, width]
+  torch::Tensor MultiplyTransposed(const torch::Tensor& dense) const;  // [rows, width] -> [cols, width]
+
+ private:
+  struct Side {  // the matrix, or its transpose
+    SparseMatrix matrix;  // CPU
+    torch::Tensor csr;    // GPU
+  };
+  static Side MakeSide(SparseMatrix matrix, torch::Device device);
+  static torch::Tensor MultiplySide(const Side& side, const torch::Tensor& dense);
+
+  Side forward_;
+  Side backward_;  // unused when symmetric
+  bool symmetric_ = false;
+};
+
+// y = M x with dy/dx = M^T. M is constant.
+torch::Tensor Multiply(const std::shared_ptr<const SparseOperator>& matrix, const torch::Tensor& dense);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_SPARSE_OPERATOR_H_
