@@ -1,0 +1,160 @@
+#include "aggregator_server/ingest/ingest.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+// The most that EncodeBits can need for n bits: they are never coded longer than packed, but for a small head.
+uint32_t CodedBytesMax(uint32_t node_count) { return node_count / 8 + 1024; }
+
+std::string Describe(const PrivacyParameters& parameters) {
+  return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ", parameters.degree_share_ppm(),
+                      ", node_count ", parameters.node_count());
+}
+
+}  // namespace
+
+Ingest::Reservation::~Reservation() {
+  if (ingest_ == nullptr) return;
+  ingest_->reports_in_flight_.fetch_sub(1);
+  ingest_->bytes_in_flight_.fetch_sub(bytes_);
+}
+
+Ingest::Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, Clock& clock, Stored stored)
+    : deployment_(std::move(deployment)),
+      limits_(limits),
+      store_(store),
+      clock_(clock),
+      stored_(std::move(stored)),
+      advisor_(clock) {}
+
+absl::Status Ingest::CheckPeer(const Identity& identity, const std::string& deployment, uint64_t first,
+                               uint64_t last) const {
+  if (deployment != deployment_.name) {
+    // The other name is not repeated unless it is one: it goes into logs and terminals.
+    return absl::NotFoundError(absl::StrCat("this aggregator serves deployment \"", deployment_.name, "\", not ",
+                                            ValidateDeployment(deployment).ok() ? absl::StrCat("\"", deployment, "\"")
+                                                                                : "the one that was named"));
+  }
+  if (identity.deployment != deployment_.name) {
+    return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
+                                                    " is not of deployment \"", deployment_.name, "\""));
+  }
+  if (identity.kind != Identity::Kind::kNodes) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the certificate ", identity.ToUri(), " names no node: use a node's or a gateway's"));
+  }
+  if (first > last) return absl::InvalidArgumentError("first_node is above last_node");
+  if (!identity.Covers(first) || !identity.Covers(last)) {
+    const std::string claim = first == last ? absl::StrCat("node ", first) : absl::StrCat("nodes ", first, "-", last);
+    return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(), " does not cover ", claim));
+  }
+  if (last >= deployment_.node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", last, " is not on the roster of deployment \"",
+                                                   deployment_.name, "\": its nodes are 0 .. ",
+                                                   deployment_.node_count - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round,
+                                 const PrivacyParameters& parameters) const {
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters expected, ParametersFromProto(round.parameters()));
+  if (parameters != expected || header.parameters().mechanism() != round.parameters().mechanism()) {
+    return absl::InvalidArgumentError(absl::StrCat("the report has other parameters (", Describe(parameters),
+                                                   ") than round ", round.round_id(), " (", Describe(expected), ")"));
+  }
+  if (header.roster_version() != round.roster_version()) {
+    return absl::InvalidArgumentError(absl::StrCat("the report is for roster version ", header.roster_version(),
+                                                   ", round ", round.round_id(), " has version ",
+                                                   round.roster_version(), ": the node needs a new kit"));
+  }
+  if (header.has_noisy_degree() != parameters.sends_degree()) {
+    return absl::InvalidArgumentError(parameters.sends_degree() ? "the report lacks the noisy degree"
+                                                                : "the report has a noisy degree although the round's "
+                                                                  "degree share is 0");
+  }
+  const uint32_t bytes_max = parameters.sends_bits() ? CodedBytesMax(parameters.node_count()) : 0;
+  const uint32_t bytes_min = parameters.sends_bits() ? 1 : 0;
+  if (header.coded_bytes() < bytes_min || header.coded_bytes() > bytes_max) {
+    return absl::InvalidArgumentError(absl::StrCat("coded_bytes is ", header.coded_bytes(), ", a report of this round has ",
+                                                   bytes_min, " .. ", bytes_max));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Ingest::Reservation>> Ingest::Reserve(uint64_t bytes) {
+  const uint32_t reports = reports_in_flight_.fetch_add(1) + 1;
+  const uint64_t total = bytes_in_flight_.fetch_add(bytes) + bytes;
+  auto reservation = std::make_shared<Reservation>(this, bytes);  // gives back what a refusal took
+  if (reports > limits_.reports_in_flight_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(limits_.reports_in_flight_max, " reports are in flight already: try again within the retry window"));
+  }
+  if (total > limits_.bytes_in_flight_max) {
+    return absl::ResourceExhaustedError("too many bytes are in flight already: try again within the retry window");
+  }
+  return reservation;
+}
+
+absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const v1::ReportHeader& header) {
+  BLINK_RETURN_IF_ERROR(CheckPeer(identity, header.deployment(), header.node_id(), header.node_id()));
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(header.round_id()));
+  BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(header.parameters()));
+  BLINK_RETURN_IF_ERROR(CheckHeader(header, round, parameters));
+  BLINK_ASSIGN_OR_RETURN(const Digest digest, DigestFromBytes(header.digest()));
+  if (round.state() != v1::ROUND_STATE_OPEN) {
+    BLINK_ASSIGN_OR_RETURN(const std::optional<Digest> held, store_.GetDigest(header.round_id(), header.node_id()));
+    if (!held.has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat("round ", header.round_id(), " is ",
+                                                        RoundStateName(round.state()),
+                                                        ": it accepts no further report, and none of node ",
+                                                        header.node_id(), " is held"));
+    }
+  }
+  BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(header.coded_bytes()));
+  Admission admission{header.round_id(), static_cast<NodeIndex>(header.node_id()), parameters, CodedReport(),
+                      header.coded_bytes(), std::move(reservation)};
+  admission.report.digest = digest;
+  if (header.has_noisy_degree()) admission.report.noisy_degree = header.noisy_degree();
+  return admission;
+}
+
+void Ingest::Submit(Admission admission, std::string coded_bits,
+                    std::function<void(absl::StatusOr<v1::Receipt>)> done) {
+  if (coded_bits.size() != admission.coded_bytes) {
+    return done(absl::InvalidArgumentError(absl::StrCat("the header says ", admission.coded_bytes,
+                                                        " coded bytes, ", coded_bits.size(), " arrived")));
+  }
+  admission.report.coded_bits = std::move(coded_bits);
+  const absl::StatusOr<PrivateReport> decoded =
+      DecodeReport(admission.parameters, admission.node, admission.report);
+  if (!decoded.ok()) return done(decoded.status());
+  CheckedReport checked;
+  checked.round_id = std::move(admission.round_id);
+  checked.node = admission.node;
+  checked.received_minute = absl::ToUnixSeconds(clock_.Now()) / 60;
+  checked.report = std::move(admission.report);
+  store_.PutReport(std::move(checked), [this, reservation = std::move(admission.reservation),
+                                        done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
+    if (!outcome.ok()) return done(outcome.status());
+    if (outcome->fresh && stored_) stored_(outcome->receipt.round_id(), outcome->reports);
+    done(std::move(outcome->receipt));
+  });
+}
+
+RetryWindow Ingest::WindowFor(const absl::Status& status) const {
+  if (status.ok()) return advisor_.Waiting();
+  const double reports = static_cast<double>(reports_in_flight_.load()) / limits_.reports_in_flight_max;
+  const double bytes = static_cast<double>(bytes_in_flight_.load()) / static_cast<double>(limits_.bytes_in_flight_max);
+  return advisor_.Busy(std::max(reports, bytes));
+}
+
+}  // namespace blink

@@ -1,0 +1,113 @@
+// The border: everything that a node claims is checked here, once, before it reaches the store. Knows no gRPC.
+//
+//   service                          Ingest                                      ReportStore
+//     | Admit(identity, header) ------->| identity, roster, round, parameters, sizes; reserves memory
+//     |<- Admission --------------------|
+//     |   (receives the coded bits, never more than admitted)
+//     | Submit(admission, bits, done) ->| digest, strict decoding -- PutReport ------>| batch, fsync
+//     |<------------------------------------------------------- done(receipt) --------|
+//
+// Every refusal is precise and leaves the round as it was. A message names what is public (rounds, node ids, sizes), never
+// what a report contains.
+#ifndef BLINK_AGGREGATOR_SERVER_INGEST_INGEST_H_
+#define BLINK_AGGREGATOR_SERVER_INGEST_INGEST_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator_server/ingest/retry_advisor.h"
+#include "aggregator_server/store/report_store.h"
+#include "blink/v1/node.pb.h"
+#include "common/base/clock.h"
+#include "common/privacy/parameters.h"
+#include "common/rpc/identity.h"
+
+namespace blink {
+
+// What this aggregator serves.
+struct Deployment {
+  std::string name;
+  uint32_t node_count = 0;
+  uint64_t roster_version = 0;
+};
+
+struct IngestLimits {
+  uint32_t reports_in_flight_max = 8192;
+  uint64_t bytes_in_flight_max = 256 << 20;                     // coded bits admitted and not yet durable
+  absl::Duration report_time_max = absl::Seconds(60);           // from the header to the last chunk
+};
+
+class Ingest {
+ public:
+  // What was reserved for one report; given back when it is destroyed.
+  class Reservation {
+   public:
+    Reservation(Ingest* ingest, uint64_t bytes) : ingest_(ingest), bytes_(bytes) {}
+    Reservation(Reservation&& other) noexcept : ingest_(std::exchange(other.ingest_, nullptr)), bytes_(other.bytes_) {}
+    Reservation& operator=(Reservation&&) = delete;
+    ~Reservation();
+
+   private:
+    Ingest* ingest_;
+    uint64_t bytes_;
+  };
+
+  // A header that passed every check that needs no bits.
+  struct Admission {
+    std::string round_id;
+    NodeIndex node = 0;
+    PrivacyParameters parameters;
+    CodedReport report;  // without the bits
+    uint32_t coded_bytes = 0;
+    std::shared_ptr<Reservation> reservation;
+  };
+
+  using Stored = std::function<void(const std::string& round_id, uint32_t reports)>;
+
+  // `store` and `clock` outlive this, and this outlives every callback of the store. `stored` is told of every fresh report,
+  // on the store's thread: it must be quick.
+  Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, Clock& clock, Stored stored);
+
+  // Is this peer one of the deployment's nodes? NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the certificate is of
+  // another deployment, of no node, or does not cover [first, last]. INVALID_ARGUMENT: a node that is not below n.
+  absl::Status CheckPeer(const Identity& identity, const std::string& deployment, uint64_t first, uint64_t last) const;
+
+  // As CheckPeer; then NOT_FOUND: no such round. INVALID_ARGUMENT: parameters, roster version or sizes are not the round's.
+  // FAILED_PRECONDITION: the round is not open, and no report of the node is held. RESOURCE_EXHAUSTED: too
+  // much in flight.
+  absl::StatusOr<Admission> Admit(const Identity& identity, const v1::ReportHeader& header);
+
+  // INVALID_ARGUMENT: wrong length, digest or coding. Otherwise what ReportStore::PutReport says. `done` runs once, here or on
+  // the store's thread.
+  void Submit(Admission admission, std::string coded_bits, std::function<void(absl::StatusOr<v1::Receipt>)> done);
+
+  RetryWindow WindowFor(const absl::Status& status) const;  // OK: the wait for the seal
+  RetryAdvisor& advisor() { return advisor_; }
+  const Deployment& deployment() const { return deployment_; }
+  const IngestLimits& limits() const { return limits_; }
+  uint32_t reports_in_flight() const { return reports_in_flight_.load(); }
+
+ private:
+  absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round,
+                           const PrivacyParameters& parameters) const;
+  absl::StatusOr<std::shared_ptr<Reservation>> Reserve(uint64_t bytes);
+
+  const Deployment deployment_;
+  const IngestLimits limits_;
+  ReportStore& store_;
+  Clock& clock_;
+  const Stored stored_;
+  RetryAdvisor advisor_;
+  std::atomic<uint32_t> reports_in_flight_{0};
+  std::atomic<uint64_t> bytes_in_flight_{0};
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_INGEST_INGEST_H_

@@ -1,0 +1,47 @@
+// Keys and values of the store, format 1.
+//
+//   f                      -> "blink-store-1"
+//   m/<round>              -> v1::Round, serialized
+//   q/<request id>         -> round id
+//   d/<round>/<node>       -> digest (32), received_minute (i64)        what is asked for often, and small
+//   r/<round>/<node>       -> degree present (u8), degree (i64), digest (32), coded bits
+//
+// Nodes are 8 bytes, big endian, so that they ascend; numbers in values are little endian.
+#ifndef BLINK_AGGREGATOR_SERVER_STORE_RECORDS_H_
+#define BLINK_AGGREGATOR_SERVER_STORE_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/digest.h"
+#include "common/wire/report_codec.h"
+
+namespace blink::records {
+
+inline constexpr char kFormatKey[] = "f";
+inline constexpr char kFormat[] = "blink-store-1";
+
+std::string RoundKey(absl::string_view round_id);
+std::string RequestKey(absl::string_view request_id);
+std::string DigestPrefix(absl::string_view round_id);
+std::string DigestKey(absl::string_view round_id, uint64_t node);
+std::string ReportPrefix(absl::string_view round_id);
+std::string ReportKey(absl::string_view round_id, uint64_t node);
+// The node at the end of a digest or report key. `key` is at least 8 bytes long.
+uint64_t NodeOfKey(absl::string_view key);
+
+struct DigestRecord {
+  Digest digest{};
+  int64_t received_minute = 0;
+};
+std::string EncodeDigest(const DigestRecord& record);
+absl::StatusOr<DigestRecord> DecodeDigest(absl::string_view value);  // DATA_LOSS
+
+std::string EncodeReportRecord(const CodedReport& report);
+absl::StatusOr<CodedReport> DecodeReportRecord(absl::string_view value);  // DATA_LOSS
+
+}  // namespace blink::records
+
+#endif  // BLINK_AGGREGATOR_SERVER_STORE_RECORDS_H_

@@ -1,0 +1,86 @@
+// What an aggregator must never forget: the rounds and the reports that were acknowledged.
+//
+//   ingest ---- PutReport --->|              every change, in the order of arrival, by one committer thread:
+//   pipeline -- UpdateRound ->|  [ queue ] ->  check, gather into one batch, write + fsync, then call back
+//   service --- Get, List --->|              (readers never wait for a write)
+//
+// Guarantees, for every implementation:
+//  - A callback or a return with OK means: on the disk. Nothing that was acknowledged is lost by a crash of the process or
+//    of the machine. After an error nothing of the operation was acknowledged.
+//  - Changes have one order. A report that is acknowledged came before the seal of its round, so that whoever reads the
+//    reports after UpdateRound has sealed a round sees every report that was or will ever be acknowledged for it.
+//  - One report a node and round: the same digest again gives the stored receipt, unchanged; another digest is refused
+//    and the first is kept.
+// All methods may be called from any thread. Errors: NOT_FOUND (no such round), RESOURCE_EXHAUSTED (disk full),
+// DATA_LOSS (damaged), UNAVAILABLE (being closed).
+#ifndef BLINK_AGGREGATOR_SERVER_STORE_REPORT_STORE_H_
+#define BLINK_AGGREGATOR_SERVER_STORE_REPORT_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "blink/v1/operator.pb.h"
+#include "common/base/digest.h"
+#include "common/wire/report_codec.h"
+
+namespace blink {
+
+// A report that Ingest has checked.
+struct CheckedReport {
+  std::string round_id;
+  uint64_t node = 0;
+  int64_t received_minute = 0;  // minutes since the Unix epoch
+  CodedReport report;
+};
+
+struct PutOutcome {
+  v1::Receipt receipt;
+  bool fresh = false;    // false: it was held already
+  uint32_t reports = 0;  // durable reports of the round now
+};
+
+class ReportStore {
+ public:
+  using PutCallback = std::function<void(absl::StatusOr<PutOutcome>)>;
+
+  virtual ~ReportStore() = default;
+
+  // Stores a new round. With a `request_id` that already made a round: returns that round and stores nothing.
+  // ALREADY_EXISTS: the round id is taken.
+  virtual absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) = 0;
+
+  // Round.reports is the number of durable reports now.
+  virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
+  virtual std::vector<v1::Round> ListRounds() = 0;  // oldest first
+
+  // Applies `change` to the round as it stands at its turn in the order, and makes the result durable. FAILED_PRECONDITION
+  // when the state is none of `expected` (the message names it); whatever `change` returns when it fails. `change` runs on
+  // the committer thread: it must be quick and must not call the store. round_id and reports cannot be changed.
+  virtual absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
+                                                const std::function<absl::Status(v1::Round&)>& change) = 0;
+
+  // ALREADY_EXISTS: the node's report of this round is another one. FAILED_PRECONDITION: the round is not open and this
+  // report is not the one held. `done` runs once, on the committer thread or on the caller's: it must be quick.
+  virtual void PutReport(CheckedReport report, PutCallback done) = 0;
+  // The same, waiting.
+  absl::StatusOr<PutOutcome> PutReportAndWait(CheckedReport report);
+
+  // nullopt: none is held.
+  virtual absl::StatusOr<std::optional<Digest>> GetDigest(const std::string& round_id, uint64_t node) = 0;
+  // Calls `visit` for at most `limit` nodes of [first, last] that have a report, ascending; a failed visit ends it.
+  virtual absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
+                                    const std::function<absl::Status(uint64_t node, const Digest& digest)>& visit) = 0;
+  // All reports of a round as of now, ascending nodes. DATA_LOSS when one is damaged.
+  virtual absl::Status VisitReports(
+      const std::string& round_id,
+      const std::function<absl::Status(uint64_t node, const CodedReport& report)>& visit) = 0;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_STORE_REPORT_STORE_H_
