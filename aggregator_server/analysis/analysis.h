@@ -34,11 +34,17 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
 
 absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec);
 
+// The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
+nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters);
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate);
+nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options);
+
 // metrics.json: privacy, reports, estimate, train (accuracies, device, threads, seed, hyper-parameters).
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
                                    const v1::TrainingSpec& spec);
 
-// Writes metrics.json, predictions.csv (node,prediction), curves.csv, links.csv and model.pt, durably.
+// Writes metrics.json, predictions.csv (node,prediction), curves.csv (epoch,train_loss,validation_loss), links.csv
+// (source,target: the estimated links) and model.pt (a state dict), each durably. Makes the folder where it is missing.
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec);
 

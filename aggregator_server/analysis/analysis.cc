@@ -1,0 +1,55 @@
+#include "aggregator_server/analysis/analysis.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/round.h"
+
+namespace blink {
+
+absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec) {
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  TrainOptions options;
+  options.model = normal.model() == v1::MODEL_MLP ? Model::kMlp : Model::kGcn;
+  options.learning_rate = normal.learning_rate();
+  options.weight_decay = normal.weight_decay();
+  options.dropout = normal.dropout();
+  options.epochs = static_cast<int>(normal.epochs());
+  options.hidden = static_cast<int>(normal.hidden());
+  options.seed = normal.seed();
+  options.device = normal.device();
+  options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
+  return options;
+}
+
+absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
+                                 const AnalysisOptions& options) {
+  if (attributes.node_count != reports.node_count()) {
+    return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", reports.node_count(),
+                                                      " nodes, but the attribute folder has ", attributes.node_count));
+  }
+  BLINK_ASSIGN_OR_RETURN(TrainOptions train_options, TrainOptionsFromSpec(spec));
+  const auto tell = [&](Stage stage, double fraction, const std::string& text) {
+    if (options.progress) options.progress(stage, fraction, text);
+  };
+
+  tell(Stage::kEstimating, 0, absl::StrCat("estimating links from ", reports.report_count(), " reports"));
+  EstimateOptions estimate_options;
+  estimate_options.threads = options.threads;
+  estimate_options.truth = options.truth;
+  estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, fraction, "estimating links"); };
+  Analysis analysis;
+  BLINK_ASSIGN_OR_RETURN(analysis.estimate, EstimateLinks(reports, estimate_options));
+
+  train_options.threads = options.threads;
+  train_options.progress = [&](int epoch, double) {
+    tell(Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
+         absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
+  };
+  tell(Stage::kTraining, 0, "preparing the training");
+  BLINK_ASSIGN_OR_RETURN(analysis.training, Train(analysis.estimate.links, attributes, train_options));
+  return analysis;
+}
+
+}  // namespace blink

@@ -1,0 +1,118 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/analysis/analysis.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/wire/round.h"
+
+namespace blink {
+namespace {
+
+std::string PredictionsCsv(const TrainResult& training) {
+  std::string csv = "node,prediction\n";
+  for (size_t node = 0; node < training.predictions.size(); ++node) {
+    absl::StrAppend(&csv, node, ",", training.predictions[node], "\n");
+  }
+  return csv;
+}
+
+std::string CurvesCsv(const TrainResult& training) {
+  std::string csv = "epoch,train_loss,validation_loss\n";
+  for (size_t e = 0; e < training.validation_losses.size(); ++e) {
+    absl::StrAppend(&csv, e + 1, ",", training.train_losses[e], ",", training.validation_losses[e], "\n");
+  }
+  return csv;
+}
+
+std::string LinksCsv(const CsrGraph& links) {  // the form of a data set's edges.csv
+  std::string csv = "source,target\n";
+  for (NodeIndex i = 0; i < links.node_count(); ++i) {
+    for (const NodeIndex j : links.NeighboursOf(i)) {
+      if (i < j) absl::StrAppend(&csv, i, ",", j, "\n");
+    }
+  }
+  return csv;
+}
+
+}  // namespace
+
+nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters) {
+  nlohmann::ordered_json json;
+  json["private"] = true;
+  json["epsilon"] = parameters.epsilon();
+  json["degree_share"] = parameters.degree_share();
+  json["epsilon_list"] = parameters.epsilon_list();
+  json["epsilon_degree"] = parameters.epsilon_degree();
+  json["flip_probability"] = parameters.sends_bits() ? nlohmann::ordered_json(parameters.flip_probability()) : nullptr;
+  json["achieved_epsilon"] = parameters.achieved_epsilon();
+  // The link stands in two lists, so the two reports together cost it twice as much.
+  json["achieved_epsilon_per_undirected_link"] = 2 * parameters.achieved_epsilon();
+  return json;
+}
+
+nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options) {
+  nlohmann::ordered_json json;  // NaN (an empty split) becomes null
+  json["model"] = options.model == Model::kMlp ? "mlp" : "gcn";
+  json["variant"] = "hard";
+  json["device"] = training.device;
+  json["fell_back_to_cpu"] = training.fell_back_to_cpu;
+  json["threads"] = training.threads;
+  json["seed"] = options.seed;
+  json["learning_rate"] = options.learning_rate;
+  json["weight_decay"] = options.weight_decay;
+  json["dropout"] = options.dropout;
+  json["epochs"] = options.epochs;
+  json["hidden"] = options.hidden;
+  json["epoch_ms_mean"] = training.epoch_ms_mean;
+  json["best_epoch"] = training.best_epoch;
+  json["validation_loss"] = training.validation_loss;
+  json["train_accuracy"] = training.train_accuracy;
+  json["validation_accuracy"] = training.validation_accuracy;
+  json["test_accuracy"] = training.test_accuracy;
+  return json;
+}
+
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate) {
+  nlohmann::ordered_json json;
+  json["distinct_degrees"] = estimate.distinct_degrees;
+  json["nodes_without_report"] = estimate.nodes_without_report;
+  json["mle_exists"] = estimate.mle.exists;
+  json["mle_seconds"] = estimate.mle.seconds;
+  json["mle_iterations"] = estimate.mle.iterations;
+  json["mle_residual"] = estimate.mle.residual;
+  json["denoise_seconds"] = estimate.denoise_seconds;
+  json["links"] = estimate.links.link_count();
+  json["expected_links"] = estimate.expected_links;
+  return json;
+}
+
+nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
+                                   const v1::TrainingSpec& spec) {
+  nlohmann::ordered_json json;
+  json["privacy"] = PrivacyJson(parameters);
+  json["reports"] = {{"received", reports},
+                     {"nodes", parameters.node_count()},
+                     {"missing", parameters.node_count() - reports}};
+  json["estimate"] = EstimateJson(analysis.estimate);
+  const absl::StatusOr<TrainOptions> options = TrainOptionsFromSpec(spec);  // Analyse has accepted the same spec
+  json["train"] = TrainJson(analysis.training, options.ok() ? *options : TrainOptions());
+  return json;
+}
+
+absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
+                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec) {
+  if (analysis.training.predictions.size() != attributes.node_count) {
+    return absl::InternalError("the result has another number of predictions than there are nodes");
+  }
+  BLINK_RETURN_IF_ERROR(TrainOptionsFromSpec(spec).status());
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  const std::string metrics = MetricsJson(parameters, reports, analysis, spec).dump(2) + "\n";
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(analysis.estimate.links)));
+  return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
+}
+
+}  // namespace blink

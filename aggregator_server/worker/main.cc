@@ -1,0 +1,135 @@
+// blink-worker: estimates the links of one sealed round and trains, apart from the aggregator, so that its death and its memory
+// never harm collection. It reads a round folder and the attribute folder, writes the result folder, and keeps no other state: ended at
+// any moment (SIGTERM and SIGKILL alike), it can be started again from the beginning.
+//
+// Standard output is for the aggregator: one JSON object a line, progress or, last, an error.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/analysis/analysis.h"
+#include "aggregator_server/reports/report_file.h"
+#include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
+#include "common/base/status_macros.h"
+#include "common/graph/dataset.h"
+#include "nlohmann/json.hpp"
+
+namespace blink {
+namespace {
+
+struct WorkerOptions {
+  std::string round_folder;
+  std::string attributes;
+  std::string output;
+  int threads = 0;
+};
+
+void PrintLine(const nlohmann::ordered_json& json) {
+  const std::string line = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+// Prints at most ten lines a second, and always the first of a stage.
+class ProgressPrinter {
+ public:
+  void operator()(Stage stage, double fraction, const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (printed_ && stage == stage_ && now - last_ < std::chrono::milliseconds(100)) return;
+    printed_ = true;
+    stage_ = stage;
+    last_ = now;
+    PrintLine({{"stage", stage == Stage::kEstimating ? "estimating" : "training"}, {"progress", fraction}, {"text", text}});
+  }
+
+ private:
+  bool printed_ = false;
+  Stage stage_ = Stage::kEstimating;
+  std::chrono::steady_clock::time_point last_;
+};
+
+// Puts the complete and durable `temporary` in the place of `output`. A crash between the two steps leaves no output,
+// never half of one.
+absl::Status Publish(const std::string& temporary, const std::string& output) {
+  std::error_code error;
+  std::filesystem::remove_all(output, error);
+  if (!error) std::filesystem::rename(temporary, output, error);
+  if (error) return FileError(error.value(), "publish the result", output);
+  const std::string parent = std::filesystem::path(output).parent_path().string();
+  return SyncDirectory(parent.empty() ? "." : parent);
+}
+
+absl::Status Run(const WorkerOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(const NodeAttributes attributes, ReadAttributes(options.attributes));
+  BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
+  AnalysisOptions analysis_options;
+  analysis_options.threads = options.threads;
+  analysis_options.progress = ProgressPrinter();
+  BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
+                         Analyse(folder.reports, attributes, folder.round.training(), analysis_options));
+
+  std::string output = std::filesystem::path(options.output).lexically_normal().string();
+  if (output.size() > 1 && output.back() == '/') output.pop_back();
+  const std::string temporary = output + ".tmp";
+  std::error_code error;
+  std::filesystem::remove_all(temporary, error);  // of a worker that was ended before
+  if (error) return FileError(error.value(), "remove", temporary);
+  BLINK_RETURN_IF_ERROR(WriteResultFolder(temporary, folder.reports.parameters(), folder.reports.report_count(), analysis,
+                                          attributes, folder.round.training()));
+  return Publish(temporary, output);
+}
+
+// What the worker reads are the aggregator's own files: a damaged or unsuitable one is bad input, not a defect.
+ExitCode WorkerExitCode(const absl::Status& status) {
+  if (absl::IsDataLoss(status) || absl::IsFailedPrecondition(status)) return ExitCode::kBadInput;
+  return ExitCodeFor(status);
+}
+
+int Fail(ExitCode code, const std::string& text) {
+  PrintLine({{"error", text}, {"exit_code", static_cast<int>(code)}});
+  return static_cast<int>(code);
+}
+
+absl::Status RunWithoutExceptions(const WorkerOptions& options) {
+  try {
+    return Run(options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has more");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the worker failed: ", error.what()));
+  }
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Estimates the links of a sealed round and trains on them. Started by blink-aggregator.", "blink-worker");
+  app.set_version_flag("--version", std::string(BLINK_VERSION));
+  app.footer(ExitCodeTable());
+  WorkerOptions options;
+  app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
+  app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")->required();
+  app.add_option("--output", options.output, "Result folder; written as OUTPUT.tmp and renamed; an existing one is replaced")->required();
+  app.add_option("--threads", options.threads, "Threads, 0: all cores")->check(CLI::Range(0, 1024));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    app.exit(error);
+    return Fail(ExitCode::kUsage, error.what());
+  }
+  const absl::Status status = RunWithoutExceptions(options);
+  if (status.ok()) return 0;
+  return Fail(WorkerExitCode(status), std::string(status.message()));
+}
+
+}  // namespace
+}  // namespace blink
+
+int main(int argc, char** argv) { return blink::Main(argc, argv); }
