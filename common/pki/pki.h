@@ -2,6 +2,7 @@
 #ifndef BLINK_COMMON_PKI_PKI_H_
 #define BLINK_COMMON_PKI_PKI_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,10 @@ struct CertificateOptions {
   std::vector<std::string> ip_addresses;
   bool server = false;                 // extended key usage: server or client authentication
   absl::Duration valid_for = absl::Hours(24 * 365);
+  std::optional<absl::Time> valid_from;  // default: five minutes ago, for clocks that run behind
 };
-// Signs a request: checks its self-signature, ignores every extension it asks for. INVALID_ARGUMENT when it is malformed.
+// Signs a request: checks its self-signature, takes nothing but its public key (subject and SANs come from `options`, extensions
+// that it asks for are ignored). INVALID_ARGUMENT when it is malformed, or its key weaker than 112 bits.
 absl::StatusOr<std::string> SignRequest(const CertificateAuthority& authority, const std::string& request,
                                         const CertificateOptions& options);
 
@@ -43,6 +46,8 @@ struct CertificateInfo {
 absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificate);
 // FAILED_PRECONDITION when the key is not the certificate's.
 absl::Status CheckKeyPair(const std::string& certificate, const std::string& key);
+// FAILED_PRECONDITION unless `authority`'s key signed `certificate`.
+absl::Status CheckIssuedBy(const std::string& certificate, const std::string& authority);
 
 }  // namespace blink
 

@@ -12,12 +12,16 @@
 
 namespace blink {
 
-// PEM files. The server rotates for new handshakes when the files change.
+// PEM files. Both sides rotate for new handshakes when the files change: replace certificate and key together, by renaming.
 struct TlsFiles {
   std::string certificate;  // chain
   std::string key;
   std::string ca;
+  unsigned refresh_seconds = 10;  // how often the files are looked at; new handshakes use what is new
 };
+
+// What MakeServerCredentials and MakeClientCredentials check before anything is sent: see there.
+absl::Status CheckTlsFiles(const TlsFiles& files);
 
 // Server: requires and verifies a client certificate. Client: verifies the server against the CA and that its certificate
 // names blink://<deployment>/aggregator (the host name is not checked: an aggregator is known by its SAN, not by DNS).
@@ -29,13 +33,21 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(
 // Keepalive, message limits, no proxy from the environment, own reconnect backoff.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, std::shared_ptr<grpc::ChannelCredentials> credentials);
 
+// How often a client asks whether a silent connection is alive while a call is open. A server must allow it, or it takes the
+// pings for an attack: call AllowKeepalive on its builder.
+inline constexpr int kKeepaliveMs = 60'000;
+void AllowKeepalive(grpc::ServerBuilder& builder);
+
 // "127.0.0.1:port", "[::1]:port" or "localhost:port". FAILED_PRECONDITION otherwise: --insecure is for loopback only.
 absl::Status RequireLoopback(const std::string& address);
 
 // The identity of the peer of a server call: exactly one URI SAN is required (UNAUTHENTICATED otherwise).
 absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context);
 
-// What in the local files explains a handshake that failed (expired, wrong CA, ...); empty when nothing does.
+// gRPC reports whatever fails before or in the handshake as UNAVAILABLE. This says why, as far as it can be told: from the local
+// files (missing, expired, not yet valid, key mismatch, wrong CA), and, when they are sound, from one connection to `address`
+// (refused, not a TLS port, a server of another authority or deployment, our certificate refused). Takes up to about five
+// seconds. Empty when nothing explains it.
 std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address);
 
 }  // namespace blink

@@ -1,0 +1,160 @@
+#include "common/rpc/credentials.h"
+
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/pki/pki.h"
+
+namespace blink {
+namespace {
+
+namespace tls = grpc::experimental;
+
+constexpr uint64_t kPemBytesMax = 1 << 20;
+
+absl::Status About(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
+
+absl::Status CheckDates(const std::string& path, const CertificateInfo& info, absl::Time now) {
+  if (now > info.not_after) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": the certificate expired on ", Day(info.not_after), ": have a new one signed by the authority"));
+  }
+  if (now < info.not_before) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate is not valid before ", Day(info.not_before),
+                                                      ", and this machine's clock says ", Day(now), ": set the clock"));
+  }
+  return absl::OkStatus();
+}
+
+// Accepts the one server whose certificate, already verified against the CA, names this deployment's aggregator.
+class AggregatorVerifier : public tls::ExternalCertificateVerifier {
+ public:
+  explicit AggregatorVerifier(std::string uri) : uri_(std::move(uri)) {}
+
+  bool Verify(tls::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* sync_status) override {
+    const std::vector<grpc::string_ref> uris = request->uri_names();
+    if (uris.size() != 1 || uris[0] != grpc::string_ref(uri_)) {
+      *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                                  absl::StrCat("the server's certificate does not name ", uri_, " and nobody else"));
+    }
+    return true;  // decided here and now
+  }
+  void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  const std::string uri_;
+};
+
+std::shared_ptr<tls::FileWatcherCertificateProvider> Watch(const TlsFiles& files) {
+  return std::make_shared<tls::FileWatcherCertificateProvider>(files.key, files.certificate, files.ca, files.refresh_seconds);
+}
+
+}  // namespace
+
+absl::Status CheckTlsFiles(const TlsFiles& files) {
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string key, ReadFile(files.key, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
+  const absl::Time now = absl::Now();
+  const absl::StatusOr<CertificateInfo> info = InspectCertificate(certificate);
+  if (!info.ok()) return About(files.certificate, info.status());
+  const absl::StatusOr<CertificateInfo> ca_info = InspectCertificate(ca);
+  if (!ca_info.ok()) return About(files.ca, ca_info.status());
+  BLINK_RETURN_IF_ERROR(About(files.key, CheckKeyPair(certificate, key)));
+  BLINK_RETURN_IF_ERROR(CheckDates(files.certificate, *info, now));
+  return CheckDates(files.ca, *ca_info, now);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files) {
+  BLINK_RETURN_IF_ERROR(CheckTlsFiles(files));
+  tls::TlsServerCredentialsOptions options(Watch(files));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return tls::TlsServerCredentials(options);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
+                                                                                const std::string& deployment) {
+  BLINK_RETURN_IF_ERROR(CheckTlsFiles(files));
+  const Identity aggregator = {.kind = Identity::Kind::kAggregator, .deployment = deployment};
+  BLINK_RETURN_IF_ERROR(Identity::FromUri(aggregator.ToUri()).status());
+  tls::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(Watch(files));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(true);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(tls::ExternalCertificateVerifier::Create<AggregatorVerifier>(aggregator.ToUri()));
+  return tls::TlsCredentials(options);
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           std::shared_ptr<grpc::ChannelCredentials> credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);                // the environment's proxy is nobody's business here
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);  // nor is what DNS says about calls
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);                   // retries are the caller's, with its window
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);     // a watch may be silent for hours
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);     // time allowed to one attempt, handshake included
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 10'000);
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  arguments.SetMaxSendMessageSize(kMessageBytesMax);
+  return grpc::CreateCustomChannel(address, std::move(credentials), arguments);
+}
+
+void AllowKeepalive(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 2);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+absl::Status RequireLoopback(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT"));
+  }
+  const std::string host = address.substr(0, colon);
+  if (host == "127.0.0.1" || host == "[::1]" || host == "localhost") return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("--insecure is for loopback only (127.0.0.1, [::1] or localhost), not for ", host,
+                   ": give certificates instead (blink provision makes them)"));
+}
+
+absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) {
+    return absl::UnauthenticatedError("a client certificate is required, and this connection has none");
+  }
+  const std::vector<grpc::string_ref> uris = peer->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME);
+  if (uris.size() != 1) {
+    return absl::UnauthenticatedError(
+        absl::StrCat("the client certificate must carry exactly one URI as subject alternative name; it carries ", uris.size()));
+  }
+  absl::StatusOr<Identity> identity = Identity::FromUri(absl::string_view(uris[0].data(), uris[0].size()));
+  if (!identity.ok()) return absl::UnauthenticatedError(identity.status().message());
+  return identity;
+}
+
+}  // namespace blink

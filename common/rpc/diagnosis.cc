@@ -1,0 +1,174 @@
+// DiagnoseHandshake: one handshake done by hand, with every reason kept that gRPC throws away.
+#include <netdb.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/pki/pki.h"
+#include "common/rpc/credentials.h"
+
+namespace blink {
+namespace {
+
+constexpr int kStepMs = 2'000;  // time allowed to the connection, and to each step of the handshake
+constexpr uint64_t kPemBytesMax = 1 << 20;
+
+struct SocketCloser {
+  int fd = -1;
+  ~SocketCloser() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+// Connects within kStepMs; the reason otherwise.
+std::string ConnectTo(const std::string& address, SocketCloser& socket) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return absl::StrCat("'", address, "' is not HOST:PORT");
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found); error != 0) {
+    return absl::StrCat("the host name of ", address, " is not known here: ", ::gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> guard(found, ::freeaddrinfo);
+  int error = 0;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    SocketCloser attempt{::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol)};
+    error = ::connect(attempt.fd, at->ai_addr, at->ai_addrlen) == 0 ? 0 : errno;
+    if (error == EINPROGRESS) {
+      pollfd waiting = {.fd = attempt.fd, .events = POLLOUT, .revents = 0};
+      socklen_t size = sizeof(error);
+      if (::poll(&waiting, 1, kStepMs) <= 0) error = ETIMEDOUT;
+      else ::getsockopt(attempt.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+    if (error == 0) {
+      std::swap(socket.fd, attempt.fd);
+      return "";
+    }
+  }
+  if (error == ECONNREFUSED) return absl::StrCat("nothing listens at ", address, ": is the aggregator running there?");
+  return absl::StrCat("no connection to ", address, ": ", std::strerror(error));
+}
+
+void MakeBlocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  const timeval limit = {.tv_sec = kStepMs / 1000, .tv_usec = 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+// What the server's certificate says that we would not accept; empty when it is the aggregator of `deployment`.
+std::string JudgeServer(SSL* ssl, const std::string& address, const std::string& deployment) {
+  const long verdict = SSL_get_verify_result(ssl);
+  if (verdict != X509_V_OK) {
+    return absl::StrCat("the certificate of the server at ", address, " does not verify against our CA: ",
+                        X509_verify_cert_error_string(verdict));
+  }
+  X509* peer = SSL_get0_peer_certificate(ssl);
+  if (peer == nullptr) return "";
+  std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new(BIO_s_mem()), BIO_free_all);
+  PEM_write_bio_X509(bio.get(), peer);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  const absl::StatusOr<CertificateInfo> info = InspectCertificate(std::string(data, size));
+  const std::string expected = absl::StrCat("blink://", deployment, "/aggregator");
+  if (!info.ok() || deployment.empty() || (info->uri_sans.size() == 1 && info->uri_sans[0] == expected)) return "";
+  return absl::StrCat("the server at ", address, " is ", absl::StrJoin(info->uri_sans, " and "), ", not ", expected);
+}
+
+std::string ExplainTlsError(const std::string& address) {
+  const unsigned long error = ERR_peek_error();
+  const int reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
+  const char* text = error != 0 ? ERR_reason_error_string(error) : nullptr;
+  ERR_clear_error();
+  switch (reason) {
+    case 0:
+      return "";
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_UNEXPECTED_MESSAGE:
+      return absl::StrCat("the server at ", address, " does not speak TLS: is it another program, or started with --insecure?");
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return absl::StrCat("the server at ", address, " does not know the authority that signed our certificate");
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return absl::StrCat("the server at ", address, " holds our certificate for expired: do the clocks agree?");
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+      return absl::StrCat("the server at ", address, " refuses our certificate (", text, ")");
+    default:
+      return absl::StrCat("the TLS handshake with ", address, " fails: ", text != nullptr ? text : "unknown reason");
+  }
+}
+
+std::string Handshake(const TlsFiles& files, const std::string& address, const std::string& deployment, int fd) {
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_load_verify_file(context.get(), files.ca.c_str());
+  SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str());
+  SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);  // the verdict is read afterwards; nothing is sent over this
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
+  const unsigned char kHttp2[] = {2, 'h', '2'};
+  SSL_set_alpn_protos(ssl.get(), kHttp2, sizeof(kHttp2));
+  // BIO_s_socket writes with MSG_NOSIGNAL only where the caller ignores SIGPIPE; SSL_connect writes to a live socket.
+  SSL_set_fd(ssl.get(), fd);
+  ERR_clear_error();
+  const bool connected = SSL_connect(ssl.get()) == 1;
+  if (const std::string judgement = connected ? JudgeServer(ssl.get(), address, deployment) : ""; !judgement.empty()) {
+    return judgement;
+  }
+  // In TLS 1.3 the server's verdict on our certificate comes after our last message: wait for its first bytes or its alert.
+  char byte = 0;
+  if (connected && SSL_read(ssl.get(), &byte, 1) > 0) return "";
+  return ExplainTlsError(address);
+}
+
+absl::Status CheckChain(const TlsFiles& files) {
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
+  return CheckIssuedBy(certificate, ca);
+}
+
+std::string DeploymentOf(const TlsFiles& files) {
+  const absl::StatusOr<std::string> certificate = ReadFile(files.certificate, kPemBytesMax);
+  if (!certificate.ok()) return "";
+  const absl::StatusOr<CertificateInfo> info = InspectCertificate(*certificate);
+  if (!info.ok() || info->uri_sans.size() != 1) return "";
+  const absl::StatusOr<Identity> identity = Identity::FromUri(info->uri_sans[0]);
+  return identity.ok() ? identity->deployment : "";
+}
+
+}  // namespace
+
+std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address) {
+  if (const absl::Status sound = CheckTlsFiles(files); !sound.ok()) return std::string(sound.message());
+  SocketCloser socket;
+  if (const std::string reason = ConnectTo(address, socket); !reason.empty()) return reason;
+  if (!CheckChain(files).ok()) {
+    return absl::StrCat(files.certificate, " was not issued by the authority in ", files.ca,
+                        ": they belong to different deployments, and the aggregator will refuse it");
+  }
+  MakeBlocking(socket.fd);
+  return Handshake(files, address, DeploymentOf(files), socket.fd);
+}
+
+}  // namespace blink

@@ -1,0 +1,98 @@
+#include "common/rpc/identity.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+constexpr size_t kUriCharactersMax = 256;
+
+// [a-z0-9-]{1,64}: the alphabet of deployments and of operators' names.
+bool IsName(absl::string_view name) {
+  return !name.empty() && name.size() <= kDeploymentCharactersMax && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+         });
+}
+
+// A decimal without sign or leading zeros.
+absl::StatusOr<uint64_t> ParseId(absl::string_view text) {
+  uint64_t id = 0;
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits || (text.size() > 1 && text[0] == '0') || !absl::SimpleAtoi(text, &id)) {
+    return absl::InvalidArgumentError("a node id is a decimal number of 64 bits without leading zeros");
+  }
+  return id;
+}
+
+absl::Status ParseRange(absl::string_view text, Identity& identity) {
+  const size_t dash = text.find('-');
+  if (dash == absl::string_view::npos) return absl::InvalidArgumentError("a range of nodes is written <first>-<last>");
+  BLINK_ASSIGN_OR_RETURN(identity.first_node, ParseId(text.substr(0, dash)));
+  BLINK_ASSIGN_OR_RETURN(identity.last_node, ParseId(text.substr(dash + 1)));
+  if (identity.first_node >= identity.last_node) {
+    return absl::InvalidArgumentError("a range's first node is below its last (a single node is written node/<id>)");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Identity> Parse(absl::string_view rest) {
+  if (!absl::ConsumePrefix(&rest, "blink://")) return absl::InvalidArgumentError("it does not begin with blink://");
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
+  Identity identity;
+  if (!IsName(parts[0])) return absl::InvalidArgumentError("a deployment is 1 to 64 characters of a-z, 0-9 and -");
+  identity.deployment = std::string(parts[0]);
+  if (parts.size() == 2 && parts[1] == "aggregator") {
+    identity.kind = Identity::Kind::kAggregator;
+    return identity;
+  }
+  if (parts.size() == 3 && parts[1] == "operator") {
+    if (!IsName(parts[2])) return absl::InvalidArgumentError("an operator's name is 1 to 64 characters of a-z, 0-9 and -");
+    identity.kind = Identity::Kind::kOperator;
+    identity.name = std::string(parts[2]);
+    return identity;
+  }
+  if (parts.size() == 3 && parts[1] == "node") {
+    BLINK_ASSIGN_OR_RETURN(identity.first_node, ParseId(parts[2]));
+    identity.last_node = identity.first_node;
+    return identity;
+  }
+  if (parts.size() == 3 && parts[1] == "nodes") {
+    BLINK_RETURN_IF_ERROR(ParseRange(parts[2], identity));
+    return identity;
+  }
+  return absl::InvalidArgumentError("after the deployment come node/<id>, nodes/<first>-<last>, operator/<name> or aggregator");
+}
+
+}  // namespace
+
+std::string Identity::ToUri() const {
+  const std::string prefix = absl::StrCat("blink://", deployment);
+  switch (kind) {
+    case Kind::kAggregator:
+      return absl::StrCat(prefix, "/aggregator");
+    case Kind::kOperator:
+      return absl::StrCat(prefix, "/operator/", name);
+    case Kind::kNodes:
+      break;
+  }
+  if (first_node == last_node) return absl::StrCat(prefix, "/node/", first_node);
+  return absl::StrCat(prefix, "/nodes/", first_node, "-", last_node);
+}
+
+absl::StatusOr<Identity> Identity::FromUri(absl::string_view uri) {
+  if (uri.size() > kUriCharactersMax) return absl::InvalidArgumentError("the identity in the certificate is too long");
+  absl::StatusOr<Identity> identity = Parse(uri);
+  if (!identity.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", uri, "' names nobody: ", identity.status().message()));
+  }
+  return identity;
+}
+
+}  // namespace blink
