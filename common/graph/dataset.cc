@@ -1,0 +1,221 @@
+#include "common/graph/dataset.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/graph/numpy_file.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kTextFileBytesMax = uint64_t{8} << 30;
+constexpr int32_t kClassesMax = 10'000;
+
+absl::Status LineError(const std::string& path, uint64_t line, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ", line ", line, ": ", what));
+}
+
+// Calls row(line number, first field, second field) for the rows of a file of two columns with one header line.
+template <typename F>
+absl::Status ForEachRow(const std::string& path, absl::string_view header, F row) {
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTextFileBytesMax));
+  absl::string_view rest = text;
+  absl::ConsumePrefix(&rest, "\xEF\xBB\xBF");
+  for (uint64_t number = 1; !rest.empty(); ++number) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    absl::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    line = absl::StripAsciiWhitespace(line);
+    if (number == 1) {
+      if (line != header) return LineError(path, 1, absl::StrCat("the first line must be the header \"", header, "\""));
+      continue;
+    }
+    if (line.empty()) continue;
+    const size_t comma = line.find(',');
+    if (comma == absl::string_view::npos || line.find(',', comma + 1) != absl::string_view::npos) {
+      return LineError(path, number, absl::StrCat("expected two values, \"", header, "\""));
+    }
+    BLINK_RETURN_IF_ERROR(row(number, absl::StripAsciiWhitespace(line.substr(0, comma)), absl::StripAsciiWhitespace(line.substr(comma + 1))));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> ParseNode(const std::string& path, uint64_t line, absl::string_view text, uint64_t node_count) {
+  uint32_t node = 0;
+  if (!absl::SimpleAtoi(text, &node)) return LineError(path, line, "a node is an integer from 0; use `blink dataset convert` for other ids");
+  if (node >= node_count) return LineError(path, line, absl::StrCat("node ", node, " is not below the number of nodes, ", node_count));
+  return node;
+}
+
+absl::Status ReadLabels(const std::string& path, NodeAttributes& attributes) {
+  std::vector<std::pair<uint32_t, int32_t>> rows;
+  std::vector<uint64_t> lines;
+  BLINK_RETURN_IF_ERROR(ForEachRow(path, "node,label", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const uint32_t node, ParseNode(path, line, a, kNodesMax));
+    int32_t label = 0;
+    if (!absl::SimpleAtoi(b, &label) || label < -1 || label >= kClassesMax) {
+      return LineError(path, line, absl::StrCat("a label is an integer from 0 to ", kClassesMax - 1, ", or -1 where it is unknown"));
+    }
+    rows.emplace_back(node, label);
+    lines.push_back(line);
+    return absl::OkStatus();
+  }));
+  if (rows.size() < kNodesMin) return LineError(path, 1, absl::StrCat("at least ", kNodesMin, " nodes are needed, one line each"));
+  attributes.node_count = static_cast<uint32_t>(rows.size());
+  constexpr int32_t kUnset = -2;
+  attributes.labels.assign(rows.size(), kUnset);
+  for (size_t k = 0; k < rows.size(); ++k) {
+    const auto [node, label] = rows[k];
+    if (node >= rows.size()) return LineError(path, lines[k], absl::StrCat("node ", node, " among ", rows.size(), " lines: nodes are numbered from 0 without a gap"));
+    if (attributes.labels[node] != kUnset) return LineError(path, lines[k], absl::StrCat("node ", node, " stands twice: keep one line a node"));
+    attributes.labels[node] = label;
+    attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(label + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadSplit(const std::string& path, NodeAttributes& attributes) {
+  attributes.split.assign(attributes.node_count, Split::kNone);
+  std::vector<bool> seen(attributes.node_count, false);
+  return ForEachRow(path, "node,split", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const uint32_t node, ParseNode(path, line, a, attributes.node_count));
+    if (seen[node]) return LineError(path, line, absl::StrCat("node ", node, " stands twice: keep one line a node"));
+    seen[node] = true;
+    if (b == "train") {
+      attributes.split[node] = Split::kTrain;
+    } else if (b == "val" || b == "validation") {
+      attributes.split[node] = Split::kValidation;
+    } else if (b == "test") {
+      attributes.split[node] = Split::kTest;
+    } else if (b != "none") {
+      return LineError(path, line, "a split is train, val, test or none");
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ReadClassNames(const std::string& path, NodeAttributes& attributes) {
+  absl::StatusOr<std::string> text = ReadFile(path, 1 << 20);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(text.status());
+  absl::string_view rest = *text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    attributes.class_names.emplace_back(absl::StripAsciiWhitespace(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  while (!attributes.class_names.empty() && attributes.class_names.back().empty()) attributes.class_names.pop_back();
+  if (attributes.class_names.size() < attributes.class_count) {
+    return LineError(path, attributes.class_names.size() + 1,
+                     absl::StrCat("labels.csv knows ", attributes.class_count, " classes: name each on its line, or remove the file"));
+  }
+  if (attributes.class_names.size() > kClassesMax) return LineError(path, kClassesMax + 1, "too many classes");
+  attributes.class_count = static_cast<uint32_t>(attributes.class_names.size());
+  return absl::OkStatus();
+}
+
+absl::Status ReadFeatures(const std::string& folder, NodeAttributes& attributes) {
+  const std::string sparse = folder + "/features.npz", dense = folder + "/features.npy";
+  std::error_code error;
+  const bool has_sparse = std::filesystem::exists(sparse, error), has_dense = std::filesystem::exists(dense, error);
+  if (has_sparse && has_dense) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, " holds both features.npz and features.npy: remove the one that is not meant"));
+  }
+  attributes.features.rows = attributes.node_count;
+  if (!has_sparse && !has_dense) return absl::OkStatus();
+  BLINK_ASSIGN_OR_RETURN(attributes.features, has_sparse ? ReadSparseNpz(sparse) : ReadDenseNpy(dense));
+  if (attributes.features.rows != attributes.node_count) {
+    return absl::InvalidArgumentError(absl::StrCat(has_sparse ? sparse : dense, " has ", attributes.features.rows,
+        " rows, but labels.csv has ", attributes.node_count, " nodes: both need one row a node"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
+  NodeAttributes attributes;
+  BLINK_RETURN_IF_ERROR(ReadLabels(folder + "/labels.csv", attributes));
+  BLINK_RETURN_IF_ERROR(ReadClassNames(folder + "/classes.txt", attributes));
+  BLINK_RETURN_IF_ERROR(ReadSplit(folder + "/split.csv", attributes));
+  BLINK_RETURN_IF_ERROR(ReadFeatures(folder, attributes));
+  return attributes;
+}
+
+bool MayHoldLinks(const std::string& name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  return absl::StartsWith(lower, "edge") || absl::StartsWith(lower, "adj") || lower == "orig" || lower == "lists" || lower == "lists.csv";
+}
+
+}  // namespace
+
+absl::StatusOr<NodeAttributes> ReadAttributes(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (MayHoldLinks(name)) {
+      return absl::FailedPreconditionError(absl::StrCat("the attribute folder ", folder, " holds \"", name,
+          "\": an aggregator must not be able to see links; remove it, or make the folder with `blink dataset shard`"));
+    }
+  }
+  return ReadAttributesUnchecked(folder);
+}
+
+absl::StatusOr<Dataset> ReadDataset(const std::string& folder) {
+  Dataset dataset;
+  const std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
+  dataset.name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  BLINK_ASSIGN_OR_RETURN(dataset.attributes, ReadAttributesUnchecked(folder));
+  const std::string edges = folder + "/edges.csv";
+  const uint32_t n = dataset.attributes.node_count;
+  std::vector<std::pair<NodeIndex, NodeIndex>> links;
+  BLINK_RETURN_IF_ERROR(ForEachRow(edges, "source,target", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const uint32_t source, ParseNode(edges, line, a, n));
+    BLINK_ASSIGN_OR_RETURN(const uint32_t target, ParseNode(edges, line, b, n));
+    if (source == target) return LineError(edges, line, absl::StrCat("node ", source, " is linked to itself: remove the line"));
+    links.emplace_back(source, target);
+    return absl::OkStatus();
+  }));
+  BLINK_ASSIGN_OR_RETURN(dataset.graph, CsrGraph::FromLinks(n, std::move(links)));
+  return dataset;
+}
+
+absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string& folder) {
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  std::string labels = "node,label\n", split = "node,split\n", classes;
+  static constexpr const char* kSplitNames[] = {"none", "train", "val", "test"};
+  for (uint32_t i = 0; i < attributes.node_count; ++i) {
+    absl::StrAppend(&labels, i, ",", attributes.labels[i], "\n");
+    absl::StrAppend(&split, i, ",", kSplitNames[static_cast<int>(attributes.split[i])], "\n");
+  }
+  for (const std::string& name : attributes.class_names) absl::StrAppend(&classes, name, "\n");
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/labels.csv", labels));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/split.csv", split));
+  if (!classes.empty()) BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/classes.txt", classes));
+  if (attributes.features.cols == 0) return absl::OkStatus();
+  return attributes.features.sparse ? WriteSparseNpz(attributes.features, folder + "/features.npz")
+                                    : WriteDenseNpy(attributes.features, folder + "/features.npy");
+}
+
+absl::Status WriteDataset(const Dataset& dataset, const std::string& folder) {
+  BLINK_RETURN_IF_ERROR(WriteAttributes(dataset.attributes, folder));
+  std::string edges = "source,target\n";
+  for (NodeIndex i = 0; i < dataset.graph.node_count(); ++i) {
+    for (const NodeIndex j : dataset.graph.NeighboursOf(i)) {
+      if (i < j) absl::StrAppend(&edges, i, ",", j, "\n");
+    }
+  }
+  return WriteFileAtomically(folder + "/edges.csv", edges);
+}
+
+}  // namespace blink

@@ -1,0 +1,46 @@
+#include "common/graph/node_attributes.h"
+
+#include <algorithm>
+
+namespace blink {
+namespace {
+
+FeatureMatrix ToDense(const FeatureMatrix& features) {
+  FeatureMatrix dense{.rows = features.rows, .cols = features.cols};
+  dense.values.assign(static_cast<size_t>(features.rows) * features.cols, 0.0f);
+  for (uint32_t i = 0; i < features.rows; ++i) {
+    for (int64_t k = features.row_offsets[i]; k < features.row_offsets[i + 1]; ++k) {
+      dense.values[static_cast<size_t>(i) * features.cols + features.columns[k]] = features.values[k];
+    }
+  }
+  return dense;
+}
+
+void DivideByRowSums(FeatureMatrix& features) {
+  for (uint32_t i = 0; i < features.rows; ++i) {
+    const int64_t begin = features.sparse ? features.row_offsets[i] : static_cast<int64_t>(i) * features.cols;
+    const int64_t end = features.sparse ? features.row_offsets[i + 1] : begin + features.cols;
+    double sum = 0;
+    for (int64_t k = begin; k < end; ++k) sum += features.values[k];
+    const double divisor = std::max(sum, 1.0);
+    for (int64_t k = begin; k < end; ++k) features.values[k] = static_cast<float>(features.values[k] / divisor);
+  }
+}
+
+}  // namespace
+
+FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
+  if (features.values.empty()) return features;
+  float minimum = *std::min_element(features.values.begin(), features.values.end());
+  // The entries that a sparse matrix does not store are zeros, and count for the minimum.
+  const bool has_zeros = features.sparse && features.values.size() < static_cast<size_t>(features.rows) * features.cols;
+  if (has_zeros) minimum = std::min(minimum, 0.0f);
+  FeatureMatrix normal = (features.sparse && minimum != 0.0f) ? ToDense(features) : features;
+  if (minimum != 0.0f) {
+    for (float& value : normal.values) value -= minimum;
+  }
+  DivideByRowSums(normal);
+  return normal;
+}
+
+}  // namespace blink

@@ -1,0 +1,174 @@
+// GenerateDataset. Data, not noise: a small generator of its own and nothing but +, *, / and sqrt on doubles, so that a seed gives
+// the same data set on every machine and with every standard library.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/graph/dataset.h"
+
+namespace blink {
+namespace {
+
+class SplitMix64 {
+ public:
+  explicit SplitMix64(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }  // [0, 1)
+  uint64_t Below(uint64_t bound) { return Next() % bound; }                 // the bias, 2^-40, does not matter for data
+
+ private:
+  uint64_t state_;
+};
+
+template <typename T>
+void Shuffle(std::vector<T>& items, SplitMix64& random) {
+  for (size_t k = items.size(); k > 1; --k) std::swap(items[k - 1], items[random.Below(k)]);
+}
+
+// Draws items with given weights.
+class Weighted {
+ public:
+  void Add(uint32_t item, double weight) {
+    items_.push_back(item);
+    sums_.push_back((sums_.empty() ? 0.0 : sums_.back()) + weight);
+  }
+  bool empty() const { return items_.empty(); }
+  uint32_t Draw(SplitMix64& random) const {
+    const size_t k = std::upper_bound(sums_.begin(), sums_.end(), random.Uniform() * sums_.back()) - sums_.begin();
+    return items_[std::min(k, items_.size() - 1)];
+  }
+
+ private:
+  std::vector<uint32_t> items_;
+  std::vector<double> sums_;
+};
+
+absl::Status Check(const SyntheticOptions& options) {
+  const auto refuse = [](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
+  if (options.nodes < kNodesMin || options.nodes > kNodesMax) return refuse("nodes must be from ", kNodesMin, " to ", kNodesMax);
+  if (options.classes < 1 || options.classes > 1000 || options.classes > options.nodes) return refuse("classes must be from 1 to 1000, and not more than the nodes");
+  const double mean_max = std::min(1000.0, (options.nodes - 1) / 4.0);
+  if (!(options.mean_degree >= 0 && options.mean_degree <= std::max(mean_max, 1.0))) return refuse("mean_degree must be from 0 to ", std::max(mean_max, 1.0));
+  if (!(options.homophily >= 0 && options.homophily <= 1)) return refuse("homophily must be from 0 to 1");
+  if (options.features > 1'000'000) return refuse("features must be at most 1000000");
+  if (!(options.words_per_node >= 0 && options.words_per_node <= 0.5 * options.features)) return refuse("words_per_node must be from 0 to half the features");
+  return absl::OkStatus();
+}
+
+// Classes of unequal size, as real ones are: class c has the weight 1 / (c + 2).
+std::vector<int32_t> DrawLabels(const SyntheticOptions& options, SplitMix64& random) {
+  Weighted classes;
+  for (uint32_t c = 0; c < options.classes; ++c) classes.Add(c, 1.0 / (c + 2.0));
+  std::vector<int32_t> labels(options.nodes);
+  for (uint32_t i = 0; i < options.nodes; ++i) labels[i] = static_cast<int32_t>(i < options.classes ? i : classes.Draw(random));
+  Shuffle(labels, random);
+  return labels;
+}
+
+// Every node first gets a link (real citation graphs have few isolated nodes), then links are added until the mean degree
+// is reached. Popularity has a power-law tail of exponent 3, capped as in a graph of this size.
+absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::vector<int32_t>& labels, SplitMix64& random) {
+  const uint32_t n = options.nodes;
+  const double popularity_max = std::sqrt(static_cast<double>(n));
+  std::vector<Weighted> of_class(options.classes);
+  Weighted all;
+  for (uint32_t i = 0; i < n; ++i) {
+    const double popularity = std::min(popularity_max, 1.0 / std::sqrt(1.0 - random.Uniform()));
+    of_class[labels[i]].Add(i, popularity);
+    all.Add(i, popularity);
+  }
+  const uint64_t wanted = static_cast<uint64_t>(options.mean_degree * n / 2.0 + 0.5);
+  std::vector<std::pair<NodeIndex, NodeIndex>> links;
+  absl::flat_hash_set<uint64_t> seen;
+  std::vector<bool> linked(n, false);
+  const auto draw_from = [&](uint32_t i) {
+    const bool inside = random.Uniform() < options.homophily;
+    for (int attempt = 0; attempt < 64; ++attempt) {
+      const uint32_t j = inside ? of_class[labels[i]].Draw(random) : all.Draw(random);
+      if (j == i || (!inside && options.classes > 1 && labels[j] == labels[i])) continue;
+      const uint64_t key = (static_cast<uint64_t>(std::min(i, j)) << 32) | std::max(i, j);
+      if (!seen.insert(key).second) continue;
+      links.emplace_back(i, j);
+      linked[i] = linked[j] = true;
+      return;
+    }
+  };
+  for (uint32_t i = 0; i < n && links.size() < wanted; ++i) {
+    if (!linked[i]) draw_from(i);
+  }
+  for (uint64_t attempts = 0; links.size() < wanted && attempts < 20 * wanted + 1000; ++attempts) draw_from(all.Draw(random));
+  return CsrGraph::FromLinks(n, std::move(links));
+}
+
+// A bag of words. A share of a node's words comes from its class's own vocabulary, the rest from a common one (both Zipf): enough for a
+// model without links to do clearly better than chance, and clearly worse than one with links.
+FeatureMatrix DrawFeatures(const SyntheticOptions& options, const std::vector<int32_t>& labels, SplitMix64& random) {
+  constexpr double kTopicalShare = 0.20;
+  FeatureMatrix features{.rows = options.nodes, .cols = options.features, .sparse = true};
+  features.row_offsets.assign(1, 0);
+  std::vector<uint32_t> vocabulary(options.features);
+  std::iota(vocabulary.begin(), vocabulary.end(), 0u);
+  const auto zipf = [&](uint32_t words) {
+    Shuffle(vocabulary, random);
+    Weighted weighted;
+    for (uint32_t r = 0; r < words; ++r) weighted.Add(vocabulary[r], 1.0 / (r + 10.0));
+    return weighted;
+  };
+  const Weighted common = zipf(options.features);
+  std::vector<Weighted> topical;
+  for (uint32_t c = 0; c < options.classes; ++c) topical.push_back(zipf(std::max<uint32_t>(1, options.features / 6)));
+  for (uint32_t i = 0; i < options.nodes; ++i) {
+    const double share = 2.0 * kTopicalShare * random.Uniform();  // some nodes speak of their class, some do not
+    const uint32_t count = static_cast<uint32_t>(options.words_per_node * (0.5 + random.Uniform()) + 0.5);
+    absl::flat_hash_set<int32_t> words;
+    for (uint32_t attempts = 0; words.size() < count && attempts < 50 * count; ++attempts) {
+      words.insert(static_cast<int32_t>(random.Uniform() < share ? topical[labels[i]].Draw(random) : common.Draw(random)));
+    }
+    std::vector<int32_t> row(words.begin(), words.end());
+    std::sort(row.begin(), row.end());
+    features.columns.insert(features.columns.end(), row.begin(), row.end());
+    features.row_offsets.push_back(static_cast<int64_t>(features.columns.size()));
+  }
+  features.values.assign(features.columns.size(), 1.0f);
+  return features;
+}
+
+}  // namespace
+
+absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options) {
+  BLINK_RETURN_IF_ERROR(Check(options));
+  SplitMix64 random(options.seed);
+  Dataset dataset;
+  dataset.name = absl::StrCat("synthetic-", options.seed);
+  NodeAttributes& attributes = dataset.attributes;
+  attributes.node_count = options.nodes;
+  attributes.class_count = options.classes;
+  attributes.labels = DrawLabels(options, random);
+  for (uint32_t c = 0; c < options.classes; ++c) attributes.class_names.push_back(absl::StrCat("class-", c));
+  BLINK_ASSIGN_OR_RETURN(dataset.graph, DrawLinks(options, attributes.labels, random));
+  attributes.features.rows = options.nodes;
+  if (options.features > 0) attributes.features = DrawFeatures(options, attributes.labels, random);
+  std::vector<uint32_t> order(options.nodes);
+  std::iota(order.begin(), order.end(), 0u);
+  Shuffle(order, random);
+  attributes.split.assign(options.nodes, Split::kTest);
+  for (uint32_t k = 0; k < options.nodes; ++k) {
+    if (k < options.nodes / 2) {
+      attributes.split[order[k]] = Split::kTrain;
+    } else if (k < options.nodes / 2 + options.nodes / 4) {
+      attributes.split[order[k]] = Split::kValidation;
+    }
+  }
+  return dataset;
+}
+
+}  // namespace blink
