@@ -1,0 +1,221 @@
+#include "tools/simulate_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_format.h"
+
+namespace blink {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double MeanOf(const Simulation& simulation, const std::function<double(const Trial&)>& figure) {
+  double sum = 0;
+  for (const Trial& trial : simulation.trials) sum += figure(trial);
+  return sum / static_cast<double>(simulation.trials.size());
+}
+
+double StandardDeviationOf(const Simulation& simulation, const std::function<double(const Trial&)>& figure) {
+  if (simulation.trials.size() < 2) return 0;
+  const double mean = MeanOf(simulation, figure);
+  const double squares = MeanOf(simulation, [&](const Trial& trial) { return std::pow(figure(trial) - mean, 2); });
+  const auto trials = static_cast<double>(simulation.trials.size());
+  return std::sqrt(squares * trials / (trials - 1));
+}
+
+// A mean of counts is printed as a count where it is one.
+Json Count(double value) { return value == std::floor(value) ? Json(static_cast<uint64_t>(value)) : Json(value); }
+
+Json Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? Json(nullptr) : Json(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+Json PrivacyPart(const Simulation& simulation) {
+  Json json;
+  if (!simulation.parameters) {  // the true graph is used as it is
+    json["private"] = false;
+    for (const char* key : {"epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
+                            "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
+      json[key] = nullptr;
+    }
+    return json;
+  }
+  json = PrivacyJson(*simulation.parameters);
+  if (!simulation.is_private) {  // whoever knows the seed knows the noise
+    json["private"] = false;
+    json["achieved_epsilon"] = nullptr;
+    json["achieved_epsilon_per_undirected_link"] = nullptr;
+  }
+  return json;
+}
+
+Json ReportJson(const ReportFigures& figures) {
+  Json json;
+  json["bytes_mean"] = figures.bytes_mean;
+  json["entropy_bytes"] = figures.entropy_bytes;
+  json["privatize_us_mean"] = figures.privatize_us_mean ? Json(*figures.privatize_us_mean) : Json(nullptr);
+  return json;
+}
+
+Json ReportPart(const Simulation& simulation) {
+  if (!simulation.trials[0].report) return nullptr;
+  ReportFigures means;
+  means.bytes_mean = MeanOf(simulation, [](const Trial& trial) { return trial.report->bytes_mean; });
+  means.entropy_bytes = MeanOf(simulation, [](const Trial& trial) { return trial.report->entropy_bytes; });
+  if (simulation.trials[0].report->privatize_us_mean) {
+    means.privatize_us_mean = MeanOf(simulation, [](const Trial& trial) { return *trial.report->privatize_us_mean; });
+  }
+  return ReportJson(means);
+}
+
+Json TrialEstimateJson(const LinkEstimate& estimate, uint64_t true_links) {
+  Json json = EstimateJson(estimate);
+  json["mae"] = estimate.mae;
+  json["true_positives"] = estimate.true_positives;
+  json["precision"] = Share(estimate.true_positives, estimate.links.link_count());
+  json["recall"] = Share(estimate.true_positives, true_links);
+  return json;
+}
+
+Json EstimatePart(const Simulation& simulation) {
+  if (!simulation.trials[0].estimate) return nullptr;
+  const auto mean = [&](const std::function<double(const LinkEstimate&)>& figure) {
+    return MeanOf(simulation, [&](const Trial& trial) { return figure(*trial.estimate); });
+  };
+  uint64_t links = 0, true_positives = 0, trials_without_mle = 0;
+  double residual_max = 0;
+  for (const Trial& trial : simulation.trials) {
+    links += trial.estimate->links.link_count();
+    true_positives += trial.estimate->true_positives;
+    trials_without_mle += trial.estimate->mle.exists ? 0 : 1;
+    residual_max = std::max(residual_max, trial.estimate->mle.residual);
+  }
+  Json json;
+  json["distinct_degrees"] = Count(mean([](const LinkEstimate& e) { return e.distinct_degrees; }));
+  json["nodes_without_report"] = Count(mean([](const LinkEstimate& e) { return e.nodes_without_report; }));
+  json["mle_exists"] = trials_without_mle == 0;
+  json["mle_seconds"] = mean([](const LinkEstimate& e) { return e.mle.seconds; });
+  json["mle_iterations"] = Count(mean([](const LinkEstimate& e) { return e.mle.iterations; }));
+  json["mle_residual"] = residual_max;
+  json["denoise_seconds"] = mean([](const LinkEstimate& e) { return e.denoise_seconds; });
+  json["mae"] = mean([](const LinkEstimate& e) { return e.mae; });
+  json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links.link_count()); }));
+  json["expected_links"] = mean([](const LinkEstimate& e) { return e.expected_links; });
+  json["true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
+  json["precision"] = Share(true_positives, links);
+  json["recall"] = Share(true_positives, simulation.links * simulation.trials.size());
+  return json;
+}
+
+Json TrainPart(const Simulation& simulation) {
+  const TrainOptions& options = simulation.train_options;
+  const auto test_accuracy = [](const Trial& trial) { return trial.training.test_accuracy; };
+  Json json;
+  json["model"] = options.model == Model::kMlp ? "mlp" : "gcn";
+  json["variant"] = "hard";
+  json["device"] = simulation.trials[0].training.device;
+  json["threads"] = simulation.trials[0].training.threads;
+  json["epoch_ms_mean"] = MeanOf(simulation, [](const Trial& trial) { return trial.training.epoch_ms_mean; });
+  json["test_accuracy_mean"] = MeanOf(simulation, test_accuracy);
+  json["test_accuracy_std"] = StandardDeviationOf(simulation, test_accuracy);
+  json["validation_accuracy_mean"] =
+      MeanOf(simulation, [](const Trial& trial) { return trial.training.validation_accuracy; });
+  json["learning_rate"] = options.learning_rate;
+  json["weight_decay"] = options.weight_decay;
+  json["dropout"] = options.dropout;
+  json["epochs"] = options.epochs;
+  json["hidden"] = options.hidden;
+  json["seed"] = simulation.trials[0].seed;
+  return json;
+}
+
+std::string Line(const std::string& name, const std::string& value) { return absl::StrFormat("  %-26s %s\n", name, value); }
+
+std::string Number(const Json& value, const char* unit = "", int digits = 6) {
+  if (value.is_null()) return "none";
+  return absl::StrFormat("%.*g%s", digits, value.get<double>(), unit);
+}
+
+std::string Percent(const Json& value) { return value.is_null() ? "none" : absl::StrFormat("%.1f %%", 100 * value.get<double>()); }
+
+std::string PrivacyLines(const Json& json) {
+  const Json& privacy = json["privacy"];
+  std::string text = "Privacy\n";
+  if (json["graph"] == "true") return text + Line("NONE", "the true graph was used as it is");
+  if (!privacy["private"].get<bool>()) text += Line("NONE", "NOT PRIVATE: the noise comes from a seed (--insecure-seeded-noise)");
+  text += Line("epsilon asked", absl::StrFormat("%s (%s for the list, %s for the degree)", Number(privacy["epsilon"]),
+                                                Number(privacy["epsilon_list"]), Number(privacy["epsilon_degree"])));
+  text += Line("flip probability", Number(privacy["flip_probability"]));
+  if (privacy["private"].get<bool>()) {
+    text += Line("achieved, per list entry", Number(privacy["achieved_epsilon"], "", 10));
+    text += Line("achieved, per link", Number(privacy["achieved_epsilon_per_undirected_link"], "  (it stands in two lists)", 10));
+  }
+  return text;
+}
+
+}  // namespace
+
+Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
+  Json json;
+  json["dataset"] = {{"name", simulation.dataset_name},
+                     {"nodes", simulation.nodes},
+                     {"links", simulation.links},
+                     {"features", simulation.features},
+                     {"classes", simulation.classes}};
+  json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
+  json["privacy"] = PrivacyPart(simulation);
+  json["report"] = ReportPart(simulation);
+  json["estimate"] = EstimatePart(simulation);
+  json["train"] = TrainPart(simulation);
+  json["peak_rss_bytes"] = peak_rss_bytes;
+  json["trials"] = Json::array();
+  for (const Trial& trial : simulation.trials) {
+    TrainOptions options = simulation.train_options;
+    options.seed = trial.seed;
+    Json entry;
+    entry["seed"] = trial.seed;
+    entry["report"] = trial.report ? ReportJson(*trial.report) : Json(nullptr);
+    entry["estimate"] = trial.estimate ? TrialEstimateJson(*trial.estimate, simulation.links) : Json(nullptr);
+    entry["train"] = TrainJson(trial.training, options);
+    json["trials"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::string SimulationTable(const Json& json) {
+  const Json& dataset = json["dataset"];
+  std::string text = absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n",
+                                     dataset["name"].get<std::string>(), dataset["nodes"].get<uint64_t>(),
+                                     dataset["links"].get<uint64_t>(), dataset["features"].get<uint64_t>(),
+                                     dataset["classes"].get<uint64_t>());
+  text += PrivacyLines(json);
+  if (const Json& report = json["report"]; !report.is_null()) {
+    text += "Reports (means)\n";
+    text += Line("bytes", Number(report["bytes_mean"]));
+    text += Line("entropy, bytes", Number(report["entropy_bytes"]));
+    if (!report["privatize_us_mean"].is_null()) text += Line("time to privatise", Number(report["privatize_us_mean"], " us", 4));
+  }
+  if (const Json& estimate = json["estimate"]; !estimate.is_null()) {
+    text += "Estimate (means)\n";
+    text += Line("links", Number(estimate["links"], "", 10));
+    text += Line("precision, recall", Percent(estimate["precision"]) + ", " + Percent(estimate["recall"]));
+    text += Line("mean absolute error", Number(estimate["mae"]));
+    text += Line("distinct degrees", Number(estimate["distinct_degrees"]));
+    text += Line("maximum likelihood", absl::StrFormat("%s in %s iterations, residual %s%s", Number(estimate["mle_seconds"], " s", 3),
+                                                       Number(estimate["mle_iterations"], "", 4),
+                                                       Number(estimate["mle_residual"], "", 2),
+                                                       estimate["mle_exists"].get<bool>() ? "" : "; NO FINITE SOLUTION: regularised"));
+    text += Line("denoising", Number(estimate["denoise_seconds"], " s", 3));
+  }
+  const Json& train = json["train"];
+  text += absl::StrFormat("Training (%d trials of %s)\n", json["trials"].size(), train["model"].get<std::string>());
+  text += Line("test accuracy", Percent(train["test_accuracy_mean"]) + " +- " + Percent(train["test_accuracy_std"]));
+  text += Line("device", absl::StrFormat("%s, %d threads, %s an epoch", train["device"].get<std::string>(),
+                                         train["threads"].get<int>(), Number(train["epoch_ms_mean"], " ms", 3)));
+  text += Line("peak memory", absl::StrFormat("%.0f MB", json["peak_rss_bytes"].get<double>() / 1e6));
+  return text;
+}
+
+}  // namespace blink

@@ -1,0 +1,22 @@
+// What `blink simulate` prints.
+#ifndef BLINK_TOOLS_SIMULATE_REPORT_H_
+#define BLINK_TOOLS_SIMULATE_REPORT_H_
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "tools/simulate_run.h"
+
+namespace blink {
+
+// One object: dataset, graph, privacy, report, estimate, train, peak_rss_bytes, trials[]. Figures above `trials` are means over the
+// trials (the largest for mle_residual; test_accuracy_std is the sample standard deviation, 0 for one trial). On the true
+// graph `report` and `estimate` are null.
+nlohmann::ordered_json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes);
+
+// The same for a person, from SimulationJson's object.
+std::string SimulationTable(const nlohmann::ordered_json& json);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_SIMULATE_REPORT_H_

@@ -1,0 +1,228 @@
+#include "tools/simulate_run.h"
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/reports/report_file.h"
+#include "common/base/progress.h"
+#include "common/base/status_macros.h"
+#include "common/privacy/privatizer.h"
+#include "common/wire/report_codec.h"
+#include "tools/simulate_noise.h"
+
+namespace blink {
+namespace {
+
+absl::Status ValidateOptions(const SimulateOptions& options) {
+  if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
+    return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
+  }
+  if (options.graph == SimulatedGraph::kTrue) {
+    if (!options.reports.empty()) {
+      return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
+    }
+    if (options.insecure_seeded_noise) {
+      return absl::InvalidArgumentError("--graph true draws no noise: leave out --insecure-seeded-noise");
+    }
+    if (!options.output.empty()) {
+      return absl::InvalidArgumentError("--output writes the result of a round: it cannot be used with --graph true");
+    }
+    return absl::OkStatus();
+  }
+  if (!options.reports.empty()) {
+    if (options.epsilon || options.degree_share || options.insecure_seeded_noise) {
+      return absl::InvalidArgumentError(
+          "--reports replays stored reports, whose budget and noise are fixed: leave out --epsilon, --degree-share and "
+          "--insecure-seeded-noise");
+    }
+    return absl::OkStatus();
+  }
+  if (!options.epsilon) {
+    return absl::InvalidArgumentError("--epsilon is missing: give the privacy budget of a report, such as --epsilon 6");
+  }
+  return absl::OkStatus();
+}
+
+// `value` in millionths, which it must be a whole number of.
+absl::StatusOr<uint64_t> Millionths(double value, double max, const char* flag) {
+  const double scaled = value * 1e6;
+  const double rounded = std::round(scaled);
+  if (!(value >= 0 && value <= max) || std::abs(scaled - rounded) > 1e-3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is ", value, ": it must be in 0 .. ", max, " and a multiple of 0.000001"));
+  }
+  return static_cast<uint64_t>(rounded);
+}
+
+absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "--epsilon"));
+  BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm, Millionths(options.degree_share.value_or(0.1), 1, "--degree-share"));
+  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
+}
+
+struct DrawnReports {
+  ReportSet reports;
+  ReportFigures figures;
+};
+
+// Every node's report, drawn and coded as a node does.
+absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters, RandomSource& random,
+                                         bool show_progress) {
+  const uint32_t n = graph.node_count();
+  DrawnReports drawn{ReportSet(parameters), {}};
+  Progress progress("reports", n, show_progress);
+  std::chrono::duration<double, std::micro> privatizing{};
+  for (NodeIndex i = 0; i < n; ++i) {
+    const auto started = std::chrono::steady_clock::now();
+    BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
+    BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
+    privatizing += std::chrono::steady_clock::now() - started;
+    drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size()) / n;
+    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count()) / n;
+    BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
+    progress.Update(i + 1);
+  }
+  drawn.figures.privatize_us_mean = privatizing.count() / n;
+  return drawn;
+}
+
+ReportFigures FiguresOf(const RoundFolder& folder) {
+  ReportFigures figures{.bytes_mean = folder.coded_bytes_mean};
+  if (!folder.reports.parameters().sends_bits()) return figures;
+  for (const uint32_t ones : folder.ones) {
+    figures.entropy_bytes += EntropyBytes(folder.reports.node_count(), ones) / static_cast<double>(folder.ones.size());
+  }
+  return figures;
+}
+
+// The options given on the command line, over the round's own spec in a replay.
+v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
+  v1::TrainingSpec spec;
+  if (folder != nullptr) spec = folder->round.training();
+  spec.MergeFrom(options.training);
+  if (options.seed) {
+    spec.set_seed(*options.seed);
+  } else if (folder == nullptr) {
+    spec.set_seed(1);
+  }
+  return spec;
+}
+
+// Shows the stages of one analysis as bars.
+class StageProgress {
+ public:
+  explicit StageProgress(bool enabled) : enabled_(enabled) {}
+  void Update(Stage stage, double fraction, const std::string& text) {
+    if (!bar_ || stage != stage_) {
+      stage_ = stage;
+      bar_ = std::make_unique<Progress>(stage == Stage::kEstimating ? "estimating, per cent" : "training, per cent", 100, enabled_);
+    }
+    bar_->Update(static_cast<uint64_t>(fraction * 100), text);
+  }
+
+ private:
+  const bool enabled_;
+  Stage stage_ = Stage::kEstimating;
+  std::unique_ptr<Progress> bar_;
+};
+
+class Simulator {
+ public:
+  Simulator(const SimulateOptions& options, Dataset dataset) : options_(options), dataset_(std::move(dataset)) {}
+
+  absl::StatusOr<Simulation> Run() {
+    if (!options_.reports.empty()) {
+      BLINK_ASSIGN_OR_RETURN(folder_, ReadRoundFolder(options_.reports));
+      simulation_.parameters = folder_->reports.parameters();
+      if (folder_->reports.node_count() != dataset_.graph.node_count()) {
+        return absl::InvalidArgumentError(absl::StrCat("the reports are of a graph of ", folder_->reports.node_count(),
+                                                       " nodes, but the data set has ", dataset_.graph.node_count()));
+      }
+    } else if (options_.graph == SimulatedGraph::kBlink) {
+      BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
+    }
+    Describe();
+    spec_ = SpecOf(options_, folder_ ? &*folder_ : nullptr);
+    BLINK_ASSIGN_OR_RETURN(simulation_.train_options, TrainOptionsFromSpec(spec_));
+
+    const int trials = options_.trials.value_or(folder_ ? 1 : 5);
+    for (int t = 0; t < trials; ++t) {
+      v1::TrainingSpec spec = spec_;
+      spec.set_seed(spec_.seed() + t);
+      BLINK_ASSIGN_OR_RETURN(Trial trial, options_.graph == SimulatedGraph::kTrue ? TrueTrial(spec) : BlinkTrial(spec, t == 0));
+      simulation_.trials.push_back(std::move(trial));
+    }
+    return std::move(simulation_);
+  }
+
+ private:
+  void Describe() {
+    simulation_.dataset_name = dataset_.name;
+    simulation_.nodes = dataset_.graph.node_count();
+    simulation_.links = dataset_.graph.link_count();
+    simulation_.features = dataset_.attributes.features.cols;
+    simulation_.classes = dataset_.attributes.class_count;
+    simulation_.graph = options_.graph;
+    simulation_.is_private = options_.graph == SimulatedGraph::kBlink && !options_.insecure_seeded_noise;
+  }
+
+  absl::StatusOr<Trial> TrueTrial(const v1::TrainingSpec& spec) {
+    BLINK_ASSIGN_OR_RETURN(TrainOptions train_options, TrainOptionsFromSpec(spec));
+    StageProgress progress(options_.progress);
+    train_options.threads = options_.threads;
+    train_options.progress = [&](int epoch, double) {
+      progress.Update(Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
+                      absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
+    };
+    Trial trial{.seed = spec.seed()};
+    BLINK_ASSIGN_OR_RETURN(trial.training, Train(dataset_.graph, dataset_.attributes, train_options));
+    return trial;
+  }
+
+  absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, bool first) {
+    if (folder_) return AnalyseReports(folder_->reports, FiguresOf(*folder_), spec, first);
+    InsecureSeededNoise seeded(spec.seed());
+    RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
+    BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
+                           DrawReports(dataset_.graph, *simulation_.parameters, random, options_.progress));
+    return AnalyseReports(drawn.reports, drawn.figures, spec, first);
+  }
+
+  absl::StatusOr<Trial> AnalyseReports(const ReportSet& reports, const ReportFigures& figures, const v1::TrainingSpec& spec,
+                                       bool first) {
+    StageProgress progress(options_.progress);
+    AnalysisOptions analysis_options;
+    analysis_options.truth = &dataset_.graph;
+    analysis_options.threads = options_.threads;
+    analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
+      progress.Update(stage, fraction, text);
+    };
+    BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
+    if (first && !options_.output.empty()) {
+      BLINK_RETURN_IF_ERROR(WriteResultFolder(options_.output, *simulation_.parameters, reports.report_count(), analysis,
+                                              dataset_.attributes, spec));
+    }
+    return Trial{.seed = spec.seed(),
+                 .report = figures,
+                 .estimate = std::move(analysis.estimate),
+                 .training = std::move(analysis.training)};
+  }
+
+  const SimulateOptions& options_;
+  const Dataset dataset_;
+  std::optional<RoundFolder> folder_;
+  v1::TrainingSpec spec_;
+  Simulation simulation_;
+};
+
+}  // namespace
+
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
+  BLINK_RETURN_IF_ERROR(ValidateOptions(options));
+  BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
+  return Simulator(options, std::move(dataset)).Run();
+}
+
+}  // namespace blink

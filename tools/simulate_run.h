@@ -1,0 +1,69 @@
+// `blink simulate`: privatise, estimate and train in one process, with the libraries of the node and of the aggregator and
+// without a network. For research: it alone sees the true graph, and compares with it.
+//
+//   data set --(privatiser, codec)--> ReportSet --(Analyse: the worker's path)--> links, model --(truth)--> MAE, true positives
+//
+// With `reports` the first step is replaced by a round folder that an aggregator stored: same reports, same spec, same result.
+#ifndef BLINK_TOOLS_SIMULATE_RUN_H_
+#define BLINK_TOOLS_SIMULATE_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/analysis/analysis.h"
+#include "common/graph/dataset.h"
+#include "common/privacy/parameters.h"
+
+namespace blink {
+
+enum class SimulatedGraph { kBlink, kTrue };
+
+struct SimulateOptions {
+  std::string dataset;                     // data-set folder, with the links
+  SimulatedGraph graph = SimulatedGraph::kBlink;
+  std::optional<double> epsilon;           // needed for kBlink without `reports`
+  std::optional<double> degree_share;      // default 0.1
+  std::string reports;                     // round folder to replay, or empty
+  bool insecure_seeded_noise = false;      // NOT PRIVATE
+  std::optional<int> trials;               // default 5; 1 for a replay. Trial t trains with seed + t
+  std::optional<uint64_t> seed;            // default 1, or the round's
+  v1::TrainingSpec training;               // what is set here goes before round.json (replay) and the defaults
+  int threads = 0;                         // 0: all cores
+  std::string output;                      // result folder of the first trial, as the worker writes it; or empty
+  bool progress = true;                    // on standard error
+};
+
+struct ReportFigures {
+  double bytes_mean = 0;         // coded bits per report
+  double entropy_bytes = 0;      // mean of log2 C(n-1, k) / 8
+  std::optional<double> privatize_us_mean;  // draw and apply the noise; absent in a replay
+};
+
+struct Trial {
+  uint64_t seed = 0;
+  std::optional<ReportFigures> report;  // absent on the true graph
+  std::optional<LinkEstimate> estimate;
+  TrainResult training;
+};
+
+struct Simulation {
+  std::string dataset_name;
+  uint32_t nodes = 0, features = 0, classes = 0;
+  uint64_t links = 0;
+  SimulatedGraph graph = SimulatedGraph::kBlink;
+  bool is_private = false;                      // false: true graph, or seeded noise
+  std::optional<PrivacyParameters> parameters;  // absent on the true graph
+  TrainOptions train_options;
+  std::vector<Trial> trials;                    // at least one
+};
+
+// INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and the
+// training as they come. UNAVAILABLE when the random source fails.
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_SIMULATE_RUN_H_
