@@ -13,9 +13,14 @@ namespace {
 // The most that EncodeBits can need for n bits: they are never coded longer than packed, but for a small head.
 uint32_t CodedBytesMax(uint32_t node_count) { return node_count / 8 + 1024; }
 
-std::string Describe(const PrivacyParameters& parameters) {
+std::string Describe(const v1::PrivacyParameters& parameters) {
   return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ", parameters.degree_share_ppm(),
-                      ", node_count ", parameters.node_count());
+                      ", node_count ", parameters.node_count(), ", mechanism ", parameters.mechanism());
+}
+
+bool Same(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
+  return a.epsilon_micro() == b.epsilon_micro() && a.degree_share_ppm() == b.degree_share_ppm() &&
+         a.node_count() == b.node_count() && a.mechanism() == b.mechanism();
 }
 
 }  // namespace
@@ -63,25 +68,36 @@ absl::Status Ingest::CheckPeer(const Identity& identity, const std::string& depl
   return absl::OkStatus();
 }
 
-absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round,
-                                 const PrivacyParameters& parameters) const {
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters expected, ParametersFromProto(round.parameters()));
-  if (parameters != expected || header.parameters().mechanism() != round.parameters().mechanism()) {
-    return absl::InvalidArgumentError(absl::StrCat("the report has other parameters (", Describe(parameters),
-                                                   ") than round ", round.round_id(), " (", Describe(expected), ")"));
+absl::StatusOr<PrivacyParameters> Ingest::ParametersOf(const v1::Round& round) {
+  std::lock_guard<std::mutex> lock(parameters_mutex_);
+  if (const auto found = parameters_.find(round.round_id()); found != parameters_.end()) return found->second;
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  if (parameters_.size() >= 2 * kRoundsListedMax) parameters_.clear();
+  parameters_.emplace(round.round_id(), parameters);
+  return parameters;
+}
+
+absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const {
+  const v1::PrivacyParameters& parameters = round.parameters();
+  if (!Same(header.parameters(), parameters)) {
+    return absl::InvalidArgumentError(absl::StrCat("the report has other parameters (", Describe(header.parameters()),
+                                                   ") than round ", round.round_id(), " (", Describe(parameters),
+                                                   ")"));
   }
   if (header.roster_version() != round.roster_version()) {
     return absl::InvalidArgumentError(absl::StrCat("the report is for roster version ", header.roster_version(),
                                                    ", round ", round.round_id(), " has version ",
                                                    round.roster_version(), ": the node needs a new kit"));
   }
-  if (header.has_noisy_degree() != parameters.sends_degree()) {
-    return absl::InvalidArgumentError(parameters.sends_degree() ? "the report lacks the noisy degree"
+  const bool sends_degree = parameters.degree_share_ppm() > 0;
+  const bool sends_bits = parameters.degree_share_ppm() < kPartsPerMillion;
+  if (header.has_noisy_degree() != sends_degree) {
+    return absl::InvalidArgumentError(sends_degree ? "the report lacks the noisy degree"
                                                                 : "the report has a noisy degree although the round's "
                                                                   "degree share is 0");
   }
-  const uint32_t bytes_max = parameters.sends_bits() ? CodedBytesMax(parameters.node_count()) : 0;
-  const uint32_t bytes_min = parameters.sends_bits() ? 1 : 0;
+  const uint32_t bytes_max = sends_bits ? CodedBytesMax(parameters.node_count()) : 0;
+  const uint32_t bytes_min = sends_bits ? 1 : 0;
   if (header.coded_bytes() < bytes_min || header.coded_bytes() > bytes_max) {
     return absl::InvalidArgumentError(absl::StrCat("coded_bytes is ", header.coded_bytes(), ", a report of this round has ",
                                                    bytes_min, " .. ", bytes_max));
@@ -107,8 +123,8 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
   BLINK_RETURN_IF_ERROR(CheckPeer(identity, header.deployment(), header.node_id(), header.node_id()));
   BLINK_RETURN_IF_ERROR(ValidateRoundId(header.round_id()));
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(header.parameters()));
-  BLINK_RETURN_IF_ERROR(CheckHeader(header, round, parameters));
+  BLINK_RETURN_IF_ERROR(CheckHeader(header, round));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersOf(round));
   BLINK_ASSIGN_OR_RETURN(const Digest digest, DigestFromBytes(header.digest()));
   if (round.state() != v1::ROUND_STATE_OPEN) {
     BLINK_ASSIGN_OR_RETURN(const std::optional<Digest> held, store_.GetDigest(header.round_id(), header.node_id()));

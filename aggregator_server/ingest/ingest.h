@@ -15,7 +15,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -94,8 +96,9 @@ class Ingest {
   uint32_t reports_in_flight() const { return reports_in_flight_.load(); }
 
  private:
-  absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round,
-                           const PrivacyParameters& parameters) const;
+  absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
+  // The round's parameters; derived once a round, since their exact arithmetic costs more than all other checks.
+  absl::StatusOr<PrivacyParameters> ParametersOf(const v1::Round& round);
   absl::StatusOr<std::shared_ptr<Reservation>> Reserve(uint64_t bytes);
 
   const Deployment deployment_;
@@ -104,6 +107,8 @@ class Ingest {
   Clock& clock_;
   const Stored stored_;
   RetryAdvisor advisor_;
+  std::mutex parameters_mutex_;
+  std::map<std::string, PrivacyParameters> parameters_;  // of the rounds that reports came for lately
   std::atomic<uint32_t> reports_in_flight_{0};
   std::atomic<uint64_t> bytes_in_flight_{0};
 };

@@ -76,7 +76,7 @@ class Pipeline {
   void NoteReport(const std::string& round_id, uint32_t reports);
 
   // `watcher` is called after changes of the round, at most every 100 ms for counts and progress, on some thread of the
-  // pipeline; it must be quick and must not call the pipeline. After Unwatch has returned it is not called again.
+  // pipeline; it must be quick and may call nothing of the pipeline but GetRound. After Unwatch has returned it is not called again.
   uint64_t Watch(const std::string& round_id, Watcher watcher);
   void Unwatch(uint64_t id);
 

@@ -56,7 +56,8 @@ class ReportStore {
 
   // Round.reports is the number of durable reports now.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
-  virtual std::vector<v1::Round> ListRounds() = 0;  // oldest first
+  virtual std::vector<v1::Round> ListRounds() = 0;      // oldest first
+  virtual std::vector<v1::Round> ListOpenRounds() = 0;  // oldest first; what nodes ask for, whatever the number of past rounds
 
   // Applies `change` to the round as it stands at its turn in the order, and makes the result durable. FAILED_PRECONDITION
   // when the state is none of `expected` (the message names it); whatever `change` returns when it fails. `change` runs on

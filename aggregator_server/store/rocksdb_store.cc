@@ -89,7 +89,8 @@ class RocksDbStore final : public ReportStore {
 
   absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) override;
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override;
-  std::vector<v1::Round> ListRounds() override;
+  std::vector<v1::Round> ListRounds() override { return List(/*only_open=*/false); }
+  std::vector<v1::Round> ListOpenRounds() override { return List(/*only_open=*/true); }
   absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
                                         const std::function<absl::Status(v1::Round&)>& change) override;
   void PutReport(CheckedReport report, PutCallback done) override;
@@ -120,6 +121,7 @@ class RocksDbStore final : public ReportStore {
     std::unordered_map<std::string, size_t> fresh_of_key;
   };
 
+  std::vector<v1::Round> List(bool only_open);
   bool Enqueue(Operation operation);
   absl::StatusOr<v1::Round> RunAlone(std::function<absl::StatusOr<v1::Round>()> operation);
   void Commit();
@@ -394,12 +396,13 @@ absl::StatusOr<v1::Round> RocksDbStore::GetRound(const std::string& round_id) {
   return Snapshot(*entry);
 }
 
-std::vector<v1::Round> RocksDbStore::ListRounds() {
+std::vector<v1::Round> RocksDbStore::List(bool only_open) {
   std::vector<v1::Round> rounds;
   {
     std::lock_guard<std::mutex> lock(rounds_mutex_);
-    rounds.reserve(rounds_.size());
-    for (const auto& [round_id, entry] : rounds_) rounds.push_back(Snapshot(*entry));
+    for (const auto& [round_id, entry] : rounds_) {
+      if (!only_open || entry->round.state() == v1::ROUND_STATE_OPEN) rounds.push_back(Snapshot(*entry));
+    }
   }
   std::sort(rounds.begin(), rounds.end(), [](const v1::Round& a, const v1::Round& b) {
     return a.created_ms() != b.created_ms() ? a.created_ms() < b.created_ms() : a.round_id() < b.round_id();

@@ -1,0 +1,61 @@
+// A whole aggregator in one object: store, border, state machine, services, server. What `blink-aggregator` runs, and what
+// integration tests run in process.
+#ifndef BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_
+#define BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/ingest/ingest.h"
+#include "aggregator_server/pipeline/pipeline.h"
+#include "aggregator_server/service/authenticator.h"
+#include "aggregator_server/service/node_service.h"
+#include "aggregator_server/service/operator_service.h"
+#include "aggregator_server/service/server.h"
+#include "aggregator_server/store/report_store.h"
+#include "common/base/clock.h"
+
+namespace blink {
+
+struct AggregatorOptions {
+  std::string data_folder;        // DATA/store and DATA/rounds are made in it
+  std::string attributes_folder;
+  Deployment deployment;
+  ServerOptions server;
+  IngestLimits limits;
+  std::string worker_path;
+  int worker_threads = 0;
+  WorkerLimits worker_limits;
+};
+
+// The public attributes are there, hold no edges, and have n nodes. FAILED_PRECONDITION: the folder holds edges, or has another n.
+absl::Status CheckAttributes(const std::string& folder, uint32_t node_count);
+
+class Aggregator {
+ public:
+  // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail.
+  static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
+  ~Aggregator();
+
+  int port() const { return server_->port(); }
+  ReportStore& store() { return *store_; }
+  Pipeline& pipeline() { return *pipeline_; }
+
+ private:
+  Aggregator() = default;
+
+  // In the order in which they are made; ended in the reverse order, but for the store, whose last callbacks need ingest_.
+  std::unique_ptr<Ingest> ingest_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<ReportStore> store_;
+  std::unique_ptr<Authenticator> authenticator_;
+  std::unique_ptr<NodeServiceImpl> node_service_;
+  std::unique_ptr<OperatorServiceImpl> operator_service_;
+  std::unique_ptr<AggregatorServer> server_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_

@@ -1,0 +1,159 @@
+// blink-aggregator: collects the reports of a deployment's nodes and runs its rounds.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/main/aggregator.h"
+#include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  AggregatorOptions options;
+  TlsFiles tls;
+  bool insecure = false;
+  std::string port_file;
+  std::string log_level = "info";
+  double worker_seconds_max = 0;
+};
+
+std::string FolderOfThisProgram() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+void DefineFlags(CLI::App& app, Flags& flags) {
+  AggregatorOptions& options = flags.options;
+  app.set_config("--config", "", "configuration file; its relative paths are relative to its folder")
+      ->check(CLI::ExistingFile);
+  app.add_option("--data", options.data_folder, "folder of the store and the results")->required();
+  app.add_option("--attributes", options.attributes_folder, "folder of the public attributes; must hold no edges")
+      ->required();
+  app.add_option("--deployment", options.deployment.name, "name of the deployment")->required();
+  app.add_option("--nodes", options.deployment.node_count, "number of nodes on the roster")->required();
+  app.add_option("--roster-version", options.deployment.roster_version, "version of the roster")->required();
+  app.add_option("--listen", options.server.listen, "HOST:PORT; port 0: chosen by the system")->capture_default_str();
+  app.add_option("--tls-certificate", flags.tls.certificate, "certificate chain, PEM");
+  app.add_option("--tls-key", flags.tls.key, "private key, PEM");
+  app.add_option("--tls-ca", flags.tls.ca, "certificate of the deployment's authority, PEM");
+  app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
+  app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
+  app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--worker-memory-bytes", options.worker_limits.memory_bytes, "address space of the worker; 0: no limit");
+  app.add_option("--worker-cpu-seconds", options.worker_limits.cpu_seconds, "processor time of the worker; 0: no limit");
+  app.add_option("--worker-seconds-max", flags.worker_seconds_max, "wall time of the worker; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--port-file", flags.port_file, "file that receives the bound port");
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")->capture_default_str();
+  app.set_version_flag("--version", "blink-aggregator " BLINK_VERSION);
+  app.footer(ExitCodeTable());
+}
+
+// A configuration file's relative paths are meant from its own folder, those of the command line from here.
+class ConfigOfItsFolder final : public CLI::ConfigINI {
+ public:
+  explicit ConfigOfItsFolder(const CLI::App& app) : app_(app) {}
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    const fs::path folder = fs::absolute(app_.get_config_ptr()->as<std::string>()).parent_path();
+    std::vector<CLI::ConfigItem> items = CLI::ConfigINI::from_config(input);
+    for (CLI::ConfigItem& item : items) {
+      if (kPaths.count(item.name) == 0) continue;
+      for (std::string& path : item.inputs) path = (folder / path).lexically_normal().string();
+    }
+    return items;
+  }
+
+ private:
+  inline static const std::set<std::string> kPaths = {"data",    "attributes", "tls-certificate", "tls-key",
+                                                      "tls-ca",  "worker",     "port-file"};
+  const CLI::App& app_;
+};
+
+absl::Status CompleteOptions(Flags& flags) {
+  AggregatorOptions& options = flags.options;
+  const bool any_tls = !flags.tls.certificate.empty() || !flags.tls.key.empty() || !flags.tls.ca.empty();
+  const bool all_tls = !flags.tls.certificate.empty() && !flags.tls.key.empty() && !flags.tls.ca.empty();
+  if (flags.insecure && any_tls) return absl::InvalidArgumentError("--insecure and --tls-... exclude each other");
+  if (!flags.insecure && !all_tls) {
+    return absl::InvalidArgumentError(
+        "--tls-certificate, --tls-key and --tls-ca are needed (blink provision makes them), or --insecure on loopback");
+  }
+  if (all_tls) options.server.tls = flags.tls;
+  if (options.worker_path.empty()) options.worker_path = FolderOfThisProgram() + "/blink-worker";
+  if (::access(options.worker_path.c_str(), X_OK) != 0) {
+    return FileError(errno, "run the worker (--worker)", options.worker_path);
+  }
+  if (flags.worker_seconds_max > 0) options.worker_limits.wall_time = absl::Seconds(flags.worker_seconds_max);
+  return absl::OkStatus();
+}
+
+absl::Status Serve(Flags& flags, const sigset_t& ending) {
+  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator,
+                         Aggregator::Start(flags.options, SystemClock()));
+  if (!flags.port_file.empty()) {
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));
+  }
+  spdlog::info("deployment {} with {} nodes, roster version {}: listening on {}, port {}{}",
+               flags.options.deployment.name, flags.options.deployment.node_count,
+               flags.options.deployment.roster_version, flags.options.server.listen, aggregator->port(),
+               flags.insecure ? ", WITHOUT TLS" : "");
+  int signal = 0;
+  ::sigwait(&ending, &signal);
+  spdlog::info("signal {}: stopping", signal);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Collects the private reports of a deployment's nodes, denoises them and trains on them.",
+               "blink-aggregator");
+  Flags flags;
+  DefineFlags(app, flags);
+  app.config_formatter(std::make_shared<ConfigOfItsFolder>(app));
+  app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);
+  }
+  // Before any thread exists, so that all of them inherit the mask and only sigwait sees the signals.
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  absl::Status status = InitLogging("blink-aggregator", flags.log_level);
+  if (status.ok()) status = CompleteOptions(flags);
+  if (!status.ok() && absl::IsInvalidArgument(status)) {
+    std::fprintf(stderr, "blink-aggregator: %s\n", std::string(status.message()).c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  if (status.ok()) status = Serve(flags, ending);
+  if (status.ok()) return static_cast<int>(ExitCode::kOk);
+  std::fprintf(stderr, "blink-aggregator: %s\n", std::string(status.message()).c_str());
+  // What cannot be served with as it stands (edges among the attributes, an expired certificate) is bad input here.
+  if (absl::IsFailedPrecondition(status)) return static_cast<int>(ExitCode::kBadInput);
+  return static_cast<int>(ExitCodeFor(status));
+}
+
+}  // namespace
+}  // namespace blink
+
+int main(int argc, char** argv) { return blink::Main(argc, argv); }

@@ -1,0 +1,41 @@
+// NodeService over gRPC's callback API: no thread waits for a peer, so that idle connections cost memory only. Thin: it takes
+// messages apart and puts them together; what is allowed is Ingest's to say.
+#ifndef BLINK_AGGREGATOR_SERVER_SERVICE_NODE_SERVICE_H_
+#define BLINK_AGGREGATOR_SERVER_SERVICE_NODE_SERVICE_H_
+
+#include "aggregator_server/ingest/ingest.h"
+#include "aggregator_server/service/authenticator.h"
+#include "aggregator_server/service/stream_timer.h"
+#include "aggregator_server/store/report_store.h"
+#include "blink/v1/node.grpc.pb.h"
+
+namespace blink {
+
+class NodeServiceImpl final : public v1::NodeService::CallbackService {
+ public:
+  // All outlive the server that serves this.
+  NodeServiceImpl(const Authenticator& authenticator, Ingest& ingest, ReportStore& store)
+      : authenticator_(authenticator), ingest_(ingest), store_(store) {}
+
+  grpc::ServerUnaryReactor* GetRounds(grpc::CallbackServerContext* context, const v1::GetRoundsRequest* request,
+                                      v1::GetRoundsResponse* response) override;
+  grpc::ServerReadReactor<v1::SubmitReportRequest>* SubmitReport(grpc::CallbackServerContext* context,
+                                                                 v1::SubmitReportResponse* response) override;
+  grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse>* SubmitReports(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerWriteReactor<v1::ListDigestsResponse>* ListDigests(grpc::CallbackServerContext* context,
+                                                                 const v1::ListDigestsRequest* request) override;
+
+ private:
+  absl::Status FillRounds(const grpc::ServerContextBase& context, const v1::GetRoundsRequest& request,
+                          v1::GetRoundsResponse& response);
+
+  const Authenticator& authenticator_;
+  Ingest& ingest_;
+  ReportStore& store_;
+  StreamTimer timer_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_SERVICE_NODE_SERVICE_H_

@@ -1,0 +1,53 @@
+#include "aggregator_server/service/server.h"
+
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+
+absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const ServerOptions& options,
+                                                                          const std::vector<grpc::Service*>& services) {
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  if (options.tls.has_value()) {
+    BLINK_ASSIGN_OR_RETURN(credentials, MakeServerCredentials(*options.tls));
+  } else {
+    BLINK_RETURN_IF_ERROR(RequireLoopback(options.listen));
+    credentials = grpc::InsecureServerCredentials();
+  }
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options.listen, credentials, &port);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetResourceQuota(grpc::ResourceQuota("blink-aggregator").Resize(options.memory_bytes_max));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second aggregator on the port is an error, not a lottery
+  AllowKeepalive(builder);
+  // Peers that vanished are noticed.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
+                                               ": the port is taken, or the address is not this machine's"));
+  }
+  return std::unique_ptr<AggregatorServer>(new AggregatorServer(std::move(server), port));
+}
+
+AggregatorServer::~AggregatorServer() { Shutdown(absl::ZeroDuration()); }
+
+void AggregatorServer::Shutdown(absl::Duration grace) {
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Wait();
+}
+
+}  // namespace blink
