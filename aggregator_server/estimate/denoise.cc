@@ -1,0 +1,137 @@
+#include "aggregator_server/estimate/denoise.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/pair_scan.h"
+#include "aggregator_server/estimate/posterior.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+// The expected number of links among `trials` entries of which `ones` were received as 1, each flipped with probability p:
+// (ones - trials p) / (1 - 2 p). With p = 1/2 the bits say nothing, and half the entries is as good as any answer.
+double Debiased(double ones, double trials, const PrivacyParameters& parameters) {
+  const double contrast = std::tanh(parameters.bit_log_odds() / 2);  // 1 - 2 p without cancellation
+  if (!(contrast > 0)) return trials / 2;
+  return (ones - trials * parameters.flip_probability()) / contrast;
+}
+
+int64_t RoundedDegree(double degree, uint32_t n) { return std::llround(std::clamp<double>(degree, -1.0, n)); }  // clipped to [1, n-2] later
+
+// Ones received about each node of `silent`.
+std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent) {
+  std::vector<uint64_t> sums(reports.node_count(), 0);
+  reports.reported_nodes().ForEachOne([&](NodeIndex i) {
+    const auto row = reports.row(i);
+    for (uint32_t w = 0; w < row.size(); ++w) {
+      for (uint64_t bits = row[w] & silent.words()[w]; bits != 0; bits &= bits - 1) ++sums[w * 64 + std::countr_zero(bits)];
+    }
+  });
+  return sums;
+}
+
+// Sum of P over unordered pairs; with the counts of true links [K, K, 6], sum of |P - A|.
+double SumOverPairs(const PairScan& scan, const Posterior& posterior, const std::vector<uint64_t>* truth) {
+  double total = 0;
+  for (uint32_t a = 0; a < scan.class_count; ++a) {
+    double of_class = 0;
+    for (uint32_t b = a; b < scan.class_count; ++b) {
+      for (const Evidence evidence : kAllEvidence) {
+        const uint64_t pairs = scan.Count(a, b, evidence);
+        if (pairs == 0) continue;
+        const uint64_t linked = truth == nullptr ? 0 : (*truth)[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + evidence.Index()];
+        of_class += static_cast<double>(pairs - linked) * posterior.Probability(a, b, evidence);
+        if (linked > 0) of_class += static_cast<double>(linked) * posterior.Probability(a, b, evidence, /*complement=*/true);
+      }
+    }
+    total += of_class;
+  }
+  return total;
+}
+
+void CompareWithTruth(const CsrGraph& truth, const ReportSet& reports, const PairScan& scan, const Posterior& posterior, LinkEstimate& estimate) {
+  std::vector<uint64_t> counts(scan.counts.size(), 0);
+  const auto class_of_node = posterior.prior().class_of_node();
+  for (NodeIndex i = 0; i < truth.node_count(); ++i) {
+    for (const NodeIndex j : truth.NeighboursOf(i)) {
+      if (j < i) continue;
+      const auto [a, b] = std::minmax(class_of_node[i], class_of_node[j]);
+      ++counts[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + EvidenceOf(reports, i, j).Index()];
+      estimate.true_positives += estimate.links.HasLink(i, j);
+    }
+  }
+  const double n = truth.node_count();
+  estimate.mae = 2.0 * SumOverPairs(scan, posterior, &counts) / (n * n);
+}
+
+}  // namespace
+
+DegreeEstimate EstimateDegrees(const ReportSet& reports) {
+  const uint32_t n = reports.node_count();
+  const double received = reports.report_count();
+  const PrivacyParameters& parameters = reports.parameters();
+  DegreeEstimate estimate;
+  estimate.degrees.assign(n, 0);
+  estimate.nodes_without_report = n - reports.report_count();
+  BitRow silent(n);
+  double sum = 0;
+  for (NodeIndex i = 0; i < n; ++i) {
+    if (!reports.reported(i)) {
+      silent.Set(i);
+    } else if (reports.noisy_degree(i).has_value()) {
+      estimate.degrees[i] = *reports.noisy_degree(i);
+    } else {
+      double ones = 0;
+      for (const uint64_t word : reports.row(i)) ones += std::popcount(word);
+      estimate.degrees[i] = RoundedDegree(Debiased(ones, n - 1.0, parameters), n);
+    }
+    if (reports.reported(i)) sum += static_cast<double>(std::clamp<int64_t>(estimate.degrees[i], 1, n - 2));
+  }
+  if (estimate.nodes_without_report == 0 || received == 0) return estimate;
+  if (!parameters.sends_bits()) {  // s = 1: nobody said anything about a silent node but how many links there are
+    silent.ForEachOne([&](NodeIndex i) { estimate.degrees[i] = RoundedDegree(sum / received, n); });
+    return estimate;
+  }
+  const std::vector<uint64_t> columns = ColumnSums(reports, silent);
+  silent.ForEachOne([&](NodeIndex i) {
+    const double links = Debiased(static_cast<double>(columns[i]), received, parameters);
+    estimate.degrees[i] = RoundedDegree(links * (n - 1.0) / received, n);
+  });
+  return estimate;
+}
+
+absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options) {
+  if (reports.report_count() == 0) return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
+  if (options.truth != nullptr && options.truth->node_count() != reports.node_count()) {
+    return absl::InvalidArgumentError(absl::StrCat("the true graph has ", options.truth->node_count(), " nodes, the reports are of ",
+                                                   reports.node_count(), ": compare with the data set that was reported"));
+  }
+  const auto report_progress = [&](double fraction) {
+    if (options.progress) options.progress(fraction);
+  };
+  const auto started = std::chrono::steady_clock::now();
+  LinkEstimate estimate;
+  const DegreeEstimate degrees = EstimateDegrees(reports);
+  const DegreeClasses classes = ClassifyDegrees(degrees.degrees);
+  BLINK_ASSIGN_OR_RETURN(estimate.mle, FitBetaModel(classes));
+  estimate.distinct_degrees = static_cast<uint32_t>(classes.degree.size());
+  estimate.nodes_without_report = degrees.nodes_without_report;
+  report_progress(0.1);
+
+  const BetaPrior prior(classes, estimate.mle);
+  const Posterior posterior(prior, reports.parameters().bit_log_odds());
+  PairScan scan = ScanPairs(reports, posterior, options.threads, [&](double fraction) { report_progress(0.1 + 0.8 * fraction); });
+  BLINK_ASSIGN_OR_RETURN(estimate.links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));
+  estimate.expected_links = SumOverPairs(scan, posterior, nullptr);
+  estimate.denoise_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() - estimate.mle.seconds;
+  if (options.truth != nullptr) CompareWithTruth(*options.truth, reports, scan, posterior, estimate);
+  report_progress(1.0);
+  return estimate;
+}
+
+}  // namespace blink

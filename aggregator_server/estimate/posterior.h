@@ -1,0 +1,64 @@
+// The posterior of a pair (Algorithm 3) as a function of the classes of its ends and of its evidence.
+#ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_POSTERIOR_H_
+#define BLINK_AGGREGATOR_SERVER_ESTIMATE_POSTERIOR_H_
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "aggregator_server/estimate/beta_model.h"
+#include "aggregator_server/estimate/link_prior.h"
+
+namespace blink {
+
+// What was received about a pair: `reports` 0, 1 or 2, `ones` 0 .. reports. Six values; Index() numbers them.
+struct Evidence {
+  int reports = 0;
+  int ones = 0;
+  int Index() const { return reports * (reports + 1) / 2 + ones; }
+};
+inline constexpr int kEvidences = 6;
+inline constexpr Evidence kAllEvidence[kEvidences] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}};
+
+// logit P = beta_a + beta_b before any bit. Keeps references to both arguments.
+class BetaPrior : public LinkPrior {
+ public:
+  BetaPrior(const DegreeClasses& classes, const BetaModel& model) : classes_(classes), model_(model) {}
+  absl::Span<const uint32_t> class_of_node() const override { return classes_.class_of_node; }
+  uint32_t class_count() const override { return static_cast<uint32_t>(model_.beta.size()); }
+  double LogOdds(uint32_t a, uint32_t b) const override { return model_.beta[a] + model_.beta[b]; }
+
+ private:
+  const DegreeClasses& classes_;
+  const BetaModel& model_;
+};
+
+// logit P = prior + (ones - zeros) * ln((1-p)/p), from a `bit_log_odds` of at least 0. Keeps a reference to `prior`.
+class Posterior {
+ public:
+  Posterior(const LinkPrior& prior, double bit_log_odds) : prior_(prior), bit_log_odds_(bit_log_odds) {}
+  const LinkPrior& prior() const { return prior_; }
+  double LogOdds(uint32_t a, uint32_t b, Evidence evidence) const {
+    return prior_.LogOdds(a, b) + (2 * evidence.ones - evidence.reports) * bit_log_odds_;
+  }
+  // P, and with `complement` 1 - P without loss of digits.
+  double Probability(uint32_t a, uint32_t b, Evidence evidence, bool complement = false) const {
+    const double x = complement ? -LogOdds(a, b, evidence) : LogOdds(a, b, evidence);
+    return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
+  }
+  // The fewest ones with which a pair of `reports` reports is a link of Hard (P > 1/2); reports + 1: it never is.
+  int OnesNeeded(uint32_t a, uint32_t b, int reports) const {
+    int ones = 0;
+    while (ones <= reports && !(LogOdds(a, b, {reports, ones}) > 0)) ++ones;
+    return ones;
+  }
+
+ private:
+  const LinkPrior& prior_;
+  const double bit_log_odds_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ESTIMATE_POSTERIOR_H_
