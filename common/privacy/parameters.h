@@ -28,8 +28,10 @@ class PrivacyParameters {
   bool sends_bits() const { return degree_share_ppm_ < 1'000'000; }
   bool sends_degree() const { return degree_share_ppm_ > 0; }
 
-  // p' = flip_numerator() / 2^64, in [p, 1/2]; meaningful when sends_bits().
+  // p' = flip_numerator() / 2^64, in [p, 1/2]; 1/2 when !sends_bits().
   uint64_t flip_numerator() const { return flip_numerator_; }
+  // epsilon_list = list_epsilon_numerator() / 10^12.
+  uint64_t list_epsilon_numerator() const { return epsilon_micro_ * (1'000'000 - degree_share_ppm_); }
   // epsilon_degree = degree_epsilon_numerator() / 10^12; meaningful when sends_degree().
   uint64_t degree_epsilon_numerator() const { return epsilon_micro_ * degree_share_ppm_; }
 

@@ -16,16 +16,10 @@
 #include "absl/types/span.h"
 #include "common/graph/bit_row.h"
 #include "common/privacy/parameters.h"
+#include "common/privacy/private_report.h"
 #include "common/privacy/random_source.h"
 
 namespace blink {
-
-// What one node sends: epsilon-link-LDP for one entry of one list. Secret until it is a report.
-struct PrivateReport {
-  BitRow bits;                           // [n], bit `self` is 0; empty when s = 1
-  std::optional<int64_t> noisy_degree;   // absent when s = 0
-  friend bool operator==(const PrivateReport&, const PrivateReport&) = default;
-};
 
 // The flips and the degree noise of one report. Never stored, never sent, drawn once.
 struct ReportNoise {

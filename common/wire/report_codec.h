@@ -11,7 +11,7 @@
 #include "common/base/digest.h"
 #include "common/graph/bit_row.h"
 #include "common/privacy/parameters.h"
-#include "common/privacy/privatizer.h"
+#include "common/privacy/private_report.h"
 
 namespace blink {
 

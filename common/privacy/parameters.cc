@@ -1,0 +1,52 @@
+#include "common/privacy/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/privacy/flip_numerator.h"
+
+namespace blink {
+
+absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
+                                                            uint32_t node_count) {
+  if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("epsilon_micro is ", epsilon_micro, ", but must be 1 .. ", kEpsilonMicroMax));
+  }
+  if (degree_share_ppm > kPartsPerMillion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("degree_share_ppm is ", degree_share_ppm, ", but must be 0 .. ", kPartsPerMillion));
+  }
+  if (node_count < kNodesMin || node_count > kNodesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("node_count is ", node_count, ", but must be ", kNodesMin, " .. ", kNodesMax));
+  }
+  PrivacyParameters parameters;
+  parameters.epsilon_micro_ = epsilon_micro;
+  parameters.degree_share_ppm_ = degree_share_ppm;
+  parameters.node_count_ = node_count;
+  parameters.flip_numerator_ = FlipNumerator(parameters.list_epsilon_numerator());
+  return parameters;
+}
+
+double PrivacyParameters::epsilon_list() const { return static_cast<double>(list_epsilon_numerator()) * 1e-12; }
+
+double PrivacyParameters::flip_probability() const { return std::ldexp(static_cast<double>(flip_numerator_), -64); }
+
+double PrivacyParameters::bit_log_odds() const {
+  if (!sends_bits()) return 0.0;
+  // (1 - p') / p' = 1 + (1 - 2p') / p'; the integer 2^64 - 2P is exact, also where p' is almost 1/2.
+  const uint64_t excess = uint64_t{0} - 2 * flip_numerator_;
+  const long double odds = std::log1p(static_cast<long double>(excess) / static_cast<long double>(flip_numerator_));
+  return static_cast<double>(odds);
+}
+
+double PrivacyParameters::achieved_epsilon() const {
+  // At most epsilon by the theorem; the minimum only removes the rounding of the logarithm.
+  return std::min(bit_log_odds() + epsilon_degree(), epsilon());
+}
+
+}  // namespace blink

@@ -1,0 +1,89 @@
+#include "common/privacy/privatizer.h"
+
+#include <openssl/crypto.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/base/status_macros.h"
+#include "common/privacy/discrete_laplace.h"
+#include "common/privacy/random_bits.h"
+#include "common/privacy/randomized_response.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kDegreeEpsilonDenominator = 1'000'000'000'000;
+
+void Cleanse(BitRow& row) { OPENSSL_cleanse(row.mutable_words().data(), row.words().size() * sizeof(uint64_t)); }
+
+absl::Status ValidateSelf(const PrivacyParameters& parameters, NodeIndex self) {
+  if (self < parameters.node_count()) return absl::OkStatus();
+  return absl::InvalidArgumentError("the node's own index is not below the number of nodes");
+}
+
+// The list as a row of n bits. The message names no neighbour: lists are private, also in an error.
+absl::StatusOr<BitRow> ListRow(uint32_t node_count, NodeIndex self, absl::Span<const NodeIndex> neighbours) {
+  BitRow list(node_count);
+  for (const NodeIndex j : neighbours) {
+    if (j >= node_count || j == self || list.Test(j)) {
+      Cleanse(list);
+      return absl::InvalidArgumentError(
+          "an adjacency list must hold distinct nodes below the number of nodes, without the node itself; "
+          "validate lists when they are loaded");
+    }
+    list.Set(j);
+  }
+  return list;
+}
+
+}  // namespace
+
+absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random) {
+  BLINK_RETURN_IF_ERROR(ValidateSelf(parameters, self));
+  RandomBits bits(random);
+  ReportNoise noise;
+  if (parameters.sends_bits()) {
+    noise.flips = BitRow(parameters.node_count());
+    FillBernoulli(parameters.flip_numerator(), bits, noise.flips.mutable_words());
+    noise.flips.ClearTail();
+    noise.flips.Clear(self);  // there is no link to oneself, and the bit says nothing: it is always 0
+  }
+  if (parameters.sends_degree()) {
+    noise.degree_noise =
+        DrawDiscreteLaplace(parameters.degree_epsilon_numerator(), kDegreeEpsilonDenominator, bits);
+  }
+  if (!bits.ok()) {
+    Cleanse(noise.flips);
+    return bits.status();
+  }
+  return noise;
+}
+
+absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
+                                         absl::Span<const NodeIndex> neighbours) {
+  BLINK_RETURN_IF_ERROR(ValidateSelf(parameters, self));
+  const uint32_t bits = parameters.sends_bits() ? parameters.node_count() : 0;
+  if (noise.flips.size() != bits || noise.degree_noise.has_value() != parameters.sends_degree()) {
+    Cleanse(noise.flips);
+    return absl::InvalidArgumentError("the noise was drawn for other parameters");
+  }
+  absl::StatusOr<BitRow> list = ListRow(parameters.node_count(), self, neighbours);
+  if (!list.ok()) {
+    Cleanse(noise.flips);
+    return list.status();
+  }
+  PrivateReport report;
+  if (parameters.sends_bits()) {
+    absl::Span<uint64_t> words = noise.flips.mutable_words();
+    for (size_t w = 0; w < words.size(); ++w) words[w] ^= list->words()[w];
+    report.bits = std::move(noise.flips);
+  }
+  if (parameters.sends_degree()) {
+    report.noisy_degree = static_cast<int64_t>(neighbours.size()) + *noise.degree_noise;
+  }
+  Cleanse(*list);
+  return report;
+}
+
+}  // namespace blink

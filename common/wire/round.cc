@@ -1,0 +1,200 @@
+#include "common/wire/round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+constexpr int64_t kTimeMsMax = 253'402'300'799'000;  // the last second of the year 9999
+constexpr size_t kRoundIdCharacters = 32;
+constexpr uint32_t kEpochsMax = 100'000;
+constexpr uint32_t kHiddenMax = 4096;
+constexpr size_t kDeviceDigitsMax = 3;
+
+bool IsLowerCaseHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+bool IsDeploymentCharacter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-'; }
+
+absl::Status ValidateState(v1::RoundState state) {
+  if (v1::RoundState_IsValid(state) && state != v1::ROUND_STATE_UNSPECIFIED) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("state is ", static_cast<int>(state), ", which this version does not know"));
+}
+
+bool IsDevice(absl::string_view device) {
+  if (device == "auto" || device == "cpu") return true;
+  constexpr absl::string_view kCuda = "cuda:";
+  if (device.substr(0, kCuda.size()) != kCuda) return false;
+  device.remove_prefix(kCuda.size());
+  if (device.empty() || device.size() > kDeviceDigitsMax) return false;
+  if (device.size() > 1 && device.front() == '0') return false;
+  return std::all_of(device.begin(), device.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
+  return absl::InvalidArgumentError(absl::StrCat("training.", field, " is ", value, ", but must be in ", range));
+}
+
+// Names of enumerators that a newer peer may know and this one does not.
+absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
+  if (!v1::Variant_IsValid(spec.variant())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.variant is ", static_cast<int>(spec.variant()), ", which this version does not know"));
+  }
+  if (!v1::Model_IsValid(spec.model())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.model is ", static_cast<int>(spec.model()), ", which this version does not know"));
+  }
+  if (!v1::OutOfMemory_IsValid(spec.out_of_memory())) {
+    return absl::InvalidArgumentError(absl::StrCat("training.out_of_memory is ", static_cast<int>(spec.out_of_memory()),
+                                                   ", which this version does not know"));
+  }
+  return absl::OkStatus();
+}
+
+void FillDefaults(v1::TrainingSpec& spec) {
+  if (spec.variant() == v1::VARIANT_UNSPECIFIED) spec.set_variant(v1::VARIANT_HARD);
+  if (spec.model() == v1::MODEL_UNSPECIFIED) spec.set_model(v1::MODEL_GCN);
+  if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
+  if (spec.learning_rate() == 0.0) spec.set_learning_rate(0.01);
+  if (!spec.has_weight_decay()) spec.set_weight_decay(1e-4);
+  if (!spec.has_dropout()) spec.set_dropout(0.1);
+  if (spec.epochs() == 0) spec.set_epochs(300);
+  if (spec.hidden() == 0) spec.set_hidden(16);
+  if (spec.device().empty()) spec.set_device("auto");
+}
+
+}  // namespace
+
+absl::Status ValidateDeployment(const std::string& deployment) {
+  if (deployment.empty() || deployment.size() > kDeploymentCharactersMax ||
+      !std::all_of(deployment.begin(), deployment.end(), IsDeploymentCharacter)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("deployment must be 1 .. ", kDeploymentCharactersMax, " characters of a-z, 0-9 and -"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateRoundId(const std::string& round_id) {
+  if (round_id.size() != kRoundIdCharacters || !std::all_of(round_id.begin(), round_id.end(), IsLowerCaseHex)) {
+    return absl::InvalidArgumentError("round_id must be 32 lower-case hexadecimal digits");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PrivacyParameters> ParametersFromProto(const v1::PrivacyParameters& proto) {
+  if (proto.mechanism() != kMechanismVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mechanism is ", proto.mechanism(), ", but only ", kMechanismVersion, " is known"));
+  }
+  return PrivacyParameters::Create(proto.epsilon_micro(), proto.degree_share_ppm(), proto.node_count());
+}
+
+v1::PrivacyParameters ParametersToProto(const PrivacyParameters& parameters) {
+  v1::PrivacyParameters proto;
+  proto.set_epsilon_micro(parameters.epsilon_micro());
+  proto.set_degree_share_ppm(parameters.degree_share_ppm());
+  proto.set_node_count(parameters.node_count());
+  proto.set_mechanism(kMechanismVersion);
+  return proto;
+}
+
+absl::StatusOr<RoundView> RoundViewFromProto(const v1::NodeRound& proto) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(proto.round_id()));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(proto.parameters()));
+  BLINK_RETURN_IF_ERROR(ValidateState(proto.state()));
+  if (proto.deadline_ms() < 0 || proto.deadline_ms() > kTimeMsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("deadline_ms is ", proto.deadline_ms(), ", but must be 0 .. ", kTimeMsMax));
+  }
+  RoundView view{.round_id = proto.round_id(),
+                 .parameters = parameters,
+                 .roster_version = proto.roster_version(),
+                 .state = proto.state(),
+                 .deadline = absl::FromUnixMillis(proto.deadline_ms())};
+  if (!proto.held_digest().empty()) {
+    absl::StatusOr<Digest> digest = DigestFromBytes(proto.held_digest());
+    if (!digest.ok()) return absl::InvalidArgumentError(absl::StrCat("held_digest: ", digest.status().message()));
+    view.held_digest = *digest;
+  }
+  return view;
+}
+
+v1::NodeRound RoundViewToProto(const RoundView& view) {
+  v1::NodeRound proto;
+  proto.set_round_id(view.round_id);
+  *proto.mutable_parameters() = ParametersToProto(view.parameters);
+  proto.set_roster_version(view.roster_version);
+  proto.set_state(view.state);
+  proto.set_deadline_ms(absl::ToUnixMillis(view.deadline));
+  if (view.held_digest.has_value()) proto.set_held_digest(DigestToBytes(*view.held_digest));
+  return proto;
+}
+
+RetryWindow RetryWindowFromProto(const v1::RetryWindow& proto) {
+  const uint32_t min_ms = std::min(proto.min_ms(), kRetryWindowMsMax);
+  const uint32_t max_ms = std::clamp(proto.max_ms(), min_ms, kRetryWindowMsMax);
+  return {.min = absl::Milliseconds(min_ms), .max = absl::Milliseconds(max_ms)};
+}
+
+v1::RetryWindow RetryWindowToProto(const RetryWindow& window) {
+  const absl::Duration longest = absl::Milliseconds(kRetryWindowMsMax);
+  const absl::Duration min = std::clamp(window.min, absl::ZeroDuration(), longest);
+  const absl::Duration max = std::clamp(window.max, min, longest);
+  v1::RetryWindow proto;
+  proto.set_min_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(min)));
+  proto.set_max_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(max)));
+  return proto;
+}
+
+absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
+  BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
+  FillDefaults(spec);
+  // Written so that NaN fails.
+  if (!(spec.learning_rate() > 0 && spec.learning_rate() <= 10)) {
+    return OutOfRange("learning_rate", spec.learning_rate(), "(0, 10]");
+  }
+  if (!(spec.weight_decay() >= 0 && spec.weight_decay() <= 1)) {
+    return OutOfRange("weight_decay", spec.weight_decay(), "[0, 1]");
+  }
+  if (!(spec.dropout() >= 0 && spec.dropout() < 1)) return OutOfRange("dropout", spec.dropout(), "[0, 1)");
+  if (spec.epochs() > kEpochsMax) return OutOfRange("epochs", spec.epochs(), "1 .. 100,000");
+  if (spec.hidden() > kHiddenMax) return OutOfRange("hidden", spec.hidden(), "1 .. 4096");
+  if (!IsDevice(spec.device())) {
+    return absl::InvalidArgumentError("training.device must be \"auto\", \"cpu\" or \"cuda:<index>\"");
+  }
+  return spec;
+}
+
+bool IsTerminal(v1::RoundState state) {
+  return state == v1::ROUND_STATE_READY || state == v1::ROUND_STATE_FAILED || state == v1::ROUND_STATE_CANCELLED;
+}
+
+const char* RoundStateName(v1::RoundState state) {
+  switch (state) {
+    case v1::ROUND_STATE_OPEN:
+      return "open";
+    case v1::ROUND_STATE_SEALED:
+      return "sealed";
+    case v1::ROUND_STATE_ESTIMATING:
+      return "estimating";
+    case v1::ROUND_STATE_TRAINING:
+      return "training";
+    case v1::ROUND_STATE_READY:
+      return "ready";
+    case v1::ROUND_STATE_FAILED:
+      return "failed";
+    case v1::ROUND_STATE_CANCELLED:
+      return "cancelled";
+    default:
+      return "unspecified";
+  }
+}
+
+}  // namespace blink
