@@ -60,7 +60,7 @@ int Run(const Flags& flags) {
   options.training = SpecOf(flags);
   const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options);
   if (!simulation.ok()) {
-    std::fprintf(stderr, "blink simulate: %s\n", std::string(simulation.status().message()).c_str());
+    std::fprintf(stderr, "blink: %s\n", std::string(simulation.status().message()).c_str());
     // Files and data sets are all it reads: what does not suit is bad input.
     const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
     return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
@@ -72,7 +72,7 @@ int Run(const Flags& flags) {
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
+void AddSimulateCommand(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   SimulateOptions& options = flags->options;
   CLI::App* command = app.add_subcommand(
@@ -101,7 +101,7 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise, "NOT PRIVATE: draw the noise from the seed");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag_callback("--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
-  command->callback([flags, run] { *run = [flags] { return Run(*flags); }; });
+  command->callback([flags, &exit_code] { exit_code = Run(*flags); });
 }
 
 }  // namespace blink

@@ -2,15 +2,12 @@
 #ifndef BLINK_TOOLS_SIMULATE_COMMAND_H_
 #define BLINK_TOOLS_SIMULATE_COMMAND_H_
 
-#include <functional>
-
 #include "CLI/CLI.hpp"
 
 namespace blink {
 
-// Adds the subcommand to `app`. When the command line chooses it, CLI11's callback sets *run, which does the work and returns the
-// program's exit code.
-void AddSimulateCommand(CLI::App& app, std::function<int()>* run);
+// Adds the subcommand to `app`. When the command line chooses it, CLI11's callback does the work and stores how the program ends.
+void AddSimulateCommand(CLI::App& app, int& exit_code);
 
 }  // namespace blink
 
