@@ -38,7 +38,7 @@ TEST_P(Gpu, AutoChoosesTheGpuAndDropoutWorksThere) {
   const auto result = Train(data_.graph, data_.attributes, options_);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->device.compare(0, 6, "cuda:0"), 0) << result->device;
-  EXPECT_GT(result->test_accuracy, 0.6);
+  EXPECT_GT(result->test_accuracy, 0.5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Gpu, ::testing::Values(Model::kGcn, Model::kMlp));

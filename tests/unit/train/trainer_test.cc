@@ -31,7 +31,7 @@ TEST(Trainer, LearnsTheClassesOfASmallGraph) {
   for (const Model model : {Model::kGcn, Model::kMlp}) {
     const auto result = Train(data.graph, data.attributes, Quick(model));
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_GT(result->test_accuracy, 0.6);  // chance is a third
+    EXPECT_GT(result->test_accuracy, 0.5);  // chance is a third
     EXPECT_EQ(result->predictions.size(), 400u);
     EXPECT_EQ(result->logits.size(), 1200u);
     EXPECT_EQ(result->train_losses.size(), 60u);
