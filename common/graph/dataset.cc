@@ -202,6 +202,10 @@ absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/labels.csv", labels));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/split.csv", split));
   if (!classes.empty()) BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/classes.txt", classes));
+  // What an earlier data set may have left in the folder would be read with this one.
+  std::error_code error;
+  if (classes.empty()) std::filesystem::remove(folder + "/classes.txt", error);
+  for (const char* name : {"/features.npz", "/features.npy"}) std::filesystem::remove(folder + name, error);
   if (attributes.features.cols == 0) return absl::OkStatus();
   return attributes.features.sparse ? WriteSparseNpz(attributes.features, folder + "/features.npz")
                                     : WriteDenseNpy(attributes.features, folder + "/features.npy");

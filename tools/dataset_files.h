@@ -1,0 +1,47 @@
+// What `blink dataset` does to files: describes a data set, converts an edge list, cuts a graph into start-up kits.
+#ifndef BLINK_TOOLS_DATASET_FILES_H_
+#define BLINK_TOOLS_DATASET_FILES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/graph/dataset.h"
+
+namespace blink {
+
+struct DatasetSummary {
+  std::string name;
+  uint32_t nodes = 0, features = 0, classes = 0;
+  uint64_t links = 0;
+  uint32_t degree_min = 0, degree_median = 0, degree_max = 0, isolated = 0;
+  double degree_mean = 0;
+  double homophily = 0;  // share of the links, with both labels known, that join equal labels; NaN without such links
+  uint32_t train = 0, validation = 0, test = 0, unlabelled = 0;
+  double feature_density = 0;  // share of the entries that are not 0
+};
+DatasetSummary Summarise(const Dataset& dataset);
+
+struct ConvertOptions {
+  std::string input;   // an edge list in any form that ReadEdgeList takes
+  std::string output;  // the folder to make; must not hold an edges.csv yet
+  // Optional companions, in the canonical form of a data-set folder. Where ids were mapped, the nodes in `labels` and `split` are the
+  // original ids, and the rows of `features` follow the new order of map.csv.
+  std::string labels, split, features;
+};
+// Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. INVALID_ARGUMENT when a companion names a
+// node that the edge list has not, or the other way round.
+absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, CsrGraph* graph);
+
+struct ShardReport {
+  uint32_t kits = 0;
+  uint32_t nodes = 0;  // hosted by the kits together
+};
+// Writes lists.csv (0600) into each kit of `out`/kits, and the attributes into `out`/aggregator/attributes. Everything is checked before
+// the first file is written: INVALID_ARGUMENT when a kit was made for another number of nodes, or two kits host the same node.
+absl::StatusOr<ShardReport> ShardDataset(const Dataset& dataset, const std::string& out);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_DATASET_FILES_H_
