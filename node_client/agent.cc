@@ -1,0 +1,357 @@
+#include "node_client/agent.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+#include "common/privacy/privatizer.h"
+#include "node_client/policy.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kBatchBytes = 1 << 20;      // drawn reports held in memory before they go to the disk
+constexpr size_t kReportsPerStream = 4096;
+constexpr size_t kRefusedRemembered = 1024;
+
+// Uniform in [0, spread], in milliseconds; the modulo's bias, below 2^-29, cannot matter to a time.
+absl::StatusOr<absl::Duration> DrawSpread(int64_t spread_seconds, RandomSource& random) {
+  if (spread_seconds == 0) return absl::ZeroDuration();
+  uint64_t value = 0;
+  BLINK_RETURN_IF_ERROR(random.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(&value), sizeof(value))));
+  return absl::Milliseconds(value % (static_cast<uint64_t>(spread_seconds) * 1000 + 1));
+}
+
+}  // namespace
+
+Agent::Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random, AgentOptions options)
+    : kit_(kit), journal_(journal), link_(link), clock_(clock), random_(random), options_(std::move(options)) {}
+
+AgentOutcome Agent::Run() {
+  absl::Time progress_at = clock_.Now();
+  while (true) {
+    if (options_.stopped()) {
+      return {options_.daemon ? ExitCode::kOk : ExitCode::kInterrupted, "stopped by a signal"};
+    }
+    const absl::Status status = Step();
+    answered_ = status.ok();
+    if (fatal_.has_value()) return *fatal_;
+    if (options_.stopped()) continue;
+    if (const auto outcome = OutcomeIfDone()) return *outcome;
+
+    const absl::Time now = clock_.Now();
+    const bool waits_for_round = !options_.daemon && rounds_.empty();
+    if (status.ok() && !waits_for_round) progress_at = now;
+    if (now - progress_at > options_.give_up_after) {
+      return {ExitCode::kUnreachable, status.ok() ? "no round was opened within the time allowed"
+                                                  : absl::StrCat("gave up; the last error was: ", status.message())};
+    }
+    if (!status.ok()) spdlog::warn("attempt {} failed, will try again: {}", attempt_ + 1, std::string(status.message()));
+    auto wait = WaitAfter(status);
+    if (!wait.ok()) return {ExitCode::kInternal, std::string(wait.status().message())};
+    clock_.SleepFor(*wait);
+  }
+}
+
+absl::StatusOr<absl::Duration> Agent::WaitAfter(const absl::Status& status) {
+  // NextWait clamps what the peer wishes: it can neither wake a fleet at once nor put it to sleep for ever.
+  if (status.ok()) {
+    attempt_ = 0;
+    BLINK_ASSIGN_OR_RETURN(absl::Duration wait, NextWait(options_.retry, 0, window_.value_or(options_.poll), random_));
+    for (const auto& [id, round] : rounds_) {
+      if (round.over || !round.prepared || round.delivered) continue;
+      wait = std::min(wait, std::max(absl::ZeroDuration(), round.send_at - clock_.Now()));
+    }
+    return wait;
+  }
+  return NextWait(options_.retry, attempt_++, window_, random_);
+}
+
+absl::Status Agent::Step() {
+  BLINK_RETURN_IF_ERROR(Poll());
+  absl::Status first_error;
+  for (auto& [id, round] : rounds_) {
+    if (round.over) continue;
+    const absl::Status status = Advance(round);
+    if (fatal_.has_value()) return status;
+    first_error.Update(status);
+  }
+  return first_error;
+}
+
+absl::Status Agent::Poll() {
+  auto answer = link_.GetRounds(kit_.config.first_node, options_.round_id);
+  window_ = answer.retry;
+  if (!answer.value.ok()) {
+    if (IsRetryable(answer.value.status()) || options_.stopped()) return answer.value.status();
+    return Fatal(ExitCode::kRefusedByPeer, answer.value.status());
+  }
+  for (auto& [id, round] : rounds_) round.offered = false;
+  for (auto& [id, offered] : refused_) offered = false;
+  for (const OfferedRound& offer : *answer.value) {
+    if (const auto refused = refused_.find(offer.round_id); refused != refused_.end()) {
+      refused->second = true;
+    } else if (!offer.view.ok()) {
+      Refuse(offer.round_id, offer.view.status());
+    } else {
+      Observe(*offer.view);
+    }
+  }
+  // A round that is no longer open has left the list: ask for it by name.
+  for (auto& [id, round] : rounds_) {
+    if (round.over || round.offered) continue;
+    auto named = link_.GetRounds(kit_.config.first_node, id);
+    if (!named.value.ok() && named.value.status().code() == absl::StatusCode::kNotFound) {
+      Fail(round, ExitCode::kRefusedByPeer, "the aggregator no longer knows the round");
+      continue;
+    }
+    BLINK_RETURN_IF_ERROR(named.value.status());
+    for (const OfferedRound& offer : *named.value) {
+      if (offer.round_id == id && offer.view.ok()) Observe(*offer.view);
+    }
+    if (!round.offered) return absl::InternalError(absl::StrCat("the aggregator did not answer for round ", id));
+  }
+  std::erase_if(rounds_, [](const auto& entry) { return entry.second.over && !entry.second.offered; });
+  if (refused_.size() > kRefusedRemembered) std::erase_if(refused_, [](const auto& entry) { return !entry.second; });
+  return absl::OkStatus();
+}
+
+void Agent::Observe(const RoundView& view) {
+  auto it = rounds_.find(view.round_id);
+  if (it == rounds_.end()) {
+    if (view.state != v1::ROUND_STATE_OPEN && options_.round_id != view.round_id) return;
+    it = rounds_.emplace(view.round_id, Tracked(view)).first;
+  }
+  Tracked& round = it->second;
+  round.offered = true;
+  if (round.over) return;
+  if (round.prepared && view.parameters != round.view.parameters) {
+    return Fail(round, ExitCode::kRefusedByPolicy, "the aggregator changed the round's parameters");
+  }
+  round.view = view;
+  if (view.state != v1::ROUND_STATE_OPEN) ObserveEnd(round);
+}
+
+void Agent::ObserveEnd(Tracked& round) {
+  if (round.view.state == v1::ROUND_STATE_FAILED || round.view.state == v1::ROUND_STATE_CANCELLED) {
+    return Fail(round, ExitCode::kRoundFailed, absl::StrCat("the round is ", RoundStateName(round.view.state)));
+  }
+  if (round.delivered || AllReceipted(round)) return Finish(round, "sealed with every report of this kit in it");
+  Fail(round, ExitCode::kRefusedByPeer,
+       absl::StrCat("the round is ", RoundStateName(round.view.state), "; not every report of this kit was acknowledged before"));
+}
+
+absl::Status Agent::Advance(Tracked& round) {
+  if (!round.prepared) BLINK_RETURN_IF_ERROR(Prepare(round));
+  if (round.over || clock_.Now() < round.send_at) return absl::OkStatus();
+  const bool was_delivered = round.delivered;
+  round.delivered = false;
+  BLINK_RETURN_IF_ERROR(Deliver(round));
+  if (!round.delivered || round.over) return absl::OkStatus();
+  if (options_.leave_at_receipt) {
+    Finish(round, "every report of this kit is acknowledged");
+  } else if (!was_delivered) {
+    spdlog::info("round {}: {} acknowledged; staying until the round is sealed", round.view.round_id, kit_.config.NodesName());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Agent::Prepare(Tracked& round) {
+  const RoundView& view = round.view;
+  const absl::Time now = journal_.MonotoneNow(clock_.Now());
+  const absl::Status terms = CheckTerms(kit_.config, view);
+  const auto decision = terms.ok() ? DecideDraw(kit_.config.policy, journal_, view, now) : absl::StatusOr<DrawDecision>(terms);
+  if (!decision.ok()) {
+    Refuse(view.round_id, decision.status());
+    round.over = true;
+    return absl::OkStatus();
+  }
+  const auto spread = DrawSpread(kit_.config.policy.send_spread_seconds, random_);
+  if (!spread.ok()) return Fatal(ExitCode::kInternal, spread.status());
+  round.send_at = clock_.Now() + *spread;
+  round.epoch = decision->epoch;
+
+  if (!journal_.RoundBinding(view.round_id).has_value()) {
+    journal_.StageClock(now);
+    if (decision->begins_epoch) journal_.StageEpoch(decision->epoch, now, kit_.lists);
+    bool epoch_is_staged = decision->begins_epoch;
+    for (NodeIndex node = kit_.config.first_node; !decision->complete && node <= kit_.config.last_node; ++node) {
+      if (journal_.FindDraw(decision->epoch, view.parameters, node).has_value()) continue;
+      auto noise = DrawNoise(view.parameters, node, random_);
+      if (!noise.ok()) {
+        journal_.DiscardStaged();
+        return Fatal(ExitCode::kInternal, noise.status());
+      }
+      const AdjacencyLists& lists = epoch_is_staged ? kit_.lists : journal_.snapshot();
+      auto report = ApplyNoise(view.parameters, node, *std::move(noise), lists.Of(node));
+      if (!report.ok()) {
+        journal_.DiscardStaged();
+        return Fatal(ExitCode::kInternal, report.status());
+      }
+      journal_.StageDraw(decision->epoch, view.parameters, node, EncodeReport(view.parameters, *report));
+      if (journal_.staged_bytes() >= kBatchBytes) {
+        if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+        epoch_is_staged = false;
+      }
+    }
+    // Last of all: a bound round has every draw.
+    journal_.StageRound(view.round_id, decision->epoch, view.parameters);
+    if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+  }
+  round.prepared = true;
+  spdlog::info("round {}: epsilon {}, {} report(s) of epoch {} are ready", view.round_id, view.parameters.epsilon(),
+               kit_.config.hosted(), round.epoch);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OutgoingReport> Agent::Load(const Tracked& round, NodeIndex node) const {
+  BLINK_ASSIGN_OR_RETURN(CodedReport report, journal_.LoadReport(round.epoch, round.view.parameters, node));
+  return OutgoingReport{node, round.view.parameters, std::move(report)};
+}
+
+bool Agent::AllReceipted(const Tracked& round) const {
+  for (NodeIndex node = kit_.config.first_node; node <= kit_.config.last_node; ++node) {
+    if (!journal_.HasReceipt(round.view.round_id, node)) return false;
+  }
+  return true;
+}
+
+absl::Status Agent::Deliver(Tracked& round) {
+  if (kit_.config.is_gateway()) return DeliverMany(round);
+  const NodeIndex node = kit_.config.first_node;
+  const auto drawn = journal_.FindDraw(round.epoch, round.view.parameters, node);
+  if (round.view.held_digest == drawn && journal_.HasReceipt(round.view.round_id, node)) {
+    round.delivered = true;
+    return absl::OkStatus();
+  }
+  BLINK_RETURN_IF_ERROR(DeliverOne(round, node));
+  if (round.over) return absl::OkStatus();
+  if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+  round.delivered = true;
+  return absl::OkStatus();
+}
+
+absl::Status Agent::DeliverOne(Tracked& round, NodeIndex node) {
+  auto report = Load(round, node);
+  if (!report.ok()) return Fatal(ExitCode::kJournal, report.status());
+  auto reply = link_.SubmitReport(round.view.round_id, *report);
+  if (reply.retry.has_value()) window_ = reply.retry;
+  if (!reply.value.ok()) return TakeRefusal(round, reply.value.status());
+  return TakeReceipt(round, node, *reply.value);
+}
+
+absl::Status Agent::DeliverMany(Tracked& round) {
+  const KitConfig& config = kit_.config;
+  std::vector<bool> held(config.hosted());
+  auto listed = link_.ListDigests(round.view.round_id, config.first_node, config.last_node,
+                                  [&](NodeIndex node, const Digest& digest) {
+                                    held[node - config.first_node] =
+                                        journal_.FindDraw(round.epoch, round.view.parameters, node) == digest;
+                                  });
+  if (listed.retry.has_value()) window_ = listed.retry;
+  if (!listed.value.ok()) return TakeRefusal(round, listed.value.status());
+
+  std::vector<NodeIndex> streamed;
+  bool all_accepted = true;
+  for (NodeIndex node = config.first_node; node <= config.last_node && !round.over; ++node) {
+    if (held[node - config.first_node]) continue;
+    if (config.node_count / 8 + 1024 <= kStreamReportBytesMax) {
+      streamed.push_back(node);
+    } else {
+      BLINK_RETURN_IF_ERROR(DeliverOne(round, node));  // too large, perhaps, for one message
+    }
+  }
+  for (size_t begin = 0; begin < streamed.size() && !round.over; begin += kReportsPerStream) {
+    const size_t end = std::min(streamed.size(), begin + kReportsPerStream);
+    const absl::Status sent = SubmitStream(round, streamed, begin, end, &all_accepted);
+    if (fatal_.has_value()) return sent;
+    if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+    BLINK_RETURN_IF_ERROR(sent);
+  }
+  if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+  if (!all_accepted && !round.over) return absl::UnavailableError("the aggregator asked for some reports again later");
+  round.delivered = !round.over;
+  return absl::OkStatus();
+}
+
+absl::Status Agent::SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end,
+                                 bool* all_accepted) {
+  size_t next = begin, answered = 0;
+  absl::Status journal_error;
+  auto reply = link_.SubmitReports(
+      round.view.round_id,
+      [&]() -> absl::StatusOr<std::optional<OutgoingReport>> {
+        if (next == end) return std::nullopt;
+        auto report = Load(round, nodes[next++]);
+        if (!report.ok()) return journal_error = report.status();
+        return *std::move(report);
+      },
+      [&](NodeIndex node, const absl::StatusOr<Receipt>& receipt) -> absl::Status {
+        ++answered;
+        if (receipt.ok()) return TakeReceipt(round, node, *receipt);
+        if (!TakeRefusal(round, receipt.status()).ok()) *all_accepted = false;
+        return absl::OkStatus();
+      });
+  if (reply.retry.has_value()) window_ = reply.retry;
+  if (!journal_error.ok()) return Fatal(ExitCode::kJournal, journal_error);
+  if (round.over) return absl::OkStatus();
+  if (!reply.value.ok()) return TakeRefusal(round, reply.value.status());
+  if (answered != end - begin) return absl::UnavailableError("the aggregator did not answer for every report");
+  return absl::OkStatus();
+}
+
+absl::Status Agent::TakeReceipt(const Tracked& round, NodeIndex node, const Receipt& receipt) {
+  const auto drawn = journal_.FindDraw(round.epoch, round.view.parameters, node);
+  if (receipt.round_id != round.view.round_id || receipt.node != node || drawn != receipt.digest) {
+    return absl::InternalError(absl::StrCat("the aggregator's receipt for node ", node, " is for another report"));
+  }
+  if (!journal_.HasReceipt(receipt.round_id, node)) {
+    journal_.StageReceipt(receipt.round_id, node, receipt.digest, receipt.received_minute);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Agent::TakeRefusal(Tracked& round, const absl::Status& status) {
+  // Not open: the next poll tells what became of the round.
+  if (IsRetryable(status) || status.code() == absl::StatusCode::kFailedPrecondition || options_.stopped()) return status;
+  Fail(round, ExitCode::kRefusedByPeer, absl::StrCat("the aggregator refuses a report: ", status.message()));
+  return absl::OkStatus();
+}
+
+void Agent::Refuse(const std::string& round_id, const absl::Status& why) {
+  spdlog::warn("round {} is refused by this node: {}", round_id, std::string(why.message()));
+  refused_[round_id] = true;
+  refusal_ = AgentOutcome{ExitCode::kRefusedByPolicy, absl::StrCat("round ", round_id, " is refused: ", why.message())};
+}
+
+void Agent::Fail(Tracked& round, ExitCode code, const std::string& why) {
+  if (round.over) return;
+  spdlog::error("round {}: {}", round.view.round_id, why);
+  round.over = true;
+  if (!failure_.has_value()) failure_ = AgentOutcome{code, absl::StrCat("round ", round.view.round_id, ": ", why)};
+}
+
+void Agent::Finish(Tracked& round, const char* how) {
+  spdlog::info("round {}: {}", round.view.round_id, how);
+  round.over = true;
+  ++finished_;
+}
+
+absl::Status Agent::Fatal(ExitCode code, const absl::Status& why) {
+  fatal_ = AgentOutcome{code, std::string(why.message())};
+  return absl::AbortedError(why.message());
+}
+
+std::optional<AgentOutcome> Agent::OutcomeIfDone() const {
+  if (options_.daemon) return std::nullopt;
+  for (const auto& [id, round] : rounds_) {
+    if (!round.over) return std::nullopt;
+  }
+  if (failure_.has_value()) return failure_;
+  if (finished_ > 0) return AgentOutcome{};
+  return refusal_;  // or nothing yet: wait for a round
+}
+
+}  // namespace blink

@@ -1,0 +1,116 @@
+// The protocol as the node sees it: one agent per kit, for one node or for a gateway's range.
+//
+//   GetRounds ---------------> which rounds are open
+//   CheckTerms, DecideDraw     against kit, policy and ledger alone; a refusal is logged, and nothing is sent
+//   the moment of sending      is drawn, before any list is read
+//   DrawNoise, ApplyNoise      the epoch's snapshot; only for nodes that have no draw yet
+//   Journal::Commit            report and debit are durable
+//   SubmitReport(s) ---------> the same bytes at every retry, reconnect and restart
+//   <--------------- receipt   into the journal
+//   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a restored backup) is sent again
+//
+// The aggregator sees the same calls, at times of the same distribution, whatever the lists are; only the reports' bytes
+// differ, through the mechanism.
+//
+// Threads: Run() uses the calling thread alone. `stopped` may turn true at any time, from anywhere; a clock whose sleeps it
+// ends makes the stop prompt.
+#ifndef BLINK_NODE_CLIENT_AGENT_H_
+#define BLINK_NODE_CLIENT_AGENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/exit_code.h"
+#include "common/privacy/random_source.h"
+#include "common/rpc/retry.h"
+#include "node_client/aggregator_link.h"
+#include "node_client/journal.h"
+#include "node_client/kit.h"
+
+namespace blink {
+
+struct AgentOptions {
+  bool daemon = false;                                  // go on over rounds until stopped
+  bool leave_at_receipt = false;                        // otherwise stay until the round is sealed
+  std::string round_id;                                 // only this round; empty: all open rounds
+  absl::Duration give_up_after = absl::InfiniteDuration();  // without progress
+  RetryPolicy retry;                                    // bounds every window that the aggregator names
+  RetryWindow poll{absl::Milliseconds(500), absl::Seconds(2)};  // between polls when the aggregator names none
+  std::function<bool()> stopped = [] { return false; };
+};
+
+struct AgentOutcome {
+  ExitCode code = ExitCode::kOk;
+  std::string message;  // why, for a person
+};
+
+class Agent {
+ public:
+  // Everything must outlive the agent.
+  Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random, AgentOptions options);
+
+  // Until every round seen is sealed (or, by option, acknowledged), refused or failed. A daemon: until stopped, or until
+  // something happens that no retry mends: the journal cannot be written, the random source fails, the aggregator refuses
+  // the certificate.
+  AgentOutcome Run();
+
+ private:
+  struct Tracked {
+    explicit Tracked(RoundView seen) : view(std::move(seen)) {}
+    RoundView view;
+    bool prepared = false;   // every hosted node's report is durable
+    uint32_t epoch = 0;      // of the draws, once prepared
+    absl::Time send_at;      // once prepared
+    bool delivered = false;  // all reports were held when last looked at
+    bool over = false;       // finished, refused or failed: nothing more to do
+    bool offered = false;    // in the latest answer
+  };
+
+  absl::Status Step();  // one poll, and all that can be done now
+  absl::Status Poll();
+  void Observe(const RoundView& view);
+  void ObserveEnd(Tracked& round);
+  absl::Status Advance(Tracked& round);
+  absl::Status Prepare(Tracked& round);
+  absl::Status Deliver(Tracked& round);
+  absl::Status DeliverOne(Tracked& round, NodeIndex node);
+  absl::Status DeliverMany(Tracked& round);
+  absl::Status SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end, bool* all_accepted);
+  absl::StatusOr<OutgoingReport> Load(const Tracked& round, NodeIndex node) const;
+  absl::Status TakeReceipt(const Tracked& round, NodeIndex node, const Receipt& receipt);
+  // A peer's answer to a submission: OK to go on (the round may have failed), or the error to retry after.
+  absl::Status TakeRefusal(Tracked& round, const absl::Status& status);
+  bool AllReceipted(const Tracked& round) const;
+
+  void Refuse(const std::string& round_id, const absl::Status& why);
+  void Fail(Tracked& round, ExitCode code, const std::string& why);
+  void Finish(Tracked& round, const char* how);
+  absl::Status Fatal(ExitCode code, const absl::Status& why);  // remembers the outcome, returns ABORTED
+  std::optional<AgentOutcome> OutcomeIfDone() const;
+  absl::StatusOr<absl::Duration> WaitAfter(const absl::Status& status);
+
+  const Kit& kit_;
+  Journal& journal_;
+  AggregatorLink& link_;
+  Clock& clock_;
+  RandomSource& random_;
+  const AgentOptions options_;
+
+  std::map<std::string, Tracked> rounds_;
+  std::map<std::string, bool> refused_;  // logged once each; true: offered in the latest answer
+  std::optional<RetryWindow> window_;    // of the latest answer
+  int attempt_ = 0;
+  bool answered_ = false;  // the latest step ended without an error
+  uint64_t finished_ = 0;
+  std::optional<AgentOutcome> failure_, refusal_, fatal_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_NODE_CLIENT_AGENT_H_

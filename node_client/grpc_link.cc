@@ -1,0 +1,244 @@
+#include "node_client/grpc_link.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/retry.h"
+#include "common/rpc/status.h"
+
+namespace blink {
+namespace {
+
+absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConfig& kit) {
+  Receipt receipt;
+  if (proto.node_id() >= kit.node_count) return absl::InternalError("the aggregator's receipt is for a node outside the roster");
+  auto digest = DigestFromBytes(proto.digest());
+  if (!digest.ok()) return absl::InternalError("the aggregator's receipt has a malformed digest");
+  receipt.round_id = proto.round_id();
+  receipt.node = static_cast<NodeIndex>(proto.node_id());
+  receipt.digest = *digest;
+  receipt.received_minute = proto.received_minute();
+  return receipt;
+}
+
+absl::Status FromRefusal(const v1::Refusal& refusal) {
+  const bool known = refusal.code() > 0 && refusal.code() <= 16;
+  return absl::Status(known ? static_cast<absl::StatusCode>(refusal.code()) : absl::StatusCode::kUnknown,
+                      refusal.message().substr(0, 1024));
+}
+
+}  // namespace
+
+// One call: its context, deadline, and its registration for Cancel().
+class GrpcLink::Call {
+ public:
+  Call(GrpcLink* link, absl::Duration deadline) : link_(link) {
+    context_.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(deadline));
+    const std::lock_guard<std::mutex> lock(link_->mutex_);
+    link_->active_ = &context_;
+    if (link_->cancelled_) context_.TryCancel();
+  }
+  ~Call() {
+    const std::lock_guard<std::mutex> lock(link_->mutex_);
+    link_->active_ = nullptr;
+  }
+  grpc::ClientContext* context() { return &context_; }
+  template <typename T>
+  LinkResult<T> Failed(const grpc::Status& status) {
+    return {link_->ToStatus(status), TrailingWindow(context_)};
+  }
+
+ private:
+  GrpcLink* const link_;
+  grpc::ClientContext context_;
+};
+
+absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit, GrpcLinkOptions options) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  if (kit.insecure) {
+    BLINK_RETURN_IF_ERROR(RequireLoopback(kit.aggregator));
+    credentials = grpc::InsecureChannelCredentials();
+  } else {
+    BLINK_ASSIGN_OR_RETURN(
+        credentials, MakeClientCredentials(TlsFiles{kit.certificate_path(), kit.key_path(), kit.ca_path()}, kit.deployment));
+  }
+  return std::make_unique<GrpcLink>(MakeChannel(kit.aggregator, std::move(credentials)), kit, options);
+}
+
+GrpcLink::GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options)
+    : kit_(kit), options_(options), stub_(v1::NodeService::NewStub(std::move(channel))) {}
+
+void GrpcLink::Cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancelled_ = true;
+  if (active_ != nullptr) active_->TryCancel();
+}
+
+absl::Status GrpcLink::ToStatus(const grpc::Status& status) const {
+  const absl::Status mapped = FromGrpcStatus(status);
+  if (mapped.code() != absl::StatusCode::kUnavailable || kit_.insecure) return mapped;
+  const std::string diagnosis =
+      DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()}, kit_.aggregator);
+  return diagnosis.empty() ? mapped : absl::UnavailableError(absl::StrCat(mapped.message(), " (", diagnosis, ")"));
+}
+
+LinkResult<std::vector<OfferedRound>> GrpcLink::GetRounds(NodeIndex node, const std::string& round_id) {
+  Call call(this, options_.call_deadline);
+  v1::GetRoundsRequest request;
+  request.set_deployment(kit_.deployment);
+  request.set_node_id(node);
+  request.set_round_id(round_id);
+  v1::GetRoundsResponse response;
+  const grpc::Status status = stub_->GetRounds(call.context(), request, &response);
+  if (!status.ok()) return call.Failed<std::vector<OfferedRound>>(status);
+  std::optional<RetryWindow> retry;
+  if (response.has_retry()) retry = RetryWindowFromProto(response.retry());
+  if (static_cast<uint32_t>(response.rounds_size()) > kRoundsListedMax) {
+    return {absl::InternalError(absl::StrCat("the aggregator lists more than ", kRoundsListedMax, " rounds")), retry};
+  }
+  std::vector<OfferedRound> rounds;
+  std::set<std::string> seen;
+  for (const v1::NodeRound& proto : response.rounds()) {
+    // A round without a proper name cannot even be refused by name.
+    if (!ValidateRoundId(proto.round_id()).ok() || !seen.insert(proto.round_id()).second) {
+      return {absl::InternalError("the aggregator lists a round with a malformed or repeated id"), retry};
+    }
+    rounds.push_back({proto.round_id(), RoundViewFromProto(proto)});
+  }
+  return {std::move(rounds), retry};
+}
+
+void GrpcLink::FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const {
+  header->set_deployment(kit_.deployment);
+  header->set_round_id(round_id);
+  header->set_node_id(report.node);
+  *header->mutable_parameters() = ParametersToProto(report.parameters);
+  header->set_roster_version(kit_.roster_version);
+  if (report.report.noisy_degree.has_value()) header->set_noisy_degree(*report.report.noisy_degree);
+  header->set_coded_bytes(report.report.coded_bits.size());
+  header->set_digest(DigestToBytes(report.report.digest));
+}
+
+LinkResult<Receipt> GrpcLink::SubmitReport(const std::string& round_id, const OutgoingReport& report) {
+  Call call(this, options_.stream_deadline);
+  v1::SubmitReportResponse response;
+  const auto writer = stub_->SubmitReport(call.context(), &response);
+  v1::SubmitReportRequest request;
+  FillHeader(round_id, report, request.mutable_header());
+  bool open = writer->Write(request);
+  const std::string& bits = report.report.coded_bits;
+  for (size_t at = 0; open && at < bits.size(); at += kChunkBytesMax) {
+    request.set_chunk(bits.substr(at, kChunkBytesMax));
+    open = writer->Write(request);
+  }
+  writer->WritesDone();
+  const grpc::Status status = writer->Finish();  // also says why a write failed
+  if (!status.ok()) return call.Failed<Receipt>(status);
+  std::optional<RetryWindow> retry;
+  if (response.has_retry()) retry = RetryWindowFromProto(response.retry());
+  return {ReceiptFromProto(response.receipt(), kit_), retry};
+}
+
+LinkResult<Done> GrpcLink::SubmitReports(const std::string& round_id, const NextReport& next, const OnReply& on_reply) {
+  Call call(this, options_.stream_deadline);
+  const auto stream = stub_->SubmitReports(call.context());
+  std::optional<RetryWindow> retry;
+  std::set<NodeIndex> in_flight;
+  uint64_t bytes_in_flight_bound = 0;  // since the window was last empty or half read: an upper bound
+  std::deque<uint64_t> sizes;
+  absl::Status error;
+  bool writing = true, alive = true;
+  auto read_one = [&] {
+    v1::SubmitReportsResponse response;
+    if (!stream->Read(&response)) return false;
+    if (response.has_retry()) retry = RetryWindowFromProto(response.retry());
+    const auto it = response.node_id() < kit_.node_count ? in_flight.find(response.node_id()) : in_flight.end();
+    if (it == in_flight.end()) {
+      error = absl::InternalError("the aggregator answers for a report that is not on its way");
+      return false;
+    }
+    const NodeIndex node = *it;
+    in_flight.erase(it);
+    bytes_in_flight_bound -= sizes.front();
+    sizes.pop_front();
+    if (response.has_receipt()) {
+      error = on_reply(node, ReceiptFromProto(response.receipt(), kit_));
+    } else {
+      error = on_reply(node, response.has_refusal() ? FromRefusal(response.refusal())
+                                                    : absl::InternalError("the aggregator's answer is empty"));
+    }
+    return error.ok();
+  };
+  while (alive && writing) {
+    auto report = next();
+    if (!report.ok()) {
+      error = report.status();
+      break;
+    }
+    if (!report->has_value()) {
+      writing = false;
+      break;
+    }
+    const uint64_t size = (*report)->report.coded_bits.size();
+    while (alive && !in_flight.empty() &&
+           (in_flight.size() >= static_cast<size_t>(options_.reports_in_flight_max) ||
+            bytes_in_flight_bound + size > options_.bytes_in_flight_max)) {
+      alive = read_one();
+    }
+    if (!alive) break;
+    v1::SubmitReportsRequest request;
+    FillHeader(round_id, **report, request.mutable_header());
+    request.set_coded_bits(std::move((*report)->report.coded_bits));
+    if (!in_flight.insert((*report)->node).second) {
+      error = absl::InternalError("a node's report was given twice");
+      break;
+    }
+    bytes_in_flight_bound += size;
+    sizes.push_back(size);
+    alive = stream->Write(request);
+  }
+  if (!error.ok()) call.context()->TryCancel();
+  if (alive && error.ok()) stream->WritesDone();
+  while (error.ok() && read_one()) {
+  }
+  if (!error.ok()) call.context()->TryCancel();
+  const grpc::Status status = stream->Finish();
+  if (!error.ok()) return {error, retry};
+  if (!status.ok()) return call.Failed<Done>(status);
+  return {Done{}, retry};
+}
+
+LinkResult<Done> GrpcLink::ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
+                                       const OnDigest& on_digest) {
+  Call call(this, options_.stream_deadline);
+  v1::ListDigestsRequest request;
+  request.set_deployment(kit_.deployment);
+  request.set_round_id(round_id);
+  request.set_first_node(first);
+  request.set_last_node(last);
+  const auto reader = stub_->ListDigests(call.context(), request);
+  v1::ListDigestsResponse response;
+  uint64_t next_node = first;
+  absl::Status error;
+  while (error.ok() && reader->Read(&response)) {
+    const auto digest = DigestFromBytes(response.digest());
+    if (response.node_id() < next_node || response.node_id() > last || !digest.ok()) {
+      error = absl::InternalError("the aggregator's list of digests is malformed");
+      call.context()->TryCancel();
+      break;
+    }
+    next_node = response.node_id() + 1;
+    on_digest(static_cast<NodeIndex>(response.node_id()), *digest);
+  }
+  const grpc::Status status = reader->Finish();
+  if (!error.ok()) return {error, std::nullopt};
+  if (!status.ok()) return call.Failed<Done>(status);
+  return {Done{}, std::nullopt};
+}
+
+}  // namespace blink

@@ -1,0 +1,88 @@
+// The bytes of a journal's records: framing with a chained checksum, and little-endian fields.
+#ifndef BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
+#define BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/base/digest.h"
+
+namespace blink::journal_format {
+
+inline constexpr char kMagic[] = "BLINKJ1\n";  // 8 bytes
+inline constexpr uint64_t kMagicBytes = 8;
+inline constexpr uint64_t kHeaderBytes = 8;
+inline constexpr uint64_t kChecksumBytes = 16;
+inline constexpr uint32_t kPayloadBytesMax = 1u << 30;
+
+enum RecordType : uint8_t { kInit = 1, kEpoch = 2, kDraw = 3, kRound = 4, kReceipt = 5, kClock = 6 };
+
+inline Digest ChainStart() { return Sha256Of(absl::string_view(kMagic, kMagicBytes)); }
+
+template <typename T>
+void Put(std::string* out, T value) {
+  const auto bits = static_cast<uint64_t>(value);
+  for (size_t i = 0; i < sizeof(T); ++i) out->push_back(static_cast<char>(bits >> (8 * i)));
+}
+inline void PutText(std::string* out, absl::string_view text) {
+  Put<uint32_t>(out, text.size());
+  out->append(text.data(), text.size());
+}
+
+// Reads fields from the front; `ok` turns false, for good, when they end too early.
+class Fields {
+ public:
+  explicit Fields(absl::string_view bytes) : bytes_(bytes) {}
+  template <typename T>
+  T Get() {
+    if (bytes_.size() < sizeof(T)) {
+      ok_ = false;
+      return T{};
+    }
+    uint64_t bits = 0;
+    for (size_t i = 0; i < sizeof(T); ++i) bits |= uint64_t{static_cast<uint8_t>(bytes_[i])} << (8 * i);
+    bytes_.remove_prefix(sizeof(T));
+    return static_cast<T>(bits);
+  }
+  absl::string_view GetBytes(size_t size) {
+    if (bytes_.size() < size) {
+      ok_ = false;
+      return {};
+    }
+    const absl::string_view result = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return result;
+  }
+  absl::string_view GetText() { return GetBytes(Get<uint32_t>()); }
+  absl::string_view rest() const { return bytes_; }
+  bool ok() const { return ok_; }
+  bool Finished() const { return ok_ && bytes_.empty(); }
+
+ private:
+  absl::string_view bytes_;
+  bool ok_ = true;
+};
+
+inline uint32_t HeaderCheck(const Digest& chain, uint32_t length) {
+  std::string bytes = "length";
+  bytes.append(reinterpret_cast<const char*>(chain.data()), chain.size());
+  Put<uint32_t>(&bytes, length);
+  return Fields(DigestToBytes(Sha256Of(bytes))).Get<uint32_t>();
+}
+
+// The chain after a record; its first 16 bytes are the record's checksum.
+inline Digest NextChain(const Digest& chain, absl::string_view payload) {
+  return Sha256()
+      .Update(absl::string_view(reinterpret_cast<const char*>(chain.data()), chain.size()))
+      .UpdateUint64(payload.size())
+      .Update(payload)
+      .Finish();
+}
+inline absl::string_view Checksum(const Digest& chain) {
+  return absl::string_view(reinterpret_cast<const char*>(chain.data()), kChecksumBytes);
+}
+
+}  // namespace blink::journal_format
+
+#endif  // BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_

@@ -1,0 +1,208 @@
+#include "node_client/kit.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/wire/round.h"
+#include "nlohmann/json.hpp"
+
+namespace blink {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kKitBytesMax = 64 << 10;
+constexpr uint64_t kSecondsMax = 100ull * 365 * 86400;
+constexpr uint64_t kLifetimeMax = uint64_t{1} << 53;  // what JSON carries exactly
+
+// Reads the members of one JSON object; names what is missing, malformed or unknown.
+class Members {
+ public:
+  Members(const Json& object, std::string path, std::string prefix)
+      : object_(object), path_(std::move(path)), prefix_(std::move(prefix)) {}
+
+  absl::Status RefuseUnknown(std::initializer_list<const char*> known) const {
+    for (const auto& [key, value] : object_.items()) {
+      bool found = false;
+      for (const char* name : known) found = found || key == name;
+      if (!found) return Error(absl::StrCat("unknown key \"", prefix_, key, "\"; remove it or correct its spelling"));
+    }
+    return absl::OkStatus();
+  }
+  absl::StatusOr<uint64_t> Integer(const char* key, uint64_t min, uint64_t max) const {
+    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
+    if (!value->is_number_unsigned() || value->get<uint64_t>() < min || value->get<uint64_t>() > max) {
+      return Error(absl::StrCat("\"", prefix_, key, "\" must be an integer from ", min, " to ", max));
+    }
+    return value->get<uint64_t>();
+  }
+  absl::StatusOr<std::string> Text(const char* key) const {
+    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
+    if (!value->is_string()) return Error(absl::StrCat("\"", prefix_, key, "\" must be a string"));
+    return value->get<std::string>();
+  }
+  absl::StatusOr<bool> Bool(const char* key) const {
+    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
+    if (!value->is_boolean()) return Error(absl::StrCat("\"", prefix_, key, "\" must be true or false"));
+    return value->get<bool>();
+  }
+  absl::StatusOr<const Json*> Object(const char* key) const {
+    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
+    if (!value->is_object()) return Error(absl::StrCat("\"", prefix_, key, "\" must be an object"));
+    return value;
+  }
+  absl::Status Error(const std::string& what) const { return absl::InvalidArgumentError(absl::StrCat(path_, ": ", what)); }
+
+ private:
+  absl::StatusOr<const Json*> Find(const char* key) const {
+    const auto it = object_.find(key);
+    if (it == object_.end()) return Error(absl::StrCat("the key \"", prefix_, key, "\" is missing"));
+    return &*it;
+  }
+
+  const Json& object_;
+  const std::string path_;
+  const std::string prefix_;
+};
+
+absl::StatusOr<NodePolicy> ParsePolicy(const Json& object, const std::string& path) {
+  const Members members(object, path, "policy.");
+  BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"epsilon_micro_per_round_max", "epsilon_micro_lifetime_max",
+                                               "epoch_seconds_min", "node_count_min", "send_spread_seconds"}));
+  NodePolicy policy;
+  BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_per_round_max,
+                         members.Integer("epsilon_micro_per_round_max", 0, kEpsilonMicroMax));
+  BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_lifetime_max, members.Integer("epsilon_micro_lifetime_max", 0, kLifetimeMax));
+  BLINK_ASSIGN_OR_RETURN(policy.epoch_seconds_min, members.Integer("epoch_seconds_min", 0, kSecondsMax));
+  BLINK_ASSIGN_OR_RETURN(policy.node_count_min, members.Integer("node_count_min", kNodesMin, kNodesMax));
+  BLINK_ASSIGN_OR_RETURN(policy.send_spread_seconds, members.Integer("send_spread_seconds", 0, kSecondsMax));
+  return policy;
+}
+
+// A decimal number in its one spelling: digits only, no leading zero, below 2^32.
+bool ParseIndex(absl::string_view text, uint32_t* value) {
+  if (text.empty() || text.size() > 10 || (text.size() > 1 && text[0] == '0')) return false;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+  }
+  return absl::SimpleAtoi(text, value);
+}
+
+struct LineReader {
+  FILE* file;
+  char* line = nullptr;
+  size_t capacity = 0;
+  ~LineReader() {
+    std::free(line);
+    std::fclose(file);
+  }
+};
+
+}  // namespace
+
+std::string KitConfig::NodesName() const {
+  return is_gateway() ? absl::StrCat("nodes-", first_node, "-", last_node) : absl::StrCat("node-", first_node);
+}
+
+absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  const Members members(json, path, "");
+  BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "deployment", "nodes", "node_count", "roster_version", "aggregator",
+                                               "insecure", "policy"}));
+  BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
+  KitConfig config;
+  BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
+  if (const absl::Status valid = ValidateDeployment(config.deployment); !valid.ok()) {
+    return members.Error(absl::StrCat("\"deployment\": ", valid.message()));
+  }
+  BLINK_ASSIGN_OR_RETURN(config.node_count, members.Integer("node_count", kNodesMin, kNodesMax));
+  BLINK_ASSIGN_OR_RETURN(const Json* nodes, members.Object("nodes"));
+  const Members range(*nodes, path, "nodes.");
+  BLINK_RETURN_IF_ERROR(range.RefuseUnknown({"first", "last"}));
+  BLINK_ASSIGN_OR_RETURN(config.first_node, range.Integer("first", 0, config.node_count - 1));
+  BLINK_ASSIGN_OR_RETURN(config.last_node, range.Integer("last", config.first_node, config.node_count - 1));
+  BLINK_ASSIGN_OR_RETURN(config.roster_version, members.Integer("roster_version", 0, kLifetimeMax));
+  BLINK_ASSIGN_OR_RETURN(config.aggregator, members.Text("aggregator"));
+  if (config.aggregator.find(':') == std::string::npos) return members.Error("\"aggregator\" must be host:port");
+  BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
+  BLINK_ASSIGN_OR_RETURN(const Json* policy, members.Object("policy"));
+  BLINK_ASSIGN_OR_RETURN(config.policy, ParsePolicy(*policy, path));
+  return config;
+}
+
+absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder) {
+  const std::string path = folder + "/kit.json";
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kKitBytesMax));
+  BLINK_ASSIGN_OR_RETURN(KitConfig config, ParseKitConfig(text, path));
+  config.folder = folder;
+  return config;
+}
+
+absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config) {
+  const std::string path = config.folder + "/lists.csv";
+  FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return FileError(errno, "open", path);
+  LineReader reader{file};
+  uint64_t number = 0;
+  auto error = [&](const std::string& what) { return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", what)); };
+
+  AdjacencyLists lists;
+  lists.first = config.first_node;
+  lists.offsets.assign(config.hosted() + 1, 0);
+  bool header = false, any = false;
+  uint32_t last_node = 0, last_neighbour = 0;
+  ssize_t length;
+  while ((length = ::getline(&reader.line, &reader.capacity, file)) >= 0) {
+    ++number;
+    absl::string_view line(reader.line, length);
+    if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+    if (!header) {
+      if (line != "node,neighbour") return error("the first line must be \"node,neighbour\"");
+      header = true;
+      continue;
+    }
+    const size_t comma = line.find(',');
+    uint32_t node, neighbour;
+    if (comma == absl::string_view::npos || !ParseIndex(line.substr(0, comma), &node) ||
+        !ParseIndex(line.substr(comma + 1), &neighbour)) {
+      return error("malformed; a line is two node numbers with a comma between them");
+    }
+    if (node < config.first_node || node > config.last_node) {
+      return error(absl::StrCat("the list of node ", node, " does not belong into this kit, which hosts ", config.NodesName()));
+    }
+    if (neighbour >= config.node_count) {
+      return error(absl::StrCat("the neighbour is out of range; the roster has nodes 0 to ", config.node_count - 1));
+    }
+    if (neighbour == node) return error("a node cannot be its own neighbour");
+    if (any && node == last_node && neighbour == last_neighbour) return error("the link is given twice");
+    if (any && (node < last_node || (node == last_node && neighbour < last_neighbour))) {
+      return error("the lines must ascend by node, then by neighbour");
+    }
+    lists.neighbours.push_back(neighbour);
+    lists.offsets[node - config.first_node + 1] = lists.neighbours.size();
+    last_node = node, last_neighbour = neighbour, any = true;
+  }
+  if (std::ferror(file)) return FileError(errno, "read", path);
+  if (!header) return absl::InvalidArgumentError(absl::StrCat(path, ": empty; the first line must be \"node,neighbour\""));
+  for (size_t i = 1; i < lists.offsets.size(); ++i) lists.offsets[i] = std::max(lists.offsets[i], lists.offsets[i - 1]);
+  lists.neighbours.shrink_to_fit();
+  return lists;
+}
+
+absl::StatusOr<Kit> LoadKit(const std::string& folder) {
+  Kit kit;
+  BLINK_ASSIGN_OR_RETURN(kit.config, LoadKitConfig(folder));
+  BLINK_ASSIGN_OR_RETURN(kit.lists, LoadLists(kit.config));
+  return kit;
+}
+
+}  // namespace blink

@@ -1,0 +1,72 @@
+// The start-up kit of a node (or of a gateway that hosts a range of nodes): all it knows of the world.
+//
+//   DIR/kit.json      who it is, n, roster version, where the aggregator is, and the policy it will not exceed
+//   DIR/tls/          client.crt, client.key, ca.crt (not needed when "insecure": true)
+//   DIR/lists.csv     header "node,neighbour", then one line per link of each hosted node, ascending
+//
+// Everything is validated here, at start-up: nothing about a list can go wrong later, in a round, where the aggregator
+// could see it. Errors name file and line but never a neighbour: a list is private even in a log.
+#ifndef BLINK_NODE_CLIENT_KIT_H_
+#define BLINK_NODE_CLIENT_KIT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/graph/bit_row.h"
+#include "node_client/adjacency.h"
+
+namespace blink {
+
+// What the owner of the lists allows, whatever the aggregator asks.
+struct NodePolicy {
+  uint64_t epsilon_micro_per_round_max = 0;  // largest epsilon of one report, millionths
+  uint64_t epsilon_micro_lifetime_max = 0;   // largest sum over all draws of one node, millionths
+  int64_t epoch_seconds_min = 0;             // lists are snapshotted anew no earlier than this
+  uint32_t node_count_min = 0;               // never report on a smaller roster
+  int64_t send_spread_seconds = 0;           // the first sending of a round is spread uniformly over this time
+  friend bool operator==(const NodePolicy&, const NodePolicy&) = default;
+};
+
+struct KitConfig {
+  std::string deployment;
+  NodeIndex first_node = 0;  // inclusive
+  NodeIndex last_node = 0;   // inclusive
+  uint32_t node_count = 0;   // n
+  uint64_t roster_version = 0;
+  std::string aggregator;    // host:port
+  bool insecure = false;     // plaintext, loopback only
+  NodePolicy policy;
+  std::string folder;        // where the kit was read from
+
+  bool is_gateway() const { return first_node != last_node; }
+  uint32_t hosted() const { return last_node - first_node + 1; }
+  std::string NodesName() const;  // "node-3" or "nodes-0-135"
+  std::string certificate_path() const { return folder + "/tls/client.crt"; }
+  std::string key_path() const { return folder + "/tls/client.key"; }
+  std::string request_path() const { return folder + "/tls/client.csr"; }
+  std::string ca_path() const { return folder + "/tls/ca.crt"; }
+};
+
+struct Kit {
+  KitConfig config;
+  AdjacencyLists lists;
+};
+
+// kit.json alone. NOT_FOUND when it is missing; INVALID_ARGUMENT naming the key and its range when it is malformed, holds
+// an unknown key, or lacks one.
+absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder);
+
+// `text` as kit.json; `path` only for messages.
+absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path);
+
+// lists.csv of a kit. INVALID_ARGUMENT with file and line: malformed, outside the kit's nodes, a neighbour out of range,
+// a self-loop, a duplicate, not ascending. Reads line by line: memory is that of the lists.
+absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config);
+
+absl::StatusOr<Kit> LoadKit(const std::string& folder);
+
+}  // namespace blink
+
+#endif  // BLINK_NODE_CLIENT_KIT_H_

@@ -1,0 +1,229 @@
+// blink-node: reports, privately, on the lists of one node or of a gateway's range.
+#include <malloc.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+#include "common/pki/pki.h"
+#include "common/privacy/random_source.h"
+#include "nlohmann/json.hpp"
+#include "node_client/agent.h"
+#include "node_client/grpc_link.h"
+#include "node_client/journal.h"
+#include "node_client/kit.h"
+
+namespace blink {
+namespace {
+
+struct Flags {
+  std::string kit, journal, round_id, leave = "when-sealed", log_level = "info";
+  bool daemon = false, json = false;
+  double give_up_after_seconds = 0;
+};
+
+// SIGINT and SIGTERM end sleeps and calls. Made first, so that every thread made later blocks the signals.
+class StopSignal final : public Clock {
+ public:
+  StopSignal() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
+  }
+  ~StopSignal() override {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      quit_ = true;
+    }
+    pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+  void Watch(GrpcLink* link) {
+    thread_ = std::thread([this, link] {
+      int number;
+      sigwait(&signals_, &number);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (quit_) return;
+      stopped_ = true;
+      wake_.notify_all();
+      link->Cancel();
+    });
+  }
+  bool stopped() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stopped_;
+  }
+  absl::Time Now() override { return absl::Now(); }
+  void SleepFor(absl::Duration duration) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    wake_.wait_for(lock, absl::ToChronoMilliseconds(duration), [this] { return stopped_; });
+  }
+
+ private:
+  sigset_t signals_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false, quit_ = false;
+  std::thread thread_;
+};
+
+int Report(ExitCode code, const std::string& message) {
+  if (!message.empty()) std::cerr << "blink-node: " << message << "\n";
+  return static_cast<int>(code);
+}
+int Report(const absl::Status& status) { return Report(ExitCodeFor(status), std::string(status.message())); }
+
+JournalIdentity IdentityOf(const KitConfig& kit) {
+  return JournalIdentity{kit.deployment, kit.first_node, kit.last_node, kit.node_count, kit.roster_version};
+}
+
+// What hinders a journal ends with the journal's code; a lack of disk or files with its own.
+ExitCode JournalCode(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kResourceExhausted ? ExitCode::kNoResources : ExitCode::kJournal;
+}
+
+absl::Status MakeKeyAndRequest(const KitConfig& kit) {
+  if (std::filesystem::exists(kit.key_path())) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(MakeDirectories(kit.folder + "/tls"));
+  BLINK_ASSIGN_OR_RETURN(const std::string key, GenerateKey());
+  BLINK_ASSIGN_OR_RETURN(const std::string request, MakeRequest(key, kit.NodesName()));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(kit.request_path(), request, 0644));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(kit.key_path(), key, 0600));
+  std::cout << "made " << kit.key_path() << " (never leaves this machine) and " << kit.request_path()
+            << " (have it signed with blink provision)\n";
+  return absl::OkStatus();
+}
+
+int Init(const Flags& flags) {
+  const auto kit = LoadKitConfig(flags.kit);
+  if (!kit.ok()) return Report(kit.status());
+  const bool exists = std::filesystem::exists(flags.journal + "/journal.blj");
+  if (!exists && !kit->insecure) {
+    if (const absl::Status made = MakeKeyAndRequest(*kit); !made.ok()) return Report(made);
+  }
+  const absl::Status created = CreateJournal(flags.journal, IdentityOf(*kit));
+  if (!created.ok()) return Report(JournalCode(created), std::string(created.message()));
+  std::cout << "made the journal " << flags.journal << "/journal.blj for " << kit->NodesName() << " of deployment "
+            << kit->deployment << "\n";
+  return 0;
+}
+
+int Run(const Flags& flags) {
+  StopSignal stop;
+  auto kit = LoadKit(flags.kit);
+  if (!kit.ok()) return Report(kit.status());
+  auto journal = Journal::Open(flags.journal, IdentityOf(kit->config));
+  if (!journal.ok()) return Report(JournalCode(journal.status()), std::string(journal.status().message()));
+  auto link = GrpcLink::Create(kit->config);
+  if (!link.ok()) {
+    const bool expired = link.status().code() == absl::StatusCode::kFailedPrecondition;
+    return Report(expired ? ExitCode::kBadInput : ExitCodeFor(link.status()), std::string(link.status().message()));
+  }
+  stop.Watch(link->get());
+  AgentOptions options;
+  options.daemon = flags.daemon;
+  options.leave_at_receipt = flags.leave == "at-receipt";
+  options.round_id = flags.round_id;
+  if (flags.give_up_after_seconds > 0) options.give_up_after = absl::Seconds(flags.give_up_after_seconds);
+  options.stopped = [&stop] { return stop.stopped(); };
+  spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment, kit->config.aggregator);
+  const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
+  return Report(outcome.code, outcome.message);
+}
+
+int Account(const Flags& flags) {
+  const auto kit = LoadKitConfig(flags.kit);
+  if (!kit.ok()) return Report(kit.status());
+  const auto opened = Journal::OpenReadOnly(flags.journal, IdentityOf(*kit));
+  if (!opened.ok()) return Report(JournalCode(opened.status()), std::string(opened.status().message()));
+  const Journal& journal = **opened;
+  const uint32_t epoch = journal.epoch().has_value() ? journal.epoch()->index : 0;
+  if (flags.json) {
+    const nlohmann::json json = {{"deployment", kit->deployment},
+                                 {"nodes", kit->hosted()},
+                                 {"first_node", kit->first_node},
+                                 {"last_node", kit->last_node},
+                                 {"draws", journal.draws()},
+                                 {"rounds", journal.rounds()},
+                                 {"receipts", journal.receipts()},
+                                 {"epoch", epoch},
+                                 {"epsilon_micro_spent_max", journal.SpentMicroMax()},
+                                 {"epsilon_micro_lifetime_max", kit->policy.epsilon_micro_lifetime_max}};
+    std::cout << json.dump() << "\n";
+    return 0;
+  }
+  std::cout << kit->NodesName() << " of deployment " << kit->deployment << "\n"
+            << "  draws     " << journal.draws() << " (of " << kit->hosted() << " nodes)\n"
+            << "  rounds    " << journal.rounds() << "\n"
+            << "  receipts  " << journal.receipts() << "\n"
+            << "  epoch     " << epoch << "\n"
+            << "  epsilon   " << static_cast<double>(journal.SpentMicroMax()) * 1e-6 << " spent by the node that spent most, of "
+            << static_cast<double>(kit->policy.epsilon_micro_lifetime_max) * 1e-6
+            << " allowed for one list; an undirected link stands in two lists and costs twice that\n";
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  mallopt(M_ARENA_MAX, 2);  // a node process is small; many of them share a machine
+  CLI::App app{"blink-node: sends privatised reports on adjacency lists to an aggregator that is not trusted"};
+  Flags flags;
+  app.set_version_flag("--version", "blink-node 0.1.0");
+  app.footer(ExitCodeTable());
+  app.require_subcommand(1);
+  auto add = [&](const char* name, const char* what) {
+    CLI::App* command = app.add_subcommand(name, what);
+    command->add_option("--kit", flags.kit, "folder of the start-up kit")->required();
+    command->add_option("--journal", flags.journal, "folder of the journal")->required();
+    command->add_option("--log-level", flags.log_level, "debug, info, warning or error")->capture_default_str();
+    command->footer(ExitCodeTable());
+    return command;
+  };
+  CLI::App* init = add("init", "make key and certificate request (where the kit has no key) and the journal, once");
+  CLI::App* run = add("run", "take part in the open round(s)");
+  run->add_flag("--daemon", flags.daemon, "go on over rounds until SIGTERM");
+  run->add_option("--leave", flags.leave, "when to end")
+      ->check(CLI::IsMember({"when-sealed", "at-receipt"}))
+      ->capture_default_str();
+  run->add_option("--round", flags.round_id, "only this round (32 hexadecimal digits)");
+  run->add_option("--give-up-after", flags.give_up_after_seconds,
+                  "end after so many seconds without an answer or an open round; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
+  account->add_flag("--json", flags.json, "one JSON object");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+  }
+  if (const absl::Status logging = InitLogging("blink-node", flags.log_level); !logging.ok()) {
+    return Report(ExitCode::kUsage, std::string(logging.message()));
+  }
+  if (!flags.round_id.empty()) {
+    if (const absl::Status valid = ValidateRoundId(flags.round_id); !valid.ok()) {
+      return Report(ExitCode::kUsage, absl::StrCat("--round: ", valid.message()));
+    }
+  }
+  if (init->parsed()) return Init(flags);
+  if (account->parsed()) return Account(flags);
+  return Run(flags);
+}
+
+}  // namespace
+}  // namespace blink
+
+int main(int argc, char** argv) { return blink::Main(argc, argv); }

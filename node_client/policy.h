@@ -1,0 +1,36 @@
+// Whether a node answers a round, and from which epoch. Decided from the round's parameters, the kit's terms and the ledger
+// alone: no list, no bit, nothing that depends on one can be reached from here, so a refusal says nothing about a list.
+//
+// One epoch, one draw: within an epoch the same parameters get the same report for every round; another epoch or other
+// parameters are a new draw and a debit. (A reuse that depended on "has my list changed?" would reveal that with certainty.)
+#ifndef BLINK_NODE_CLIENT_POLICY_H_
+#define BLINK_NODE_CLIENT_POLICY_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/wire/round.h"
+#include "node_client/kit.h"
+#include "node_client/ledger.h"
+
+namespace blink {
+
+// FAILED_PRECONDITION, naming the term and both values, when the round asks for another n, another roster version, a roster
+// smaller than the policy allows, or a larger epsilon than the policy allows in one round.
+absl::Status CheckTerms(const KitConfig& kit, const RoundView& round);
+
+struct DrawDecision {
+  uint32_t epoch = 0;         // the draws of this epoch answer the round
+  bool begins_epoch = false;  // lists are snapshotted first
+  bool complete = false;      // every hosted node has its draw already
+};
+
+// `now` by the journal's clock. FAILED_PRECONDITION when the draw would exceed the lifetime budget of a hosted node, or when
+// a round that was answered before comes back with other parameters. Debits nothing: the draw does.
+absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& ledger, const RoundView& round,
+                                        absl::Time now);
+
+}  // namespace blink
+
+#endif  // BLINK_NODE_CLIENT_POLICY_H_
