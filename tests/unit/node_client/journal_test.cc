@@ -1,0 +1,230 @@
+#include "node_client/journal.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/node_client/fakes.h"
+
+namespace blink {
+namespace {
+
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
+
+CodedReport MakeReport(const PrivacyParameters& parameters, const std::string& bits, int64_t degree) {
+  CodedReport report{bits, degree, {}};
+  report.digest = ReportDigest(parameters, report.noisy_degree, report.coded_bits);
+  return report;
+}
+
+class JournalTest : public ::testing::Test {
+ protected:
+  JournalTest() { EXPECT_TRUE(CreateJournal(folder_.path(), identity_).ok()); }
+  std::unique_ptr<Journal> Open() {
+    auto journal = Journal::Open(folder_.path(), identity_);
+    EXPECT_TRUE(journal.ok()) << journal.status();
+    return journal.ok() ? *std::move(journal) : nullptr;
+  }
+  // An epoch, two draws, a round and a receipt.
+  void Fill(Journal& journal) {
+    journal.StageEpoch(1, kNow, kit_.lists);
+    journal.StageDraw(1, parameters_, 3, MakeReport(parameters_, "abc", 5));
+    journal.StageDraw(1, parameters_, 4, MakeReport(parameters_, "defg", -2));
+    journal.StageRound(kRoundA, 1, parameters_);
+    ASSERT_TRUE(journal.Commit().ok());
+    journal.StageReceipt(kRoundA, 4, *journal.FindDraw(1, parameters_, 4), 7);
+    ASSERT_TRUE(journal.Commit().ok());
+  }
+  std::string path() const { return folder_ / "journal.blj"; }
+
+  TempFolder folder_;
+  const Kit kit_ = MakeKit(3, 4);
+  const JournalIdentity identity_ = IdentityOf(kit_);
+  const PrivacyParameters parameters_ = MakeRound(kRoundA).parameters;
+};
+
+TEST_F(JournalTest, GivesTheSameBytesAfterReopening) {
+  Fill(*Open());
+  const auto journal = Open();
+  EXPECT_EQ(journal->draws(), 2u);
+  EXPECT_EQ(journal->receipts(), 1u);
+  EXPECT_EQ(journal->SpentMicro(3), 2'000'000u);
+  EXPECT_EQ(journal->SpentMicroMax(), 2'000'000u);
+  EXPECT_EQ(journal->LoadReport(1, parameters_, 3)->coded_bits, "abc");
+  EXPECT_EQ(journal->LoadReport(1, parameters_, 4)->coded_bits, "defg");
+  EXPECT_EQ(journal->LoadReport(1, parameters_, 4)->noisy_degree, -2);
+  EXPECT_EQ(journal->RoundBinding(kRoundA)->epoch, 1u);
+  EXPECT_FALSE(journal->RoundBinding(kRoundB).has_value());
+  EXPECT_FALSE(journal->HasReceipt(kRoundA, 3));
+  EXPECT_TRUE(journal->HasReceipt(kRoundA, 4));
+  EXPECT_EQ(journal->snapshot(), kit_.lists);
+  EXPECT_EQ(journal->epoch()->started, kNow);
+}
+
+TEST_F(JournalTest, ShowsNothingOfWhatIsStagedButNotCommitted) {
+  const auto journal = Open();
+  journal->StageEpoch(1, kNow, kit_.lists);
+  journal->StageDraw(1, parameters_, 3, MakeReport(parameters_, "abc", 5));
+  EXPECT_FALSE(journal->FindDraw(1, parameters_, 3).has_value());
+  journal->DiscardStaged();
+  EXPECT_TRUE(journal->Commit().ok());
+  EXPECT_EQ(journal->draws(), 0u);
+  Fill(*journal);
+  EXPECT_EQ(journal->draws(), 2u);
+}
+
+TEST_F(JournalTest, TheClockNeverRunsBack) {
+  {
+    const auto journal = Open();
+    journal->StageClock(kNow + absl::Hours(5));
+    ASSERT_TRUE(journal->Commit().ok());
+  }
+  EXPECT_EQ(Open()->MonotoneNow(kNow), kNow + absl::Hours(5));
+  EXPECT_EQ(Open()->MonotoneNow(kNow + absl::Hours(6)), kNow + absl::Hours(6));
+}
+
+TEST_F(JournalTest, CreateRefusesToReplaceAJournal) {
+  const std::string before = ReadText(path());
+  const absl::Status status = CreateJournal(folder_.path(), identity_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ReadText(path()), before);
+}
+
+TEST_F(JournalTest, RefusesAMissingJournalAndMakesNone) {
+  TempFolder empty;
+  const absl::Status status = Journal::Open(empty.path(), identity_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("blink-node init"));
+  EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
+}
+
+TEST_F(JournalTest, RefusesTheJournalOfAnotherDeploymentRangeOrRosterSize) {
+  JournalIdentity other = identity_;
+  other.deployment = "other";
+  EXPECT_EQ(Journal::Open(folder_.path(), other).status().code(), absl::StatusCode::kFailedPrecondition);
+  other = identity_;
+  other.first_node = 2;
+  EXPECT_EQ(Journal::Open(folder_.path(), other).status().code(), absl::StatusCode::kFailedPrecondition);
+  other = identity_;
+  other.node_count = 35;
+  EXPECT_EQ(Journal::Open(folder_.path(), other).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(JournalTest, RefusesASecondProcess) {
+  const auto journal = Open();
+  EXPECT_EQ(Journal::Open(folder_.path(), identity_).status().code(), absl::StatusCode::kAborted);
+  const auto reader = Journal::OpenReadOnly(folder_.path(), identity_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  (*reader)->StageClock(kNow);
+  EXPECT_FALSE((*reader)->Commit().ok());
+}
+
+TEST_F(JournalTest, EveryTruncationIsCutBackToWholeRecordsOrRefused) {
+  Fill(*Open());
+  const std::string whole = ReadText(path());
+  uint64_t draws_before = 0;
+  size_t openings = 0;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    WriteText(path(), whole.substr(0, size));
+    const auto journal = Journal::Open(folder_.path(), identity_);
+    if (!journal.ok()) {
+      EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss) << size;
+      EXPECT_EQ(openings, 0u) << "only a journal without its first record is refused; at " << size;
+      EXPECT_EQ(ReadText(path()).size(), size) << "a refusal changes nothing";
+      continue;
+    }
+    ++openings;
+    EXPECT_GE((*journal)->draws(), draws_before);
+    draws_before = (*journal)->draws();
+    EXPECT_LE(ReadText(path()).size(), size);
+    // What is left is sound, and can be appended to.
+    (*journal)->StageClock(kNow);
+    ASSERT_TRUE((*journal)->Commit().ok());
+    ASSERT_TRUE(Journal::OpenReadOnly(folder_.path(), identity_).ok());
+  }
+  EXPECT_EQ(draws_before, 2u);
+}
+
+TEST_F(JournalTest, EveryFlippedBitIsRefused) {
+  Fill(*Open());
+  const std::string whole = ReadText(path());
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] ^= 1 << (bit % 8);
+    WriteText(path(), damaged);
+    const auto journal = Journal::Open(folder_.path(), identity_);
+    ASSERT_EQ(journal.status().code(), absl::StatusCode::kDataLoss) << "bit " << bit;
+    ASSERT_EQ(ReadText(path()), damaged);
+  }
+}
+
+TEST_F(JournalTest, ARecordRemovedFromTheMiddleIsRefused) {
+  Fill(*Open());
+  const std::string whole = ReadText(path());
+  for (size_t begin = 60; begin + 40 < whole.size(); ++begin) {
+    WriteText(path(), whole.substr(0, begin) + whole.substr(begin + 30));
+    const auto journal = Journal::OpenReadOnly(folder_.path(), identity_);
+    ASSERT_FALSE(journal.ok() && (*journal)->receipts() > 0) << begin;
+  }
+}
+
+TEST_F(JournalTest, AnEndOfZerosIsATornRecord) {
+  Fill(*Open());
+  const std::string whole = ReadText(path());
+  WriteText(path(), whole + std::string(4096, '\0'));
+  EXPECT_EQ(Open()->draws(), 2u);
+  EXPECT_EQ(ReadText(path()), whole);
+  WriteText(path(), whole + std::string(4096, '\0') + "x");
+  EXPECT_EQ(Journal::Open(folder_.path(), identity_).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(JournalTest, AFullDiskLeavesTheJournalAsItWas) {
+  const auto journal = Open();
+  Fill(*journal);
+  const std::string before = ReadText(path());
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit old;
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit small{before.size() + 20, old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  journal->StageDraw(1, *PrivacyParameters::Create(3'000'000, 0, 34), 3, MakeReport(parameters_, std::string(100, 'x'), 1));
+  const absl::Status status = journal->Commit();
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(ReadText(path()), before);
+  EXPECT_EQ(journal->draws(), 2u);
+  // And it goes on when there is room again.
+  journal->StageClock(kNow + absl::Hours(1));
+  EXPECT_TRUE(journal->Commit().ok());
+}
+
+TEST_F(JournalTest, RefusesASecondDrawForOneEpochAndParameters) {
+  const auto journal = Open();
+  Fill(*journal);
+  journal->StageDraw(1, parameters_, 3, MakeReport(parameters_, "other", 5));
+  EXPECT_EQ(journal->Commit().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(JournalTest, CountsEveryDrawOfANode) {
+  const auto journal = Open();
+  Fill(*journal);
+  const auto other = *PrivacyParameters::Create(3'000'000, 100'000, 34);
+  EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(1, other), 2'000'000u);
+  EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(1, parameters_), std::nullopt);
+  journal->StageDraw(1, other, 3, MakeReport(other, "z", 0));
+  journal->StageEpoch(2, kNow + absl::Hours(30), MakeKit(3, 4, 3).lists);
+  journal->StageDraw(2, parameters_, 3, MakeReport(parameters_, "y", 0));
+  ASSERT_TRUE(journal->Commit().ok());
+  EXPECT_EQ(journal->SpentMicro(3), 7'000'000u);
+  EXPECT_EQ(journal->SpentMicro(4), 2'000'000u);
+  EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(2, parameters_), 2'000'000u);
+  EXPECT_EQ(journal->snapshot(), MakeKit(3, 4, 3).lists);
+}
+
+}  // namespace
+}  // namespace blink

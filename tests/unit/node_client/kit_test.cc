@@ -1,0 +1,119 @@
+#include "node_client/kit.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/node_client/fakes.h"
+
+namespace blink {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const char kJson[] = R"({"format":1,"deployment":"demo","nodes":{"first":2,"last":4},"node_count":34,"roster_version":1,
+"aggregator":"127.0.0.1:7443","insecure":false,"policy":{"epsilon_micro_per_round_max":8000000,
+"epsilon_micro_lifetime_max":64000000,"epoch_seconds_min":86400,"node_count_min":3,"send_spread_seconds":0}})";
+
+std::string With(const std::string& from, const std::string& to) {
+  std::string json = kJson;
+  const size_t at = json.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return json.replace(at, from.size(), to);
+}
+
+absl::Status ListsStatus(const std::string& csv) {
+  TempFolder folder;
+  WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "lists.csv", csv);
+  return LoadKit(folder.path()).status();
+}
+
+TEST(Kit, LoadsConfigurationAndLists) {
+  TempFolder folder;
+  WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "lists.csv", "node,neighbour\n2,0\n2,33\n4,2\n");
+  const auto kit = LoadKit(folder.path());
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  EXPECT_EQ(kit->config.NodesName(), "nodes-2-4");
+  EXPECT_EQ(kit->config.policy, (NodePolicy{8'000'000, 64'000'000, 86'400, 3, 0}));
+  EXPECT_THAT(kit->lists.Of(2), ElementsAre(0, 33));
+  EXPECT_TRUE(kit->lists.Of(3).empty());
+  EXPECT_THAT(kit->lists.Of(4), ElementsAre(2));
+}
+
+TEST(Kit, ANodeWithoutLinksHasAnEmptyList) {
+  TempFolder folder;
+  WriteText(folder / "kit.json", With(R"("last":4)", R"("last":2)"));
+  WriteText(folder / "lists.csv", "node,neighbour\n");
+  const auto kit = LoadKit(folder.path());
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  EXPECT_EQ(kit->config.NodesName(), "node-2");
+  EXPECT_TRUE(kit->lists.Of(2).empty());
+}
+
+TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
+  const std::pair<std::string, std::string> cases[] = {
+      {With(R"("format":1,)", R"("format":1,"nodez":3,)"), "unknown key \"nodez\""},
+      {With(R"("node_count_min":3)", R"("node_count_min":3,"epsilon":1)"), "unknown key \"policy.epsilon\""},
+      {With(R"("insecure":false,)", ""), "\"insecure\" is missing"},
+      {With(R"("format":1)", R"("format":2)"), "\"format\""},
+      {With(R"("node_count":34)", R"("node_count":2)"), "\"node_count\" must be an integer from 3"},
+      {With(R"("node_count":34)", R"("node_count":34.5)"), "\"node_count\""},
+      {With(R"("first":2)", R"("first":-1)"), "\"nodes.first\""},
+      {With(R"("last":4)", R"("last":34)"), "\"nodes.last\""},
+      {With(R"("last":4)", R"("last":1)"), "\"nodes.last\""},
+      {With(R"("demo")", R"("De mo")"), "\"deployment\""},
+      {With(R"("127.0.0.1:7443")", R"("nowhere")"), "host:port"},
+      {With(R"("epsilon_micro_per_round_max":8000000)", R"("epsilon_micro_per_round_max":50000001)"),
+       "policy.epsilon_micro_per_round_max"},
+      {"[1]", "not a JSON object"},
+      {"{", "not a JSON object"},
+  };
+  for (const auto& [json, expected] : cases) {
+    const auto config = ParseKitConfig(json, "kit.json");
+    EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument) << json;
+    EXPECT_THAT(std::string(config.status().message()), HasSubstr(expected));
+  }
+}
+
+TEST(Kit, RefusesAMissingFileByName) {
+  TempFolder folder;
+  EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kNotFound);
+  WriteText(folder / "kit.json", kJson);
+  const absl::Status status = LoadKit(folder.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("lists.csv"));
+}
+
+TEST(Kit, RefusesABadListWithFileAndLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "empty"},
+      {"node,neighbor\n", "lists.csv:1: the first line"},
+      {"node,neighbour\n2;3\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n2,3\n2,\n", "lists.csv:3: malformed"},
+      {"node,neighbour\n2,3\r\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n2,03\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n2,-3\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n2,3,1\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n2,99999999999\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n1,3\n", "lists.csv:2: the list of node 1 does not belong into this kit"},
+      {"node,neighbour\n5,3\n", "lists.csv:2: the list of node 5"},
+      {"node,neighbour\n2,34\n", "lists.csv:2: the neighbour is out of range"},
+      {"node,neighbour\n2,2\n", "lists.csv:2: a node cannot be its own neighbour"},
+      {"node,neighbour\n2,3\n2,3\n", "lists.csv:3: the link is given twice"},
+      {"node,neighbour\n2,4\n2,3\n", "lists.csv:3: the lines must ascend"},
+      {"node,neighbour\n3,4\n2,3\n", "lists.csv:3: the lines must ascend"},
+  };
+  for (const auto& [csv, expected] : cases) {
+    const absl::Status status = ListsStatus(csv);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << csv;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
+  }
+}
+
+TEST(Kit, NeverNamesANeighbourInAnError) {
+  EXPECT_THAT(std::string(ListsStatus("node,neighbour\n2,77\n").message()), ::testing::Not(HasSubstr("77")));
+}
+
+}  // namespace
+}  // namespace blink

@@ -1,0 +1,104 @@
+#include "node_client/policy.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/node_client/fakes.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FakeLedger final : public Ledger {
+ public:
+  std::optional<Epoch> epoch() const override { return current; }
+  std::optional<BoundRound> RoundBinding(const std::string&) const override { return bound; }
+  std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters&) const override {
+    return epoch == drawn_epoch ? std::nullopt : std::optional<uint64_t>(spent);
+  }
+  std::optional<Epoch> current;
+  std::optional<BoundRound> bound;
+  uint32_t drawn_epoch = 0;
+  uint64_t spent = 0;
+};
+
+const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
+const NodePolicy kPolicy{8'000'000, 10'000'000, 86'400, 3, 0};
+
+TEST(Policy, AcceptsTheTermsOfTheKit) { EXPECT_TRUE(CheckTerms(MakeKit(0, 0).config, MakeRound(kRoundA)).ok()); }
+
+TEST(Policy, RefusesTermsThatAreNotTheKits) {
+  KitConfig kit = MakeKit(0, 0).config;
+  const std::pair<RoundView, const char*> cases[] = {
+      {MakeRound(kRoundA, 2'000'000, 100'000, 35), "35 nodes, the kit for 34"},
+      {MakeRound(kRoundA, 2'000'000, 100'000, 34, 2), "roster version 2"},
+      {MakeRound(kRoundA, 8'000'001), "the policy allows 8"},
+  };
+  for (const auto& [round, expected] : cases) {
+    const absl::Status status = CheckTerms(kit, round);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
+  }
+  kit.policy.node_count_min = 35;
+  EXPECT_THAT(std::string(CheckTerms(kit, MakeRound(kRoundA)).message()), HasSubstr("node_count_min"));
+}
+
+TEST(Policy, TheFirstDrawBeginsTheFirstEpoch) {
+  const auto decision = DecideDraw(kPolicy, FakeLedger(), MakeRound(kRoundA), kNow);
+  ASSERT_TRUE(decision.ok());
+  EXPECT_EQ(decision->epoch, 1u);
+  EXPECT_TRUE(decision->begins_epoch);
+  EXPECT_FALSE(decision->complete);
+}
+
+TEST(Policy, AnEpochLastsUntilItsTimeHasPassed) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{4, kNow};
+  ledger.drawn_epoch = 4;
+  const auto before = DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow + absl::Seconds(86'399));
+  ASSERT_TRUE(before.ok());
+  EXPECT_EQ(before->epoch, 4u);
+  EXPECT_TRUE(before->complete);
+  const auto after = DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow + absl::Seconds(86'400));
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(after->epoch, 5u);
+  EXPECT_TRUE(after->begins_epoch);
+}
+
+TEST(Policy, RefusesADrawThatExceedsTheLifetimeBudget) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.spent = 8'000'000;
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, MakeRound(kRoundA, 2'000'000), kNow).ok());
+  const absl::Status status = DecideDraw(kPolicy, ledger, MakeRound(kRoundA, 2'000'001), kNow).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("lifetime"));
+}
+
+TEST(Policy, AReportThatIsDrawnAlreadyCostsNothing) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.spent = 10'000'000;
+  ledger.drawn_epoch = 1;
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).ok());
+}
+
+TEST(Policy, ARoundKeepsItsDrawsWhenTheEpochIsOver) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA).parameters};
+  const auto decision = DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow + absl::Hours(1000));
+  ASSERT_TRUE(decision.ok());
+  EXPECT_EQ(decision->epoch, 1u);
+  EXPECT_FALSE(decision->begins_epoch);
+}
+
+TEST(Policy, RefusesARoundThatComesBackWithOtherParameters) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA, 1'000'000).parameters};
+  EXPECT_EQ(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace blink
