@@ -1,0 +1,48 @@
+# The aggregator, its worker, and the operator's command. Two targets:
+#   podman build -f deploy/aggregator.Dockerfile --target cpu  -t blink-aggregator:cpu .
+#   podman build -f deploy/aggregator.Dockerfile --target cuda -t blink-aggregator:cuda .     (5 GB of CUDA libraries)
+# A compiler cache speeds up repeated builds: podman build -v "$HOME/.cache/ccache:/ccache" ...
+# LibTorch may be given instead of fetched: podman build -v /path/to/folder-of-wheel:/opt/torch-given:ro (it holds torch/ and nvidia/).
+FROM debian:bookworm-slim AS tools
+WORKDIR /src
+COPY scripts/install-deps scripts/install-deps
+RUN scripts/install-deps --no-tests --no-torch && rm -rf /var/lib/apt/lists/*
+
+FROM tools AS build
+RUN if [ -e /opt/torch-given/torch/lib/libtorch_cpu.so ]; then cp -a /opt/torch-given /opt/torch; \
+    else scripts/install-deps --no-packages && mv .deps/torch /opt/torch; fi
+COPY . .
+ENV LIBTORCH=/opt/torch/torch CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+RUN cmake --preset release -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
+ && cmake --build build/release --target blink-aggregator blink-worker blink blink-node \
+ && strip build/release/bin/blink-aggregator build/release/bin/blink-worker build/release/bin/blink build/release/bin/blink-node
+# What training on the CPU loads, and nothing else of the wheel (1.3 GB)
+RUN mkdir -p /opt/cpu/torch/lib /opt/cpu/nvidia/cu13/lib \
+ && cp /opt/torch/torch/lib/libtorch_cpu.so /opt/torch/torch/lib/libc10.so /opt/torch/torch/lib/libgomp.so.1 /opt/cpu/torch/lib/ \
+ && cp /opt/torch/nvidia/cu13/lib/libcudart.so.13 /opt/torch/nvidia/cu13/lib/libcupti.so.13 /opt/cpu/nvidia/cu13/lib/
+
+FROM debian:bookworm-slim AS cpu
+RUN apt-get update -qq \
+ && apt-get install -y -qq --no-install-recommends libgrpc++1.51 libprotobuf32 libspdlog1.10 libssl3 zlib1g librocksdb7.8 libzip4 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /usr/share/doc/* /usr/share/man/* \
+ && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
+ && install -d -o blink -g blink -m 700 /aggregator /operator
+COPY --from=build /opt/cpu /opt/torch
+COPY --from=build /src/build/release/bin/blink-aggregator /src/build/release/bin/blink-worker /src/build/release/bin/blink \
+  /src/build/release/bin/blink-node /usr/local/bin/
+COPY deploy/simulation-init deploy/simulation-operator /usr/local/bin/
+USER blink
+EXPOSE 7443
+# Healthy: something accepts connections on the port. (An answer would need an operator's certificate.)
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7443"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["blink-aggregator"]
+CMD ["--config", "/aggregator/aggregator.conf"]
+
+FROM tools AS torch-cuda
+RUN scripts/install-deps --no-packages --cuda && mv .deps/torch /opt/torch \
+ && rm -rf /opt/torch/torch/include /opt/torch/torch/lib/libtorch_python.so /opt/torch/torch/bin /opt/torch/torch/test
+
+FROM cpu AS cuda
+COPY --from=torch-cuda /opt/torch /opt/torch
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility

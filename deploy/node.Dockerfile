@@ -1,0 +1,29 @@
+# The node: blink-node alone. Its build sees no torch and no RocksDB.
+#   podman build -f deploy/node.Dockerfile -t blink-node .        (docker build takes the same)
+# A compiler cache speeds up repeated builds: podman build -v "$HOME/.cache/ccache:/ccache" ...
+FROM debian:bookworm-slim AS build
+WORKDIR /src
+COPY scripts/install-deps scripts/install-deps
+RUN scripts/install-deps --node-only --no-tests && rm -rf /var/lib/apt/lists/*
+COPY . .
+ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+RUN cmake --preset node-only -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
+ && cmake --build build/node-only --target blink-node \
+ && strip build/node-only/bin/blink-node
+
+FROM debian:bookworm-slim
+# Only what the program loads. Documents and the package lists would be half of the image.
+RUN apt-get update -qq \
+ && apt-get install -y -qq --no-install-recommends libgrpc++1.51 libprotobuf32 libspdlog1.10 libssl3 zlib1g \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /usr/share/doc/* /usr/share/man/* \
+ && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
+ && install -d -o blink -g blink -m 700 /kit /journal
+COPY --from=build /src/build/node-only/bin/blink-node /usr/local/bin/blink-node
+USER blink
+# The kit (read-only) and the journal are volumes. The journal is made once, by `blink-node init` or with the kit; a container
+# that finds none refuses to start (exit code 5), because a second journal would be a second draw.
+VOLUME ["/journal"]
+# Healthy: the process that the container is there for still runs.
+HEALTHCHECK --interval=30s --timeout=5s CMD ["/bin/grep", "-q", "^blink-node$", "/proc/1/comm"]
+ENTRYPOINT ["blink-node"]
+CMD ["run", "--daemon", "--kit", "/kit", "--journal", "/journal"]

@@ -1,0 +1,36 @@
+# Shared by scripts/test and scripts/demo; sourced, not run. Expects the project's root as the working folder.
+
+# How many compilers run at once: one per core, but at most one per 2 GiB, which a file that includes LibTorch takes.
+build_jobs() {
+  local cores memory_gib
+  cores=$(nproc)
+  memory_gib=$(awk '/^MemTotal/ {print int($2 / 1048576)}' /proc/meminfo)
+  if [[ -r /sys/fs/cgroup/memory.max ]] && [[ $(</sys/fs/cgroup/memory.max) =~ ^[0-9]+$ ]]; then
+    local limit_gib=$(($(</sys/fs/cgroup/memory.max) / 1073741824))
+    ((limit_gib < memory_gib)) && memory_gib=$limit_gib
+  fi
+  local jobs=$((memory_gib / 2))
+  ((jobs > cores)) && jobs=$cores
+  ((jobs < 1)) && jobs=1
+  echo "$jobs"
+}
+
+# quietly LOG COMMAND..: its output goes to LOG, of which the end is shown when it fails.
+quietly() {
+  local log=$1
+  shift
+  mkdir -p "$(dirname "$log")"
+  if "$@" >"$log" 2>&1 </dev/null; then return 0; fi
+  local status=$?
+  echo "--- failed ($status): $*" >&2
+  grep -E -B2 -A12 '(error|FAILED|CMake Error|undefined reference)' "$log" | head -150 >&2 || true
+  echo "--- the end of $log:" >&2
+  tail -40 "$log" >&2
+  return "$status"
+}
+
+# Object files are found again whatever folder the project is built in (release, node-only elsewhere, images).
+use_ccache() {
+  export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+  export CCACHE_COMPILERCHECK=${CCACHE_COMPILERCHECK:-content}
+}

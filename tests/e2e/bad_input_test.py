@@ -1,0 +1,308 @@
+"""Bad input: each kind is refused with its exit code and a precise sentence, and leaves the round and the ledger as they were."""
+import json
+import pathlib
+import shutil
+import tempfile
+
+import blinktest
+from blinktest import BlinkTest, Deployment, must, run
+
+NODES = 30
+
+
+class BadNodes(BlinkTest):
+    """One aggregator with an open round; what a wrong node does must not show in it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.blink = Deployment(nodes=NODES, kits=3)
+        cls.addClassCleanup(cls.blink.__exit__, None, None, None)
+        cls.blink.start_aggregator()
+        cls.pristine = cls.blink.folder / "pristine"
+        shutil.copytree(cls.blink.out, cls.pristine, ignore=shutil.ignore_patterns("data"))
+
+    def setUp(self):
+        for part in ("kits", "journals"):
+            shutil.rmtree(self.blink.out / part)
+            shutil.copytree(self.pristine / part, self.blink.out / part)
+        self.name = self.blink.kits()[0]
+        self.round_id = self.blink.create_round(epsilon=6)
+        self.addCleanup(self.cancel, self.round_id)
+
+    def cancel(self, round_id):
+        run("blink", "round", "cancel", "--config", self.blink.operator, round_id)
+
+    def node(self, *arguments, name=None):
+        name = name or self.name
+        return run("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name),
+                   "--round", self.round_id, "--give-up-after", 5, *arguments)
+
+    def assert_untouched(self, reports=0, draws=0):
+        status = self.blink.status(self.round_id)
+        self.assertEqual((status["state"], status.get("reports", 0)), ("open", reports))
+        account = self.blink.account(self.name)
+        self.assertEqual((account["draws"], account["epsilon_micro_spent_max"]), (draws, 6_000_000 if draws else 0))
+
+    def test_a_round_above_the_policy_is_refused_by_the_node(self):
+        self.blink.edit_kit(self.name, policy={"epsilon_micro_per_round_max": 5_999_999})
+        self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "5.999999")
+        self.assert_untouched()
+
+    def test_a_round_above_what_is_left_for_life_is_refused_by_the_node(self):
+        self.blink.edit_kit(self.name, policy={"epsilon_micro_lifetime_max": 5_000_000,
+                                               "epsilon_micro_per_round_max": 5_000_000})
+        self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "policy")
+        self.assert_untouched()
+
+    def test_a_round_of_another_number_of_nodes_is_refused_by_the_node(self):
+        self.blink.edit_kit(self.name, node_count=NODES + 1)
+        done = self.node()
+        self.assertEnds(done, blinktest.REFUSED_BY_POLICY, str(NODES), str(NODES + 1))
+        self.blink.edit_kit(self.name, node_count=NODES)
+        self.assert_untouched()
+
+    def test_a_round_of_another_roster_is_refused_by_the_node(self):
+        self.blink.edit_kit(self.name, roster_version=2)
+        self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "roster")
+        self.blink.edit_kit(self.name, roster_version=1)
+        self.assert_untouched()
+
+    def test_a_claim_that_the_certificate_does_not_cover_is_refused(self):
+        mine, theirs = self.blink.kits()[:2]
+        shutil.rmtree(self.blink.kit(theirs) / "tls")
+        shutil.copytree(self.blink.kit(mine) / "tls", self.blink.kit(theirs) / "tls")
+        done = self.node(name=theirs)
+        self.assertIn(done.code, (blinktest.BAD_INPUT, blinktest.REFUSED_BY_PEER), f"\n{done}")
+        self.assertIn("certificate", (done.err + done.out).lower())
+        self.assert_untouched()
+        self.assertEqual(self.blink.reports(self.round_id), 0)
+
+    def test_a_certificate_of_another_authority_is_refused(self):
+        with Deployment(nodes=NODES, kits=3) as foreign:
+            shutil.rmtree(self.blink.kit(self.name) / "tls")
+            shutil.copytree(foreign.kit(self.name) / "tls", self.blink.kit(self.name) / "tls")
+            done = self.node()
+        self.assertIn(done.code, (blinktest.UNREACHABLE, blinktest.REFUSED_BY_PEER, blinktest.BAD_INPUT), f"\n{done}")
+        self.assertIn("certificate", (done.err + done.out).lower())
+        self.assert_untouched()
+
+    def test_an_operator_is_no_node(self):
+        for file in ("client.crt", "client.key"):
+            shutil.copy(self.blink.out / "operator" / "tls" / file, self.blink.kit(self.name) / "tls" / file)
+        done = self.node()
+        self.assertIn(done.code, (blinktest.BAD_INPUT, blinktest.REFUSED_BY_PEER), f"\n{done}")
+        self.assert_untouched()
+
+    def test_a_node_is_no_operator(self):
+        config = self.blink.folder / "impostor"
+        shutil.rmtree(config, ignore_errors=True)
+        shutil.copytree(self.blink.out / "operator", config)
+        for file in ("client.crt", "client.key"):
+            shutil.copy(self.blink.kit(self.name) / "tls" / file, config / "tls" / file)
+        done = run("blink", "round", "seal", "--config", config / "operator.conf", self.round_id)
+        self.assertEnds(done, blinktest.REFUSED_BY_PEER, "operator")
+        self.assert_untouched()
+
+    def test_another_report_of_a_node_is_refused_and_the_first_is_kept(self):
+        self.assertEnds(self.node("--leave", "at-receipt"), blinktest.OK)
+        count = self.blink.kit_size(self.name)
+        first = self.blink.journal(self.name)
+        second = self.blink.folder / "second-journal"
+        shutil.rmtree(second, ignore_errors=True)
+        must("blink-node", "init", "--kit", self.blink.kit(self.name), "--journal", second)
+        done = run("blink-node", "run", "--kit", self.blink.kit(self.name), "--journal", second, "--round", self.round_id,
+                   "--give-up-after", 5)
+        self.assertEnds(done, blinktest.REFUSED_BY_PEER)
+        self.assertTrue(first.exists())
+        self.assert_untouched(reports=count, draws=count)
+
+    def test_a_report_for_a_sealed_round_is_refused(self):
+        names = self.blink.kits()
+        self.assertEnds(self.node("--leave", "at-receipt", name=names[1]), blinktest.OK)
+        must("blink", "round", "seal", "--config", self.blink.operator, self.round_id)
+        done = self.node()
+        self.assertEnds(done, blinktest.REFUSED_BY_PEER, "open")
+        self.assertEqual(self.blink.account(self.name)["draws"], 0)
+        self.assertEqual(self.blink.wait_for_state(self.round_id, "ready")["reports"], self.blink.kit_size(names[1]))
+
+    def test_a_stream_that_breaks_off_leaves_no_half_report(self):
+        proxy = self.blink.proxy([self.name], upstream_bytes_per_second=2000)
+        process = self.blink.start_node(self.name)
+        blinktest.wait_until(lambda: proxy.upstream_bytes > 2500, "the node to be in its stream")
+        proxy.close()
+        process.kill()
+        reports = self.blink.reports(self.round_id)
+        self.blink.edit_kit(self.name, aggregator=f"127.0.0.1:{self.blink.port}")
+        self.assertLessEqual(reports, self.blink.kit_size(self.name))
+        self.assertEnds(self.node("--leave", "at-receipt"), blinktest.OK)
+        self.assert_untouched(reports=self.blink.kit_size(self.name), draws=self.blink.kit_size(self.name))
+
+    def test_a_node_without_its_journal_refuses(self):
+        shutil.rmtree(self.blink.journal(self.name))
+        done = self.node()
+        self.assertEnds(done, blinktest.JOURNAL, "journal", "init")
+        self.assertFalse((self.blink.journal(self.name) / "journal.blj").exists())
+        self.assertEqual(self.blink.reports(self.round_id), 0)
+
+    def test_a_damaged_journal_is_refused(self):
+        path = self.blink.journal(self.name) / "journal.blj"
+        data = bytearray(path.read_bytes())
+        data[4] ^= 0xFF
+        path.write_bytes(data)
+        self.assertEnds(self.node(), blinktest.JOURNAL, "journal")
+        self.assertEqual(self.blink.reports(self.round_id), 0)
+
+    def test_the_journal_of_another_kit_is_refused(self):
+        mine, theirs = self.blink.kits()[:2]
+        done = run("blink-node", "run", "--kit", self.blink.kit(mine), "--journal", self.blink.journal(theirs),
+                   "--give-up-after", 5)
+        self.assertEnds(done, blinktest.JOURNAL, "journal")
+        self.assert_untouched()
+
+    def test_a_second_process_on_one_journal_is_refused(self):
+        # the first waits for the seal, and holds its journal
+        process = self.blink.start_node(self.name, "--round", self.round_id)
+        self.blink.wait_for_reports(self.round_id, self.blink.kit_size(self.name))
+        self.assertEnds(self.node(), blinktest.JOURNAL, "journal")
+        self.assertTrue(process.running(), process.log())
+        process.terminate()
+
+    def test_init_never_replaces_a_journal(self):
+        done = run("blink-node", "init", "--kit", self.blink.kit(self.name), "--journal", self.blink.journal(self.name))
+        self.assertEnds(done, blinktest.JOURNAL, "journal")
+        self.assert_untouched()
+
+    def lists(self, change):
+        path = self.blink.kit(self.name) / "lists.csv"
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join(change(lines)) + "\n")
+
+    def refuses_lists(self, change, *texts):
+        self.lists(change)
+        self.assertEnds(self.node(), blinktest.BAD_INPUT, "lists.csv", *texts)
+        self.assertEqual(self.blink.reports(self.round_id), 0)
+
+    def test_a_neighbour_out_of_range_is_refused_when_the_kit_is_loaded(self):
+        self.refuses_lists(lambda lines: lines[:1] + [f"0,{NODES}"] + [])
+
+    def test_a_node_that_is_its_own_neighbour_is_refused(self):
+        self.refuses_lists(lambda lines: lines[:1] + ["0,0"])
+
+    def test_a_neighbour_given_twice_is_refused(self):
+        self.refuses_lists(lambda lines: lines[:1] + ["0,3", "0,3"])
+
+    def test_a_list_of_a_node_outside_the_kit_is_refused(self):
+        self.refuses_lists(lambda lines: lines[:1] + [f"{NODES - 1},3"])
+
+    def test_a_malformed_line_is_refused(self):
+        self.refuses_lists(lambda lines: lines[:1] + ["0;3"])
+
+    def test_an_unknown_key_of_a_kit_is_refused_by_name(self):
+        self.blink.edit_kit(self.name, favourite_colour="blue")
+        self.assertEnds(self.node(), blinktest.BAD_INPUT, "favourite_colour")
+
+    def test_a_kit_that_is_missing_is_refused(self):
+        done = run("blink-node", "run", "--kit", self.blink.folder / "nowhere", "--journal",
+                   self.blink.journal(self.name))
+        self.assertEnds(done, blinktest.BAD_INPUT, "nowhere")
+
+    def test_an_aggregator_that_is_not_there_is_reported_as_unreachable(self):
+        self.blink.edit_kit(self.name, aggregator=f"127.0.0.1:{blinktest.free_port()}")
+        self.assertEnds(self.node(), blinktest.UNREACHABLE)
+        self.assert_untouched()
+
+    def test_insecure_is_for_loopback_only(self):
+        self.blink.edit_kit(self.name, insecure=True, aggregator="192.0.2.1:7443")
+        self.assertEnds(self.node(), blinktest.BAD_INPUT, "loopback")
+
+
+class BadAggregator(BlinkTest):
+    """The aggregator refuses to start on what it must not have."""
+
+    def setUp(self):
+        self.blink = Deployment(nodes=12, kits=1)
+        self.addCleanup(self.blink.__exit__, None, None, None)
+        self.config = self.blink.out / "aggregator" / "aggregator.conf"
+        self.attributes = self.blink.out / "aggregator" / "attributes"
+
+    def aggregator(self, *arguments):
+        return run("blink-aggregator", "--config", self.config, *arguments, timeout=60)
+
+    def test_an_attribute_folder_that_holds_edges_is_refused(self):
+        shutil.copy(self.blink.dataset / "edges.csv", self.attributes / "edges.csv")
+        self.assertEnds(self.aggregator(), blinktest.BAD_INPUT, "edges.csv")
+
+    def test_attributes_of_another_number_of_nodes_are_refused(self):
+        path = self.attributes / "labels.csv"
+        path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+        self.assertEnds(self.aggregator(), blinktest.BAD_INPUT, "labels.csv")
+
+    def test_an_unknown_key_of_the_configuration_is_refused(self):
+        self.config.write_text(self.config.read_text() + '\nfavourite-colour="blue"\n')
+        done = self.aggregator()
+        self.assertIn(done.code, (blinktest.USAGE, blinktest.BAD_INPUT), f"\n{done}")
+        self.assertIn("favourite-colour", done.err + done.out)
+
+    def test_a_key_that_is_missing_is_refused(self):
+        (self.config.parent / "tls" / "server.key").unlink()
+        self.assertEnds(self.aggregator(), blinktest.BAD_INPUT, "server.key")
+
+    def test_plaintext_beyond_loopback_is_refused(self):
+        done = run("blink-aggregator", "--data", self.blink.folder / "d", "--attributes", self.attributes, "--deployment",
+                   "e2e", "--nodes", 12, "--roster-version", 1, "--listen", "0.0.0.0:0", "--insecure", timeout=60)
+        self.assertIn(done.code, (blinktest.USAGE, blinktest.BAD_INPUT), f"\n{done}")
+        self.assertIn("loopback", (done.err + done.out).lower())
+
+    def test_two_aggregators_on_one_data_folder_are_refused(self):
+        self.blink.start_aggregator()
+        done = self.aggregator("--listen", "127.0.0.1:0")
+        self.assertNotEqual(done.code, blinktest.OK, f"\n{done}")
+        self.assertTrue(self.blink.aggregator.running())
+
+
+class BadOperators(BlinkTest):
+    """What the operator's command refuses."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def dataset(self, edges):
+        source = self.folder / "edges.csv"
+        source.write_bytes(edges)
+        return run("blink", "dataset", "convert", "--edges", source, "--out", self.folder / "out")
+
+    def test_a_malformed_line_is_refused_with_its_file_and_line(self):
+        self.assertEnds(self.dataset(b"0,1\n1,2\n2,three,4,x\n"), blinktest.BAD_INPUT, "edges.csv", "3")
+
+    def test_half_a_line_is_refused_with_its_file_and_line(self):
+        self.assertEnds(self.dataset(b"0,1\n1,\n"), blinktest.BAD_INPUT, "edges.csv", "2")
+
+    def test_an_empty_file_is_refused(self):
+        self.assertEnds(self.dataset(b""), blinktest.BAD_INPUT, "edges.csv")
+
+    def test_a_data_set_that_is_missing_is_refused(self):
+        done = run("blink", "simulate", "--dataset", self.folder / "nowhere", "--epsilon", 6)
+        self.assertEnds(done, blinktest.BAD_INPUT, "nowhere")
+
+    def test_an_epsilon_that_is_none_is_refused(self):
+        for epsilon in ("0", "-1", "nan", "inf", "six"):
+            done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", epsilon)
+            self.assertIn(done.code, (blinktest.USAGE, blinktest.BAD_INPUT), f"\n{done}")
+
+    def test_seeded_noise_is_never_called_private(self):
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 40)
+        done = must("blink", "simulate", "--dataset", dataset, "--epsilon", 6, "--epochs", 3, "--seed", 1,
+                    "--insecure-seeded-noise", "--json")
+        privacy = done.json()["privacy"]
+        self.assertIs(privacy["private"], False)
+        self.assertIsNone(privacy["achieved_epsilon"])
+
+    def test_unknown_flags_are_refused(self):
+        for program in ("blink", "blink-node", "blink-aggregator", "blink-worker"):
+            self.assertEnds(run(program, "--colour", "blue"), blinktest.USAGE)
+
+
+if __name__ == "__main__":
+    blinktest.main()

@@ -1,0 +1,114 @@
+"""A whole round over mutually authenticated gRPC, as processes."""
+import csv
+import json
+import subprocess
+import filecmp
+
+import blinktest
+from blinktest import BlinkTest, Deployment, must
+
+
+class WholeRound(BlinkTest):
+    """Collection, denoising and training, and the same from the stored reports without a network."""
+
+    def whole_round(self, nodes, kits):
+        with Deployment(nodes=nodes, kits=kits) as blink:
+            blink.start_aggregator()
+            round_id = blink.create_round(epsilon=6, epochs=40)
+            blink.start_fleet()
+            status = blink.wait_for_state(round_id, "ready")
+            blink.wait_for_fleet()
+
+            self.assertEqual(status["reports"], nodes)
+            self.assertEqual(blink.draws(), nodes)
+            for name in blink.kits():
+                account = blink.account(name)
+                self.assertEqual(account["draws"], account["nodes"])
+                self.assertEqual(account["epsilon_micro_spent_max"], 6_000_000)
+
+            result = blink.folder / "result"
+            must("blink", "round", "result", "--config", blink.operator, round_id, "--output", result)
+            self.check_against_simulation(blink, round_id, result)
+            self.assertEqual(blink.aggregator.terminate(), blinktest.OK)
+
+    def check_against_simulation(self, blink, round_id, result):
+        metrics = json.loads((result / "metrics.json").read_text())
+        replay_folder = blink.folder / "replay"
+        replay = blink.simulate(round_id, "--output", replay_folder)
+        self.assertEqual(replay["estimate"]["links"], metrics["estimate"]["links"])
+        self.assertEqual(replay["train"]["test_accuracy_mean"], metrics["train"]["test_accuracy"])
+        for artifact in ("links.csv", "predictions.csv"):
+            self.assertTrue((result / artifact).stat().st_size > 0)
+            self.assertTrue(filecmp.cmp(result / artifact, replay_folder / artifact, shallow=False),
+                            f"{artifact} of the round and of the replay differ")
+        with open(result / "predictions.csv", newline="") as file:
+            self.assertEqual(sum(1 for _ in csv.reader(file)), blink.nodes + 1)
+
+    def test_gateways_report_and_the_result_is_that_of_the_replay(self):
+        self.whole_round(nodes=150, kits=3)
+
+    def test_single_nodes_report_and_the_result_is_that_of_the_replay(self):
+        self.whole_round(nodes=12, kits=12)
+
+
+class SeveralRounds(BlinkTest):
+    def test_a_second_round_with_the_same_parameters_draws_nothing_anew(self):
+        with Deployment(nodes=40, kits=2) as blink:
+            blink.start_aggregator()
+            folders = []
+            for _ in range(2):
+                round_id = blink.create_round(epsilon=4, epochs=5)
+                blink.start_fleet()
+                blink.wait_for_state(round_id, "ready")
+                blink.wait_for_fleet()
+                folders.append(blink.round_folder(round_id) / "reports.blr")
+            self.assertEqual(blink.draws(), 40)
+            self.assertTrue(filecmp.cmp(*folders, shallow=False), "the same epoch gave other reports")
+
+    def test_rounds_that_are_open_at_once_are_both_served(self):
+        with Deployment(nodes=30, kits=2, policy=("--epsilon-lifetime-max", 64)) as blink:
+            blink.start_aggregator()
+            first = blink.create_round(epsilon=2, epochs=5)
+            second = blink.create_round(epsilon=3, epochs=5)
+            blink.start_fleet(arguments=("--daemon",))
+            blink.wait_for_state(first, "ready")
+            blink.wait_for_state(second, "ready")
+            self.assertEqual(blink.draws_while_running(), 60) if hasattr(blink, "draws_while_running") else None
+            for name in blink.kits():
+                self.assertIn(blink.processes[name].terminate(), (blinktest.OK, 130))
+            self.assertEqual(blink.draws(), 60)
+
+    def test_a_round_below_its_quorum_fails_and_says_so(self):
+        with Deployment(nodes=30, kits=3) as blink:
+            blink.start_aggregator()
+            round_id = blink.create_round(4, 0.1, "10m", 5, "--quorum", 25)
+            names = blink.kits()
+            blink.start_fleet(names[:1], arguments=("--leave", "at-receipt"))
+            blink.wait_for_fleet()
+            must("blink", "round", "seal", "--config", blink.operator, round_id)
+            status = blink.wait_for_state(round_id, "failed")
+            self.assertIn("quorum", status["failure_reason"].lower())
+            self.assertIn("25", status["failure_reason"])
+
+    def test_a_round_with_missing_reports_goes_on(self):
+        with Deployment(nodes=30, kits=3) as blink:
+            blink.start_aggregator()
+            round_id = blink.create_round(4, 0.1, "10m", 5)
+            blink.start_fleet(blink.kits()[:2], arguments=("--leave", "at-receipt"))
+            blink.wait_for_fleet()
+            must("blink", "round", "seal", "--config", blink.operator, round_id)
+            status = blink.wait_for_state(round_id, "ready")
+            self.assertEqual(status["reports"], 20)
+
+    def test_a_cancelled_round_stays_cancelled(self):
+        with Deployment(nodes=30, kits=3) as blink:
+            blink.start_aggregator()
+            round_id = blink.create_round(4, 0.1, "10m", 5)
+            must("blink", "round", "cancel", "--config", blink.operator, round_id)
+            self.assertEqual(blink.state(round_id), "cancelled")
+            done = blinktest.run("blink", "round", "watch", "--config", blink.operator, round_id)
+            self.assertEqual(done.code, blinktest.ROUND_FAILED, f"\n{done}")
+
+
+if __name__ == "__main__":
+    blinktest.main()
