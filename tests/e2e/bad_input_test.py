@@ -270,7 +270,7 @@ class BadOperators(BlinkTest):
     def dataset(self, edges):
         source = self.folder / "edges.csv"
         source.write_bytes(edges)
-        return run("blink", "dataset", "convert", "--edges", source, "--out", self.folder / "out")
+        return run("blink", "dataset", "convert", "--input", source, "--output", self.folder / "out")
 
     def test_a_malformed_line_is_refused_with_its_file_and_line(self):
         self.assertEnds(self.dataset(b"0,1\n1,2\n2,three,4,x\n"), blinktest.BAD_INPUT, "edges.csv", "3")

@@ -186,16 +186,16 @@ class Proxy:
                 connection.close()
 
 
-def generate_dataset(folder, nodes, links=None, seed=7, features=24, classes=3):
+def generate_dataset(folder, nodes, mean_degree=5, seed=7, features=24, classes=3):
     """A small seeded graph with features and labels."""
-    must("blink", "dataset", "generate", "--out", folder, "--nodes", nodes, "--links", links or 3 * nodes,
+    must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree", mean_degree,
          "--features", features, "--classes", classes, "--seed", seed)
 
 
 class Deployment:
     """A provisioned deployment in a temporary folder, and its processes."""
 
-    def __init__(self, nodes=60, kits=3, dataset=None, links=None, name="e2e", policy=(), listen_port=None):
+    def __init__(self, nodes=60, kits=3, dataset=None, name="e2e", policy=(), listen_port=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
         self.name, self.nodes = name, nodes
         self.out = self.folder / "out"
@@ -204,11 +204,14 @@ class Deployment:
         self.proxies = []
         try:
             if not dataset:
-                generate_dataset(self.dataset, nodes, links)
+                generate_dataset(self.dataset, nodes)
             self.port = listen_port or free_port()
             must("blink", "provision", "simulate", "--out", self.out, "--deployment", name, "--nodes", nodes,
                  "--kits", kits, "--aggregator", f"127.0.0.1:{self.port}", *policy)
             must("blink", "dataset", "shard", "--dataset", self.dataset, "--out", self.out)
+            for kit in self.kits():
+                if not (self.journal(kit) / "journal.blj").exists():
+                    must("blink-node", "init", "--kit", self.kit(kit), "--journal", self.journal(kit))
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise

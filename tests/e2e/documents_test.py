@@ -1,0 +1,196 @@
+"""What is written down works: the commands of the README, the sample configurations, the demo."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import blinktest
+from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, Deployment, Process, must, run, wait_until
+
+PROGRAMS = ("blink", "blink-node", "blink-aggregator", "blink-worker")
+
+
+def code_blocks(path):
+    return re.findall(r"^```[a-z]*\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+class ReadmeCommands(BlinkTest):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.blocks = code_blocks(SOURCE_DIR / "README.md")
+
+    def block(self, start):
+        found = [block for block in self.blocks if block.startswith(start)]
+        self.assertEqual(len(found), 1, f"README.md should hold one block that starts with: {start}")
+        return [shlex.split(line, comments=True) for line in found[0].splitlines() if line.strip()]
+
+    def substitute(self, command, values):
+        for old, new in values.items():
+            command = [re.sub(rf"\b{old}\b", new, part) for part in command]
+        return command
+
+    def test_a_deployment_by_hand(self):
+        dataset = self.folder / "dataset"
+        must("blink", "dataset", "generate", "--output", dataset)
+        port = blinktest.free_port()
+        out, result = self.folder / "out", self.folder / "result"
+        values = {"OUT": str(out), "DIR": str(dataset), "7443": str(port), "60s": "5m", "RESULT": str(result)}
+        background = []
+        self.addCleanup(lambda: [process.kill() for process in background if process.running()])
+        journals = lambda: [path.name for path in (out / "kits").iterdir()]
+        for command in self.block("blink provision simulate"):
+            command = self.substitute(command, values)
+            self.assertIn(command[0], PROGRAMS)
+            if command[-1] == "&":
+                if command[0] == "blink-node":
+                    for name in journals():
+                        if not (out / "journals" / name / "journal.blj").exists():
+                            must("blink-node", "init", "--kit", out / "kits" / name, "--journal", out / "journals" / name)
+                    # "and the other kits"
+                    command = [re.sub(r"nodes-0-676", "KIT", part) for part in command]
+                    for name in journals():
+                        background.append(Process(name, [BIN_DIR / command[0]] + [part.replace("KIT", name) for part in
+                                          command[1:-1]], self.folder / f"{name}.log"))
+                else:
+                    background.append(Process(command[0], [BIN_DIR / command[0], *command[1:-1]], self.folder / "a.log"))
+                    operator = out / "operator" / "operator.conf"
+                    wait_until(lambda: run("blink", "round", "list", "--config", operator).code == 0, "the aggregator")
+                continue
+            done = must(*command)
+            found = re.search(r"\b[0-9a-f]{32}\b", done.out)
+            if command[1:3] == ["round", "create"]:
+                self.assertTrue(found, done)
+                values["ROUND"] = found.group(0)
+        self.assertTrue((result / "metrics.json").exists() and (result / "predictions.csv").exists())
+        for process in background[1:]:
+            self.assertEqual(process.wait(), blinktest.OK, process.log())
+
+    def test_research_without_a_network(self):
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 80)
+        command = self.block("blink simulate")[0]
+        command = self.substitute(command, {"DIR": str(dataset)}) + ["--epochs", "5"]
+        result = must(*command).json()
+        self.assertIs(result["privacy"]["private"], True)
+        self.assertEqual(len(result["trials"]), 5)
+
+    def test_the_two_commands_exist_and_know_the_options_that_are_named(self):
+        for line in self.block("scripts/demo"):
+            self.assertIn(line[0], ("scripts/demo", "scripts/test"))
+            done = subprocess.run([SOURCE_DIR / line[0], "--help"], capture_output=True, text=True, check=True)
+            for option in [part for part in line[1:] if part.startswith("--")]:
+                self.assertIn(option, done.stdout)
+
+    def test_every_program_explains_itself_and_its_exit_codes(self):
+        for program in PROGRAMS:
+            done = must(program, "--help")
+            self.assertIn("policy", done.out.lower(), f"{program} --help should end with the exit codes")
+            self.assertRegex(must(program, "--version").out, r"\d+\.\d+\.\d+")
+
+
+class SampleConfigs(BlinkTest):
+    """The files of deploy/ are accepted by the programs that they are for."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
+        dataset = cls.folder / "dataset"
+        must("blink", "dataset", "generate", "--output", dataset)
+        cls.blink = Deployment(nodes=2708, kits=4, dataset=dataset, name="demo")
+        cls.addClassCleanup(cls.blink.__exit__, None, None, None)
+
+    def place(self, sample, target, port=None):
+        text = (SOURCE_DIR / "deploy" / sample).read_text()
+        target.write_text(text.replace("127.0.0.1:7443", f"127.0.0.1:{port or self.blink.port}"))
+
+    def test_aggregator_and_operator_and_kit(self):
+        self.place("aggregator.conf", self.blink.out / "aggregator" / "aggregator.conf")
+        self.place("operator.conf", self.blink.operator)
+        self.place("kit.json", self.blink.kit("nodes-0-676") / "kit.json")
+        self.blink.start_aggregator()
+        round_id = self.blink.create_round(6, 0.1, "10m", 3)
+        node = self.blink.start_node("nodes-0-676", "--leave", "at-receipt")
+        self.assertEqual(node.wait(), blinktest.OK, node.log())
+        self.assertEqual(self.blink.reports(round_id), 677)
+
+    def test_the_compose_files_mount_each_kit_once(self):
+        texts = [(SOURCE_DIR / "docker-compose.yml").read_text()]
+        texts.append(subprocess.run([SOURCE_DIR / "deploy" / "compose-fleet", "4"], capture_output=True, text=True,
+                                    check=True).stdout)
+        for text in texts:
+            for index in range(4):
+                self.assertEqual(len(re.findall(rf"kit-{index}:/kit:ro", text)), 1)
+                self.assertEqual(len(re.findall(rf"journal-{index}:/journal\b", text)), 1)
+                self.assertEqual(len(re.findall(rf"kit-{index}:/volumes/kit-{index}\b", text)), 1)
+
+    def test_compose_fleet_refuses_more_containers_than_nodes(self):
+        for arguments in (["10", "--nodes", "9"], ["0"], ["many"]):
+            done = subprocess.run([SOURCE_DIR / "deploy" / "compose-fleet", *arguments], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 2, done)
+
+
+class Demo(BlinkTest):
+    """scripts/demo, with the programs that are built already."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.environment = {**os.environ, "TMPDIR": str(self.folder), "BLINK_BIN_DIR": str(BIN_DIR)}
+
+    def processes(self):
+        """Running processes whose command line names this test's folder."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if str(self.folder).encode() in path.read_bytes():
+                    found.append(path.parent.name)
+            except OSError:
+                pass
+        return found
+
+    def test_it_says_what_was_protected_and_what_came_of_it(self):
+        done = subprocess.run([SOURCE_DIR / "scripts" / "demo", "--nodes", "200", "--kits", "3", "--epochs", "20"],
+                              capture_output=True, text=True, env=self.environment, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for text in ("epsilon 6", "epsilon 12", "bytes per report", "precision, recall", "features alone", "this round",
+                     "true graph"):
+            self.assertIn(text, done.stdout)
+        self.assertEqual(list(self.folder.iterdir()), [], "the temporary folder stays behind")
+        self.assertEqual(self.processes(), [])
+
+    def test_it_cleans_up_when_it_is_ended_in_the_middle(self):
+        demo = subprocess.Popen([SOURCE_DIR / "scripts" / "demo", "--nodes", "200", "--kits", "3", "--epochs", "100000"],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
+                                start_new_session=True)
+        try:
+            wait_until(lambda: any("blink-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+                                   for pid in self.processes() if pathlib.Path(f"/proc/{pid}").exists()),
+                       "the demo to train")
+            # as Ctrl-C does: the whole group of the terminal
+            os.killpg(demo.pid, signal.SIGINT)
+            output = demo.communicate(timeout=60)[0]
+        finally:
+            if demo.poll() is None:
+                os.killpg(demo.pid, signal.SIGKILL)
+        self.assertEqual(demo.returncode, 130, output)
+        wait_until(lambda: not self.processes(), "the demo's processes to end", patience=30)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_it_refuses_what_it_does_not_know(self):
+        for arguments, code in ((["--colour", "blue"], 2), (["--dataset", str(self.folder / "nowhere")], 3), (["--kits"], 2)):
+            done = subprocess.run([SOURCE_DIR / "scripts" / "demo", *arguments], capture_output=True, text=True,
+                                  env=self.environment, check=False, timeout=60)
+            self.assertEqual(done.returncode, code, done)
+
+
+if __name__ == "__main__":
+    blinktest.main()
