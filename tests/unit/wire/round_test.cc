@@ -1,0 +1,186 @@
+#include "common/wire/round.h"
+
+#include <cmath>
+#include <limits>
+
+#include "common/base/limits.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+const char kRoundId[] = "0123456789abcdef0123456789abcdef";
+
+v1::NodeRound ValidRound() {
+  v1::NodeRound round;
+  round.set_round_id(kRoundId);
+  *round.mutable_parameters() = ParametersToProto(*PrivacyParameters::Create(6'000'000, 100'000, 2708));
+  round.set_roster_version(3);
+  round.set_state(v1::ROUND_STATE_OPEN);
+  round.set_deadline_ms(1'800'000'000'123);
+  round.set_held_digest(std::string(32, 'd'));
+  return round;
+}
+
+void ExpectRoundRefused(const v1::NodeRound& round, const char* why) {
+  const auto view = RoundViewFromProto(round);
+  EXPECT_EQ(view.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(view.status().message()), HasSubstr(why));
+}
+
+TEST(RoundView, ReturnsUnchangedFromTheWire) {
+  const auto view = RoundViewFromProto(ValidRound());
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(RoundViewToProto(*view).SerializeAsString(), ValidRound().SerializeAsString());
+  v1::NodeRound without = ValidRound();
+  without.clear_held_digest();
+  EXPECT_FALSE(RoundViewFromProto(without)->held_digest.has_value());
+}
+
+TEST(RoundView, RefusesAMalformedRoundId) {
+  for (const char* id : {"", "0123456789abcdef0123456789abcde", "0123456789ABCDEF0123456789ABCDEF",
+                         "0123456789abcdef0123456789abcdef0", "../../../../../../../../../etc/pa"}) {
+    v1::NodeRound round = ValidRound();
+    round.set_round_id(id);
+    ExpectRoundRefused(round, "round_id must be 32");
+  }
+}
+
+TEST(RoundView, RefusesAnUnknownMechanism) {
+  v1::NodeRound round = ValidRound();
+  round.mutable_parameters()->set_mechanism(2);
+  ExpectRoundRefused(round, "mechanism is 2");
+  round.clear_parameters();
+  ExpectRoundRefused(round, "mechanism is 0");
+}
+
+TEST(RoundView, RefusesParametersOutOfRange) {
+  v1::NodeRound round = ValidRound();
+  round.mutable_parameters()->set_epsilon_micro(0);
+  ExpectRoundRefused(round, "epsilon_micro");
+  round = ValidRound();
+  round.mutable_parameters()->set_degree_share_ppm(1'000'001);
+  ExpectRoundRefused(round, "degree_share_ppm");
+  round = ValidRound();
+  round.mutable_parameters()->set_node_count(2);
+  ExpectRoundRefused(round, "node_count");
+}
+
+TEST(RoundView, RefusesAnUnknownState) {
+  v1::NodeRound round = ValidRound();
+  round.set_state(v1::ROUND_STATE_UNSPECIFIED);
+  ExpectRoundRefused(round, "state is 0");
+  round.set_state(static_cast<v1::RoundState>(99));
+  ExpectRoundRefused(round, "state is 99");
+}
+
+TEST(RoundView, RefusesADeadlineOutsideOfTime) {
+  v1::NodeRound round = ValidRound();
+  round.set_deadline_ms(-1);
+  ExpectRoundRefused(round, "deadline_ms is -1");
+  round.set_deadline_ms(std::numeric_limits<int64_t>::max());
+  ExpectRoundRefused(round, "deadline_ms");
+}
+
+TEST(RoundView, RefusesADigestOfAnotherLength) {
+  v1::NodeRound round = ValidRound();
+  round.set_held_digest(std::string(31, 'd'));
+  ExpectRoundRefused(round, "held_digest");
+}
+
+TEST(Deployment, HasOneToSixtyFourPlainCharacters) {
+  EXPECT_TRUE(ValidateDeployment("demo-1").ok());
+  EXPECT_TRUE(ValidateDeployment(std::string(64, 'a')).ok());
+  for (const std::string& bad : {std::string(), std::string(65, 'a'), std::string("Demo"), std::string("a/b"),
+                                 std::string("a b"), std::string("\xc3\xa4"), std::string("a\0b", 3)}) {
+    EXPECT_EQ(ValidateDeployment(bad).code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(RetryWindow, IsClampedWhateverThePeerSays) {
+  v1::RetryWindow proto;
+  proto.set_min_ms(UINT32_MAX);
+  proto.set_max_ms(5);
+  const RetryWindow window = RetryWindowFromProto(proto);
+  EXPECT_EQ(window.min, absl::Milliseconds(kRetryWindowMsMax));
+  EXPECT_EQ(window.max, absl::Milliseconds(kRetryWindowMsMax));
+  const v1::RetryWindow back = RetryWindowToProto({.min = -absl::Seconds(1), .max = absl::InfiniteDuration()});
+  EXPECT_EQ(back.min_ms(), 0u);
+  EXPECT_EQ(back.max_ms(), kRetryWindowMsMax);
+}
+
+TEST(TrainingSpec, FillsWhatIsUnset) {
+  const auto spec = NormalizeTrainingSpec({});
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->variant(), v1::VARIANT_HARD);
+  EXPECT_EQ(spec->model(), v1::MODEL_GCN);
+  EXPECT_EQ(spec->learning_rate(), 0.01);
+  EXPECT_EQ(spec->weight_decay(), 1e-4);
+  EXPECT_EQ(spec->dropout(), 0.1);
+  EXPECT_EQ(spec->epochs(), 300u);
+  EXPECT_EQ(spec->hidden(), 16u);
+  EXPECT_EQ(spec->device(), "auto");
+  EXPECT_EQ(NormalizeTrainingSpec(*spec)->SerializeAsString(), spec->SerializeAsString());
+}
+
+TEST(TrainingSpec, KeepsAZeroThatWasMeant) {
+  v1::TrainingSpec spec;
+  spec.set_weight_decay(0);
+  spec.set_dropout(0);
+  const auto normal = NormalizeTrainingSpec(spec);
+  EXPECT_EQ(normal->weight_decay(), 0.0);
+  EXPECT_EQ(normal->dropout(), 0.0);
+}
+
+template <typename Change>
+void ExpectSpecRefused(Change change, const char* why) {
+  v1::TrainingSpec spec;
+  change(spec);
+  const auto normal = NormalizeTrainingSpec(spec);
+  EXPECT_EQ(normal.status().code(), absl::StatusCode::kInvalidArgument) << why;
+  EXPECT_THAT(std::string(normal.status().message()), HasSubstr(why));
+}
+
+TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {-0.1, 10.1, nan, infinity}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_learning_rate(bad); }, "training.learning_rate");
+  }
+  for (const double bad : {-0.1, 1.1, nan, infinity}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_weight_decay(bad); }, "training.weight_decay");
+  }
+  for (const double bad : {-0.1, 1.0, nan, infinity}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_dropout(bad); }, "training.dropout");
+  }
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_epochs(100'001); }, "training.epochs");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_hidden(4097); }, "training.hidden");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_variant(static_cast<v1::Variant>(77)); }, "training.variant is 77");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_model(static_cast<v1::Model>(77)); }, "training.model is 77");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_out_of_memory(static_cast<v1::OutOfMemory>(9)); },
+                    "training.out_of_memory is 9");
+}
+
+TEST(TrainingSpec, RefusesADeviceItCannotMean) {
+  for (const char* bad : {"gpu", "cuda", "cuda:", "cuda:x", "cuda:01", "cuda:-1", "cuda:1000", "CPU", "cpu "}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_device(bad); }, "training.device");
+  }
+  for (const char* good : {"auto", "cpu", "cuda:0", "cuda:12"}) {
+    v1::TrainingSpec spec;
+    spec.set_device(good);
+    EXPECT_TRUE(NormalizeTrainingSpec(spec).ok()) << good;
+  }
+}
+
+TEST(RoundState, KnowsItsNameAndItsEnd) {
+  EXPECT_STREQ(RoundStateName(v1::ROUND_STATE_OPEN), "open");
+  EXPECT_STREQ(RoundStateName(v1::ROUND_STATE_CANCELLED), "cancelled");
+  EXPECT_STREQ(RoundStateName(static_cast<v1::RoundState>(99)), "unspecified");
+  EXPECT_TRUE(IsTerminal(v1::ROUND_STATE_FAILED));
+  EXPECT_FALSE(IsTerminal(v1::ROUND_STATE_TRAINING));
+}
+
+}  // namespace
+}  // namespace blink
