@@ -1,0 +1,13 @@
+#include "tools/command_line.h"
+
+#include <cstdio>
+#include <string>
+
+namespace blink {
+
+int Finish(const absl::Status& status, ExitCode for_failed_precondition) {
+  if (!status.ok()) std::fprintf(stderr, "blink: %s\n", std::string(status.message()).c_str());
+  return static_cast<int>(absl::IsFailedPrecondition(status) ? for_failed_precondition : ExitCodeFor(status));
+}
+
+}  // namespace blink

@@ -1,0 +1,343 @@
+#include "tools/provision.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/pki/pki.h"
+#include "common/rpc/credentials.h"
+#include "nlohmann/json.hpp"
+#include "tools/decimal.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kPemBytesMax = 1 << 20;
+constexpr uint64_t kEnrolmentBytesMax = uint64_t{4} << 30;
+constexpr absl::Duration kCertificateValidFor = absl::Hours(24 * 365);
+
+// Creates `path`; never replaces a file. Not synced one by one: a fleet has thousands of files, and SyncFilesystem ends
+// it.
+absl::Status WriteNew(const std::string& path, absl::string_view content, mode_t mode = 0600) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return FileError(errno, "create", path);
+  absl::Status status;
+  while (!content.empty() && status.ok()) {
+    const ssize_t put = ::write(fd, content.data(), content.size());
+    if (put < 0 && errno != EINTR) status = FileError(errno, "write", path);
+    if (put > 0) content.remove_prefix(put);
+  }
+  if (::close(fd) != 0 && status.ok()) status = FileError(errno, "close", path);
+  return status;
+}
+
+absl::Status SyncFilesystem(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "open", path);
+  const int result = ::syncfs(fd);
+  const int error = errno;
+  ::close(fd);
+  return result == 0 ? absl::OkStatus() : FileError(error, "sync", path);
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return absl::OkStatus();
+  if (::mkdir(path.c_str(), 0700) != 0) return FileError(errno, "make the folder", path);
+  return absl::OkStatus();
+}
+
+// A folder that appears under its name only when it is complete.
+class Staging {
+ public:
+  static absl::StatusOr<Staging> Create(const std::string& out) {
+    std::error_code ignored;
+    if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(out, " exists already: name a folder that does not, nothing is overwritten"));
+    }
+    std::string target = out;
+    while (target.size() > 1 && target.back() == '/') target.pop_back();
+    const std::string parent = std::filesystem::path(target).parent_path().string();
+    if (!parent.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(parent));
+    Staging staging(target, absl::StrCat(target, ".partial.", ::getpid()));
+    if (::mkdir(staging.path_.c_str(), 0700) != 0) return FileError(errno, "make the folder", staging.path_);
+    return staging;
+  }
+  Staging(Staging&& other) noexcept : target_(std::move(other.target_)), path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
+  ~Staging() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  absl::Status Publish() {
+    BLINK_RETURN_IF_ERROR(SyncFilesystem(path_));
+    if (::rename(path_.c_str(), target_.c_str()) != 0) return FileError(errno, "rename to", target_);
+    path_.clear();
+    const std::string parent = std::filesystem::path(target_).parent_path().string();
+    return SyncDirectory(parent.empty() ? "." : parent);
+  }
+
+ private:
+  Staging(std::string target, std::string path) : target_(std::move(target)), path_(std::move(path)) {}
+  std::string target_;
+  std::string path_;
+};
+
+absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out) {
+  const std::string path = out + "/enrolment.json";
+  absl::StatusOr<std::string> text = ReadFile(path, kEnrolmentBytesMax);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(),
+                        absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
+  }
+  absl::StatusOr<Enrolment> enrolment = Enrolment::FromJson(*text);
+  if (!enrolment.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", enrolment.status().message()));
+  return enrolment;
+}
+
+absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out) {
+  CertificateAuthority authority;
+  BLINK_ASSIGN_OR_RETURN(authority.certificate, ReadFile(out + "/ca/ca.crt", kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(authority.key, ReadFile(out + "/ca/ca.key", kPemBytesMax));
+  return authority;
+}
+
+std::string KitJson(const Enrolment& enrolment, const Identity& nodes) {
+  const KitPolicy& policy = enrolment.policy;
+  const nlohmann::ordered_json kit = {{"format", 1},
+                                      {"deployment", enrolment.deployment()},
+                                      {"nodes", {{"first", nodes.first_node}, {"last", nodes.last_node}}},
+                                      {"node_count", enrolment.node_count()},
+                                      {"roster_version", enrolment.roster_version()},
+                                      {"aggregator", enrolment.aggregator},
+                                      {"insecure", enrolment.insecure},
+                                      {"policy",
+                                       {{"epsilon_micro_per_round_max", policy.epsilon_micro_per_round_max},
+                                        {"epsilon_micro_lifetime_max", policy.epsilon_micro_lifetime_max},
+                                        {"epoch_seconds_min", policy.epoch_seconds_min},
+                                        {"node_count_min", policy.node_count_min},
+                                        {"send_spread_seconds", policy.send_spread_seconds}}}};
+  return kit.dump(2) + "\n";
+}
+
+std::string ListenAddress(const std::string& aggregator) {
+  if (RequireLoopback(aggregator).ok()) return aggregator;
+  return absl::StrCat("0.0.0.0", aggregator.substr(aggregator.rfind(':')));
+}
+
+std::string AggregatorConf(const Enrolment& enrolment, const std::string& listen) {
+  std::string text = absl::StrCat("# blink-aggregator --config aggregator.conf; relative paths start at this folder\n",
+                                  "deployment=\"", enrolment.deployment(), "\"\nnodes=", enrolment.node_count(),
+                                  "\nroster-version=", enrolment.roster_version(), "\nlisten=\"", listen,
+                                  "\"\ndata=\"data\"\nattributes=\"attributes\"\n");
+  absl::StrAppend(&text,
+                  enrolment.insecure
+                      ? "insecure=true\n"
+                      : "tls-certificate=\"tls/server.crt\"\ntls-key=\"tls/server.key\"\ntls-ca=\"tls/ca.crt\"\n");
+  return text;
+}
+
+std::string OperatorConf(const Enrolment& enrolment) {
+  std::string text =
+      absl::StrCat("# blink round ... --config operator.conf; relative paths start at this folder\n", "aggregator=\"",
+                   enrolment.aggregator, "\"\ndeployment=\"", enrolment.deployment(), "\"\n");
+  absl::StrAppend(&text,
+                  enrolment.insecure
+                      ? "insecure=true\n"
+                      : "tls-certificate=\"tls/client.crt\"\ntls-key=\"tls/client.key\"\ntls-ca=\"tls/ca.crt\"\n");
+  return text;
+}
+
+struct Place {
+  std::string folder;
+  std::string side;  // the stem of the files of key and certificate: "client" or "server"
+};
+
+Place PlaceOf(const std::string& out, const Enrolled& entry) {
+  switch (entry.identity.kind) {
+    case Identity::Kind::kAggregator:
+      return {out + "/aggregator", "server"};
+    case Identity::Kind::kOperator:
+      return {out + (entry.name == "operator" ? "/operator" : "/operators/" + entry.name), "client"};
+    case Identity::Kind::kNodes:
+      break;
+  }
+  return {absl::StrCat(out, "/kits/", entry.name), "client"};
+}
+
+// The folder that the program of `entry` starts from, without key and certificate.
+absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, const Enrolled& entry,
+                        const std::string& ca, const std::string& listen) {
+  const Place place = PlaceOf(out, entry);
+  BLINK_RETURN_IF_ERROR(MakeFolder(std::filesystem::path(place.folder).parent_path().string()));
+  BLINK_RETURN_IF_ERROR(MakeFolder(place.folder));
+  if (!enrolment.insecure) {
+    BLINK_RETURN_IF_ERROR(MakeFolder(place.folder + "/tls"));
+    BLINK_RETURN_IF_ERROR(WriteNew(place.folder + "/tls/ca.crt", ca));
+  }
+  switch (entry.identity.kind) {
+    case Identity::Kind::kAggregator:
+      BLINK_RETURN_IF_ERROR(MakeFolder(place.folder + "/data"));
+      return WriteNew(place.folder + "/aggregator.conf", AggregatorConf(enrolment, listen));
+    case Identity::Kind::kOperator:
+      return WriteNew(place.folder + "/operator.conf", OperatorConf(enrolment));
+    case Identity::Kind::kNodes:
+      break;
+  }
+  return WriteNew(place.folder + "/kit.json", KitJson(enrolment, entry.identity));
+}
+
+absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const std::string& request,
+                                  absl::Duration valid_for, Enrolled& entry) {
+  const CertificateOptions options = {.uri_san = entry.identity.ToUri(),
+                                      .dns_names = entry.dns_names,
+                                      .ip_addresses = entry.ip_addresses,
+                                      .server = entry.identity.kind == Identity::Kind::kAggregator,
+                                      .valid_for = valid_for};
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, SignRequest(authority, request, options));
+  BLINK_ASSIGN_OR_RETURN(const CertificateInfo info, InspectCertificate(certificate));
+  entry.serials.push_back(info.serial);
+  return certificate;
+}
+
+absl::Status WriteKeyAndCertificate(const std::string& out, const CertificateAuthority& authority, Enrolled& entry) {
+  const Place place = PlaceOf(out, entry);
+  const std::string stem = absl::StrCat(place.folder, "/tls/", place.side);
+  BLINK_ASSIGN_OR_RETURN(const std::string key, GenerateKey());
+  BLINK_ASSIGN_OR_RETURN(const std::string request, MakeRequest(key, entry.name));
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, Issue(authority, request, kCertificateValidFor, entry));
+  BLINK_RETURN_IF_ERROR(WriteNew(stem + ".key", key));
+  return WriteNew(stem + ".crt", certificate);
+}
+
+absl::StatusOr<Enrolment> MakeEnrolment(const AuthorityOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment,
+                         Enrolment::Create(options.deployment, options.node_count, options.roster_version));
+  if (!options.aggregator.empty()) BLINK_RETURN_IF_ERROR(CheckAddress(options.aggregator));
+  if (options.insecure) BLINK_RETURN_IF_ERROR(RequireLoopback(options.aggregator));
+  enrolment.aggregator = options.aggregator;
+  enrolment.insecure = options.insecure;
+  enrolment.policy = options.policy;
+  return enrolment;
+}
+
+absl::StatusOr<CertificateAuthority> WriteAuthority(const std::string& out, const AuthorityOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(CertificateAuthority authority,
+                         CreateAuthority(absl::StrCat("blink ", options.deployment), options.valid_for));
+  BLINK_RETURN_IF_ERROR(MakeFolder(out + "/ca"));
+  BLINK_RETURN_IF_ERROR(WriteNew(out + "/ca/ca.key", authority.key));
+  BLINK_RETURN_IF_ERROR(WriteNew(out + "/ca/ca.crt", authority.certificate));
+  return authority;
+}
+
+Enrolled AggregatorEntry(const Enrolment& enrolment) {
+  Enrolled entry = {.name = "aggregator",
+                    .identity = {.kind = Identity::Kind::kAggregator, .deployment = enrolment.deployment()}};
+  if (RequireLoopback(enrolment.aggregator).ok()) {
+    entry.dns_names = {"localhost"};
+    entry.ip_addresses = {"127.0.0.1", "::1"};
+  }
+  return entry;
+}
+
+}  // namespace
+
+absl::Status InitAuthority(const AuthorityOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(const Enrolment enrolment, MakeEnrolment(options));
+  BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(options.out));
+  BLINK_RETURN_IF_ERROR(WriteAuthority(staging.path(), options).status());
+  BLINK_RETURN_IF_ERROR(WriteNew(staging.path() + "/enrolment.json", enrolment.ToJson()));
+  return staging.Publish();
+}
+
+absl::Status Enrol(const std::string& out, Enrolled entry) {
+  BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
+  if (enrolment.aggregator.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(out, "/enrolment.json: \"aggregator\" is empty, and a kit must name HOST:PORT: write it there"));
+  }
+  entry.identity.deployment = enrolment.deployment();
+  BLINK_RETURN_IF_ERROR(enrolment.Add(entry));
+  BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
+  const std::string place = PlaceOf(out, entry).folder;
+  std::error_code ignored;
+  if (std::filesystem::exists(place, ignored))
+    return absl::InvalidArgumentError(absl::StrCat(place, " exists already"));
+  BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entry, authority.certificate, ListenAddress(enrolment.aggregator)));
+  return WriteFileAtomically(out + "/enrolment.json", enrolment.ToJson());
+}
+
+absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
+                     const std::string& certificate_path, absl::Duration valid_for) {
+  BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
+  BLINK_ASSIGN_OR_RETURN(Enrolled * entry, enrolment.Find(name));
+  BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
+  BLINK_ASSIGN_OR_RETURN(const std::string request, ReadFile(request_path, kPemBytesMax));
+  const absl::StatusOr<std::string> certificate = Issue(authority, request, valid_for, *entry);
+  if (!certificate.ok()) {
+    return absl::Status(certificate.status().code(), absl::StrCat(request_path, ": ", certificate.status().message()));
+  }
+  // The list first: a certificate that is out must be in it.
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(out + "/enrolment.json", enrolment.ToJson()));
+  return WriteFileAtomically(certificate_path, *certificate, 0644);
+}
+
+absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path,
+                               const std::string& common_name) {
+  BLINK_ASSIGN_OR_RETURN(const std::string key, GenerateKey());
+  BLINK_ASSIGN_OR_RETURN(const std::string request, MakeRequest(key, common_name));
+  std::error_code ignored;
+  if (std::filesystem::exists(key_path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(key_path, " exists already: a key is not replaced"));
+  }
+  BLINK_RETURN_IF_ERROR(WriteNew(key_path, key));
+  return WriteFileAtomically(request_path, request, 0644);
+}
+
+absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress) {
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, MakeEnrolment(options.authority));
+  BLINK_RETURN_IF_ERROR(CheckAddress(enrolment.aggregator));
+  const uint64_t n = enrolment.node_count();
+  if (options.kits < 1 || options.kits > n) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the number of kits must be 1 to the ", n, " nodes, not ", options.kits));
+  }
+  const std::string listen = options.listen.empty() ? ListenAddress(enrolment.aggregator) : options.listen;
+  BLINK_RETURN_IF_ERROR(CheckAddress(listen));
+  std::vector<Enrolled> entries = {
+      AggregatorEntry(enrolment),
+      {.name = "operator",
+       .identity = {.kind = Identity::Kind::kOperator, .deployment = enrolment.deployment(), .name = "operator"}}};
+  for (uint64_t k = 0; k < options.kits; ++k) {
+    const uint64_t first = k * n / options.kits;
+    const uint64_t last = (k + 1) * n / options.kits - 1;
+    entries.push_back({.name = NameOfNodes(first, last),
+                       .identity = {.deployment = enrolment.deployment(), .first_node = first, .last_node = last}});
+  }
+  BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(options.authority.out));
+  const std::string& out = staging.path();
+  BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, WriteAuthority(out, options.authority));
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entries[i], authority.certificate, listen));
+    if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(WriteKeyAndCertificate(out, authority, entries[i]));
+    BLINK_RETURN_IF_ERROR(enrolment.Add(entries[i]));
+    if (progress) progress(i + 1);
+  }
+  BLINK_RETURN_IF_ERROR(WriteNew(out + "/enrolment.json", enrolment.ToJson()));
+  return staging.Publish();
+}
+
+}  // namespace blink

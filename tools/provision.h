@@ -1,0 +1,56 @@
+// Who is who in a deployment: the certificate authority, its list of names, and the folders that the programs start from.
+//
+//   in the field                                          for a simulation
+//   InitAuthority(OUT)        ca/, enrolment.json         ProvisionFleet(OUT): all of it at once, keys included
+//   Enrol(OUT, "nodes-0-9")   kits/nodes-0-9/ (no key)
+//   ... blink-node init makes key and request on the device ...
+//   SignFor(OUT, "nodes-0-9", request, certificate)
+//
+// Security: OUT/ca/ca.key can name anybody; keep OUT off the machines of the aggregator and the nodes. Keys are 0600, folders 0700.
+// No file that is written names an absolute path, so that a folder works wherever it is mounted.
+#ifndef BLINK_TOOLS_PROVISION_H_
+#define BLINK_TOOLS_PROVISION_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/enrolment.h"
+
+namespace blink {
+
+struct AuthorityOptions {
+  std::string out;         // must not exist
+  std::string deployment;
+  uint32_t node_count = 0;
+  uint64_t roster_version = 1;
+  std::string aggregator;  // HOST:PORT for the kits
+  bool insecure = false;   // kits without TLS: loopback only
+  KitPolicy policy;
+  absl::Duration valid_for = absl::Hours(24 * 3650);
+};
+// INVALID_ARGUMENT when OUT exists, or a value is out of its range.
+absl::Status InitAuthority(const AuthorityOptions& options);
+
+// Adds one name to the list, and makes its folder: a kit for nodes, operator/ or aggregator/ with the configuration.
+absl::Status Enrol(const std::string& out, Enrolled entry);
+
+// Signs `request_path` for an enrolled name into `certificate_path`. INVALID_ARGUMENT when it is not enrolled, or the request malformed.
+absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
+                     const std::string& certificate_path, absl::Duration valid_for);
+
+// A key (0600) and a request for it, for those who have no blink-node: the aggregator and operators. Refuses to replace a key.
+absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path, const std::string& common_name);
+
+struct FleetOptions {
+  AuthorityOptions authority;  // with `aggregator`
+  uint32_t kits = 1;           // 1 .. node_count
+  std::string listen;          // empty: the aggregator's address when it is loopback, otherwise every interface at its port
+};
+// Everything that a simulated fleet needs but its lists, attributes and journals. `progress(done)` after every kit.
+absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress = nullptr);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_PROVISION_H_

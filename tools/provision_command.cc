@@ -1,0 +1,217 @@
+// blink provision init | enrol | sign | request | simulate
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/progress.h"
+#include "common/base/status_macros.h"
+#include "tools/command_line.h"
+#include "tools/decimal.h"
+#include "tools/provision.h"
+
+namespace blink {
+namespace {
+
+void Bind(CLI::App* command, std::function<int()>* run, std::function<absl::Status()> work) {
+  command->callback([run, work = std::move(work)] { *run = [work] { return Finish(work()); }; });
+}
+
+struct PolicyFlags {
+  std::string epsilon_per_round_max = "8";
+  std::string epsilon_lifetime_max = "64";
+  std::string epoch_min = "24h";
+  uint32_t node_count_min = 3;
+  std::string send_spread = "0s";
+
+  void AddTo(CLI::App* command) {
+    const std::string group = "Policy of the kits";
+    command->add_option("--epsilon-per-round-max", epsilon_per_round_max, "Largest epsilon of one report")
+        ->capture_default_str()
+        ->group(group);
+    command
+        ->add_option("--epsilon-lifetime-max", epsilon_lifetime_max,
+                     "Largest sum of epsilon over all draws of one node")
+        ->capture_default_str()
+        ->group(group);
+    command->add_option("--epoch-min", epoch_min, "Shortest time between two snapshots of the lists (24h, 7d)")
+        ->capture_default_str()
+        ->group(group);
+    command->add_option("--node-count-min", node_count_min, "Smallest roster that a node reports on")
+        ->capture_default_str()
+        ->group(group);
+    command->add_option("--send-spread", send_spread, "The first sending of a round is spread over this time")
+        ->capture_default_str()
+        ->group(group);
+  }
+
+  absl::StatusOr<KitPolicy> Parse() const {
+    KitPolicy policy;
+    BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_per_round_max,
+                           ParseMicro("--epsilon-per-round-max", epsilon_per_round_max));
+    BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_lifetime_max,
+                           ParseMicro("--epsilon-lifetime-max", epsilon_lifetime_max));
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration epoch, ParsePositiveDuration("--epoch-min", epoch_min));
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration spread, ParsePositiveDuration("--send-spread", send_spread));
+    policy.epoch_seconds_min = absl::ToInt64Seconds(epoch);
+    policy.send_spread_seconds = absl::ToInt64Seconds(spread);
+    policy.node_count_min = node_count_min;
+    if (policy.epsilon_micro_per_round_max < 1 || policy.epsilon_micro_per_round_max > kEpsilonMicroMax) {
+      return absl::InvalidArgumentError("--epsilon-per-round-max must be from 0.000001 to 50");
+    }
+    if (node_count_min < kNodesMin || node_count_min > kNodesMax) {
+      return absl::InvalidArgumentError(absl::StrCat("--node-count-min must be from ", kNodesMin, " to ", kNodesMax));
+    }
+    return policy;
+  }
+};
+
+struct AuthorityFlags {
+  AuthorityOptions options;
+  PolicyFlags policy;
+
+  void AddTo(CLI::App* command) {
+    command->add_option("--out", options.out, "Folder to make; must not exist")->required();
+    command->add_option("--deployment", options.deployment, "Name of the deployment: a-z, 0-9 and -")->required();
+    command->add_option("--nodes", options.node_count, "Number of nodes n of the roster")->required();
+    command->add_option("--roster-version", options.roster_version, "Version of the roster")->capture_default_str();
+    command->add_option("--aggregator", options.aggregator, "HOST:PORT where the kits find the aggregator")->required();
+    command->add_flag("--insecure", options.insecure, "Kits without TLS (loopback only, for tests)");
+    policy.AddTo(command);
+  }
+};
+
+void AddInit(CLI::App* provision, std::function<int()>* run) {
+  CLI::App* command = provision->add_subcommand("init", "Make a certificate authority and its empty list of names");
+  auto flags = std::make_shared<AuthorityFlags>();
+  flags->AddTo(command);
+  Bind(command, run, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(flags->options.policy, flags->policy.Parse());
+    BLINK_RETURN_IF_ERROR(InitAuthority(flags->options));
+    std::printf("Made %s. Keep %s/ca/ca.key secret: whoever has it can name anybody.\n", flags->options.out.c_str(),
+                flags->options.out.c_str());
+    return absl::OkStatus();
+  });
+}
+
+struct EnrolFlags {
+  std::string out, name, nodes, node, operator_name;
+  bool aggregator = false;
+  std::vector<std::string> dns, ip;
+
+  absl::StatusOr<Enrolled> Parse() const {
+    const int kinds = !nodes.empty() + !node.empty() + !operator_name.empty() + aggregator;
+    if (kinds != 1)
+      return absl::InvalidArgumentError("give exactly one of --node, --nodes, --operator and --aggregator");
+    if (!aggregator && (!dns.empty() || !ip.empty())) {
+      return absl::InvalidArgumentError("--dns and --ip are for --aggregator: clients are known by their URI alone");
+    }
+    Enrolled entry = {.dns_names = dns, .ip_addresses = ip};
+    if (aggregator) {
+      entry.identity.kind = Identity::Kind::kAggregator;
+      entry.name = "aggregator";
+    } else if (!operator_name.empty()) {
+      entry.identity.kind = Identity::Kind::kOperator;
+      entry.identity.name = operator_name;
+      entry.name = operator_name;
+    } else {
+      BLINK_ASSIGN_OR_RETURN(const NodeRange range, ParseNodeRange(node.empty() ? nodes : node, kNodesMax));
+      if (!node.empty() && range.first != range.last)
+        return absl::InvalidArgumentError("--node names one node; a range is --nodes");
+      entry.identity.first_node = range.first;
+      entry.identity.last_node = range.last;
+      entry.name = NameOfNodes(range.first, range.last);
+    }
+    if (!name.empty()) entry.name = name;
+    return entry;
+  }
+};
+
+void AddEnrol(CLI::App* provision, std::function<int()>* run) {
+  CLI::App* command = provision->add_subcommand("enrol", "Add a name to the authority's list and make its folder");
+  auto flags = std::make_shared<EnrolFlags>();
+  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--name", flags->name, "Name on the list and of the folder; default: node-3, nodes-0-135, ...");
+  command->add_option("--node", flags->node, "One node");
+  command->add_option("--nodes", flags->nodes, "A range of nodes of one gateway: 0-135");
+  command->add_option("--operator", flags->operator_name, "An operator");
+  command->add_flag("--aggregator", flags->aggregator, "The aggregator");
+  command->add_option("--dns", flags->dns, "DNS name of the aggregator (repeatable)");
+  command->add_option("--ip", flags->ip, "IP address of the aggregator (repeatable)");
+  Bind(command, run, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const Enrolled entry, flags->Parse());
+    BLINK_RETURN_IF_ERROR(Enrol(flags->out, entry));
+    std::printf("Enrolled %s.\n", entry.name.c_str());
+    return absl::OkStatus();
+  });
+}
+
+void AddSign(CLI::App* provision, std::function<int()>* run) {
+  struct Flags {
+    std::string out, name, request, certificate;
+    std::string valid_for = "365d";
+  };
+  CLI::App* command = provision->add_subcommand("sign", "Sign the certificate request of an enrolled name");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--name", flags->name, "Enrolled name")->required();
+  command->add_option("--request", flags->request, "Request, as blink-node init makes it (tls/client.csr)")->required();
+  command->add_option("--certificate", flags->certificate, "Where the certificate goes")->required();
+  command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
+  Bind(command, run, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration valid_for, ParsePositiveDuration("--valid-for", flags->valid_for));
+    return SignFor(flags->out, flags->name, flags->request, flags->certificate, valid_for);
+  });
+}
+
+void AddRequest(CLI::App* provision, std::function<int()>* run) {
+  struct Flags {
+    std::string key, request, name;
+  };
+  CLI::App* command = provision->add_subcommand("request", "Make a key and a request for it (aggregator, operators)");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("--key", flags->key, "Where the key goes (mode 0600); must not exist")->required();
+  command->add_option("--request", flags->request, "Where the request goes")->required();
+  command->add_option("--name", flags->name, "For people: who asks")->required();
+  Bind(command, run, [flags] { return MakeKeyAndRequest(flags->key, flags->request, flags->name); });
+}
+
+void AddSimulate(CLI::App* provision, std::function<int()>* run) {
+  struct Flags : AuthorityFlags {
+    uint32_t kits = 1;
+    std::string listen;
+  };
+  CLI::App* command = provision->add_subcommand(
+      "simulate", "Make authority, aggregator, operator and kits at once, keys included: for simulations only");
+  auto flags = std::make_shared<Flags>();
+  flags->AddTo(command);
+  command->add_option("--kits", flags->kits, "Number of gateways that share the nodes, 1 .. n")->required();
+  command->add_option("--listen", flags->listen,
+                      "HOST:PORT that the aggregator binds; default: its address, or 0.0.0.0");
+  Bind(command, run, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(flags->options.policy, flags->policy.Parse());
+    Progress progress("folders", flags->kits + 2, flags->kits > 100);
+    BLINK_RETURN_IF_ERROR(ProvisionFleet({.authority = flags->options, .kits = flags->kits, .listen = flags->listen},
+                                         [&](uint32_t done) { progress.Update(done); }));
+    std::printf("Made %s: an aggregator, an operator and %u kits for %u nodes. Next: blink dataset shard.\n",
+                flags->options.out.c_str(), flags->kits, flags->options.node_count);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+void AddProvisionCommand(CLI::App& app, std::function<int()>* run) {
+  CLI::App* provision = app.add_subcommand("provision", "Certificates and start-up kits");
+  provision->require_subcommand(1);
+  AddInit(provision, run);
+  AddEnrol(provision, run);
+  AddSign(provision, run);
+  AddRequest(provision, run);
+  AddSimulate(provision, run);
+}
+
+}  // namespace blink

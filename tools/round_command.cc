@@ -1,0 +1,283 @@
+// blink round create | list | status | watch | seal | cancel | result
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/base/progress.h"
+#include "common/base/status_macros.h"
+#include "common/wire/round.h"
+#include "tools/command_line.h"
+#include "tools/decimal.h"
+#include "tools/operator_client.h"
+#include "tools/round_report.h"
+
+namespace blink {
+namespace {
+
+constexpr const char* kArtifacts[] = {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "model.pt"};
+
+struct Connection {
+  std::string config;
+  std::string aggregator;
+  bool json = false;
+
+  void AddTo(CLI::App* command) {
+    command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
+    command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration");
+    command->add_flag("--json", json, "Print JSON");
+  }
+  absl::StatusOr<OperatorClient> Connect() const {
+    BLINK_ASSIGN_OR_RETURN(OperatorConfig loaded, LoadOperatorConfig(config));
+    if (!aggregator.empty()) loaded.aggregator = aggregator;
+    return OperatorClient::Connect(std::move(loaded));
+  }
+};
+
+// Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the aggregator's refusal.
+void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Connection>& connection,
+          std::function<absl::StatusOr<ExitCode>(OperatorClient&)> work) {
+  command->callback([=] {
+    *run = [=] {
+      absl::StatusOr<OperatorClient> client = connection->Connect();
+      if (!client.ok()) return Finish(client.status());
+      const absl::StatusOr<ExitCode> code = work(*client);
+      return code.ok() ? static_cast<int>(*code) : Finish(code.status(), ExitCode::kRefusedByPeer);
+    };
+  });
+}
+
+void Print(const v1::Round& round, bool json) { std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str()); }
+
+// Says why a round that has ended has no result.
+ExitCode Judge(const v1::Round& round) {
+  if (round.state() == v1::ROUND_STATE_FAILED) {
+    std::fprintf(stderr, "blink: the round failed: %s\n", round.failure_reason().c_str());
+    return ExitCode::kRoundFailed;
+  }
+  if (round.state() == v1::ROUND_STATE_CANCELLED) {
+    std::fprintf(stderr, "blink: the round was cancelled\n");
+    return ExitCode::kRoundFailed;
+  }
+  return ExitCode::kOk;
+}
+
+struct CreateFlags : Connection {
+  std::string epsilon, degree_share = "0.1", open_for = "10m";
+  uint32_t quorum = 0;
+  std::string model = "gcn", variant = "hard", device = "auto", on_out_of_memory = "fail", request_id;
+  std::optional<double> learning_rate, weight_decay, dropout;
+  uint32_t epochs = 0, hidden = 0;
+  uint64_t seed = 1;
+
+  void AddTo(CLI::App* command) {
+    Connection::AddTo(command);
+    command->add_option("--epsilon", epsilon, "Privacy budget of a list, at most six decimals")->required();
+    command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1")->capture_default_str();
+    command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
+    command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)");
+    command->add_option("--model", model, "gcn or mlp")->check(CLI::IsMember({"gcn", "mlp"}))->capture_default_str();
+    command->add_option("--variant", variant, "hard")->check(CLI::IsMember({"hard"}))->capture_default_str();
+    command->add_option("--learning-rate", learning_rate, "Default 0.01");
+    command->add_option("--weight-decay", weight_decay, "Default 0.0001");
+    command->add_option("--dropout", dropout, "Default 0.1");
+    command->add_option("--epochs", epochs, "Default 300");
+    command->add_option("--hidden", hidden, "Width of the hidden layer; default 16");
+    command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
+    command->add_option("--device", device, "auto, cpu or cuda:N")->capture_default_str();
+    command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
+        ->check(CLI::IsMember({"fail", "cpu"}))->capture_default_str();
+    command->add_option("--request-id", request_id, "The same id again returns the round that it made");
+  }
+
+  absl::StatusOr<v1::CreateRoundRequest> Parse() const {
+    v1::CreateRoundRequest request;
+    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", epsilon));
+    BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm, ParseMicro("--degree-share", degree_share));
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
+    if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
+      return absl::InvalidArgumentError(absl::StrCat("--epsilon: '", epsilon, "' is not from 0.000001 to 50"));
+    }
+    if (share_ppm > kPartsPerMillion) {
+      return absl::InvalidArgumentError(absl::StrCat("--degree-share: '", degree_share, "' is not from 0 to 1"));
+    }
+    request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
+    request.mutable_parameters()->set_degree_share_ppm(static_cast<uint32_t>(share_ppm));
+    request.mutable_parameters()->set_mechanism(kMechanismVersion);
+    request.set_open_for_ms(absl::ToInt64Milliseconds(open));
+    request.set_quorum(quorum);
+    request.set_request_id(request_id);
+    v1::TrainingSpec spec;
+    spec.set_variant(v1::VARIANT_HARD);
+    spec.set_model(model == "mlp" ? v1::MODEL_MLP : v1::MODEL_GCN);
+    if (learning_rate.has_value()) spec.set_learning_rate(*learning_rate);
+    if (learning_rate.has_value() && *learning_rate == 0) return absl::InvalidArgumentError("--learning-rate must be above 0");
+    if (weight_decay.has_value()) spec.set_weight_decay(*weight_decay);
+    if (dropout.has_value()) spec.set_dropout(*dropout);
+    spec.set_epochs(epochs);
+    spec.set_hidden(hidden);
+    spec.set_seed(seed);
+    spec.set_device(device);
+    spec.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
+    BLINK_ASSIGN_OR_RETURN(*request.mutable_training(), NormalizeTrainingSpec(std::move(spec)));
+    return request;
+  }
+};
+
+void AddCreate(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("create", "Open a round; prints its id");
+  auto flags = std::make_shared<CreateFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const v1::CreateRoundRequest request, flags->Parse());
+    BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(request));
+    if (flags->json) std::printf("%s", RoundJson(created).c_str());
+    else std::printf("%s\n", created.round_id().c_str());
+    return ExitCode::kOk;
+  });
+}
+
+void AddList(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("list", "The rounds, newest first");
+  auto flags = std::make_shared<Connection>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, client.List());
+    std::printf("%s", (flags->json ? RoundsJson(rounds) : RoundsTable(rounds)).c_str());
+    return ExitCode::kOk;
+  });
+}
+
+struct RoundFlags : Connection {
+  std::string round_id;
+  bool quiet = false;
+  std::string output;
+  void AddTo(CLI::App* command) {
+    Connection::AddTo(command);
+    command->add_option("round", round_id, "Id of the round")->required();
+  }
+};
+
+using Ask = absl::StatusOr<v1::Round> (OperatorClient::*)(const std::string&);
+
+// status, seal, cancel: one call, and the round that it returns.
+void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand(name, what);
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags, ask](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const v1::Round answer, (client.*ask)(flags->round_id));
+    Print(answer, flags->json);
+    return ExitCode::kOk;
+  });
+}
+
+// One bar for every state that the round passes through.
+class WatchBars {
+ public:
+  explicit WatchBars(bool enabled) : enabled_(enabled) {}
+  void Show(const v1::Round& round) {
+    const bool open = round.state() == v1::ROUND_STATE_OPEN;
+    if (bar_ == nullptr || round.state() != state_) {
+      state_ = round.state();
+      bar_ = nullptr;  // ends its line before the next begins
+      bar_ = std::make_unique<Progress>(open ? "reports" : RoundStateName(state_), open ? round.parameters().node_count() : 100,
+                                        enabled_ && !IsTerminal(state_));
+    }
+    bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()), round.progress_text());
+  }
+  void End() { bar_ = nullptr; }
+
+ private:
+  const bool enabled_;
+  v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
+  std::unique_ptr<Progress> bar_;
+};
+
+void AddWatch(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("watch", "Show the progress of a round until it has ended (exit code 8: without a result)");
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  command->add_flag("--quiet", flags->quiet, "No progress");
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    WatchBars bars(!flags->quiet);
+    const absl::StatusOr<v1::Round> end =
+        client.Watch(flags->round_id, [&](const v1::Round& seen) { bars.Show(seen); });
+    bars.End();
+    if (!end.ok()) return end.status();
+    Print(*end, flags->json);
+    return Judge(*end);
+  });
+}
+
+absl::Status Download(OperatorClient& client, const std::string& round_id, const std::string& artifact, const std::string& path) {
+  std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "wbxe"), std::fclose);
+  if (file == nullptr) return FileError(errno, "create", path);
+  BLINK_RETURN_IF_ERROR(client.Fetch(round_id, artifact, [&](const std::string& chunk) -> absl::Status {
+    if (std::fwrite(chunk.data(), 1, chunk.size(), file.get()) != chunk.size()) return FileError(errno, "write", path);
+    return absl::OkStatus();
+  }));
+  if (std::fflush(file.get()) != 0 || ::fsync(::fileno(file.get())) != 0) return FileError(errno, "write", path);
+  return absl::OkStatus();
+}
+
+// All artifacts into a folder that appears when it is complete.
+absl::Status DownloadAll(OperatorClient& client, const std::string& round_id, std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  std::error_code ignored;
+  if (std::filesystem::exists(folder, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, " exists already: name a folder that does not, nothing is overwritten"));
+  }
+  const std::string partial = absl::StrCat(folder, ".partial.", ::getpid());
+  BLINK_RETURN_IF_ERROR(MakeDirectories(partial));
+  absl::Status status;
+  for (const char* artifact : kArtifacts) {
+    if (status.ok()) status = Download(client, round_id, artifact, absl::StrCat(partial, "/", artifact));
+  }
+  if (status.ok() && ::rename(partial.c_str(), folder.c_str()) != 0) status = FileError(errno, "rename to", folder);
+  if (!status.ok()) std::filesystem::remove_all(partial, ignored);
+  return status;
+}
+
+void AddResult(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("result", "The metrics of a round, and with --output all it made");
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  command->add_option("--output", flags->output, "Folder to make: metrics, predictions, curves, links and model");
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
+    if (const ExitCode judged = Judge(status); judged != ExitCode::kOk) return judged;
+    std::string metrics;
+    BLINK_RETURN_IF_ERROR(client.Fetch(flags->round_id, "metrics.json", [&](const std::string& chunk) -> absl::Status {
+      metrics += chunk;
+      return absl::OkStatus();
+    }));
+    if (!flags->output.empty()) BLINK_RETURN_IF_ERROR(DownloadAll(client, flags->round_id, flags->output));
+    std::printf("%s", (flags->json ? metrics : MetricsTable(metrics)).c_str());
+    return ExitCode::kOk;
+  });
+}
+
+}  // namespace
+
+void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
+  CLI::App* round = app.add_subcommand("round", "Open, follow and end rounds, and fetch their results");
+  round->require_subcommand(1);
+  AddCreate(round, run);
+  AddList(round, run);
+  AddOne(round, "status", "Where a round stands", &OperatorClient::GetStatus, run);
+  AddWatch(round, run);
+  AddOne(round, "seal", "Stop collecting, and estimate from what is there", &OperatorClient::Seal, run);
+  AddOne(round, "cancel", "End a round without a result; its reports are kept", &OperatorClient::Cancel, run);
+  AddResult(round, run);
+}
+
+}  // namespace blink

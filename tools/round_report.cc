@@ -1,0 +1,125 @@
+#include "tools/round_report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "common/wire/round.h"
+#include "nlohmann/json.hpp"
+#include "tools/decimal.h"
+
+namespace blink {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string TimeText(int64_t ms) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(ms), absl::UTCTimeZone());
+}
+
+const char* ModelName(v1::Model model) {
+  return model == v1::MODEL_MLP ? "mlp" : model == v1::MODEL_GCN ? "gcn" : "unspecified";
+}
+
+Json ToJson(const v1::Round& round) {
+  const v1::TrainingSpec& spec = round.training();
+  Json json = {{"round_id", round.round_id()},
+               {"deployment", round.deployment()},
+               {"state", RoundStateName(round.state())},
+               {"failure_reason", round.failure_reason()},
+               {"epsilon", FormatMicro(round.parameters().epsilon_micro())},
+               {"degree_share", FormatMicro(round.parameters().degree_share_ppm())},
+               {"node_count", round.parameters().node_count()},
+               {"roster_version", round.roster_version()},
+               {"reports", round.reports()},
+               {"quorum", round.quorum()},
+               {"created", TimeText(round.created_ms())},
+               {"deadline", TimeText(round.deadline_ms())},
+               {"progress", round.progress()},
+               {"progress_text", round.progress_text()},
+               {"attempts", round.attempts()},
+               {"training",
+                {{"variant", "hard"},
+                 {"model", ModelName(spec.model())},
+                 {"learning_rate", spec.learning_rate()},
+                 {"weight_decay", spec.weight_decay()},
+                 {"dropout", spec.dropout()},
+                 {"epochs", spec.epochs()},
+                 {"hidden", spec.hidden()},
+                 {"seed", spec.seed()},
+                 {"device", spec.device()},
+                 {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}}}};
+  if (!round.result_json().empty()) {
+    Json result = Json::parse(round.result_json(), nullptr, /*allow_exceptions=*/false);
+    if (!result.is_discarded()) json["result"] = std::move(result);
+  }
+  return json;
+}
+
+std::string Line(const std::string& key, const std::string& value) { return absl::StrFormat("%-24s %s\n", key, value); }
+
+// The number or text at `path` in `document`, or nothing.
+std::string Show(const Json& document, const std::string& path) {
+  const Json::json_pointer pointer(path);
+  if (!document.contains(pointer)) return "";
+  const Json& value = document.at(pointer);
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return absl::StrFormat("%.6g", value.get<double>());
+  return value.dump();
+}
+
+std::string LineOf(const Json& document, const std::string& key, const std::string& path) {
+  const std::string value = Show(document, path);
+  return value.empty() ? "" : Line(key, value);
+}
+
+}  // namespace
+
+std::string RoundJson(const v1::Round& round) { return ToJson(round).dump(2) + "\n"; }
+
+std::string RoundsJson(const std::vector<v1::Round>& rounds) {
+  Json list = Json::array();
+  for (const v1::Round& round : rounds) list.push_back(ToJson(round));
+  return list.dump(2) + "\n";
+}
+
+std::string RoundTable(const v1::Round& round) {
+  std::string table = Line("round", round.round_id());
+  absl::StrAppend(&table, Line("state", RoundStateName(round.state())));
+  if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", round.failure_reason()));
+  absl::StrAppend(&table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
+                  Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
+                  Line("reports", absl::StrCat(round.reports(), " of ", round.parameters().node_count(), ", quorum ",
+                                               round.quorum())),
+                  Line("created", TimeText(round.created_ms())), Line("deadline", TimeText(round.deadline_ms())),
+                  Line("model", ModelName(round.training().model())));
+  if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", round.progress_text()));
+  return table;
+}
+
+std::string RoundsTable(const std::vector<v1::Round>& rounds) {
+  std::string table = absl::StrFormat("%-32s  %-10s  %9s  %17s  %-20s  %s\n", "ROUND", "STATE", "EPSILON", "REPORTS", "DEADLINE",
+                                      "MODEL");
+  for (const v1::Round& round : rounds) {
+    absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(), RoundStateName(round.state()),
+                          FormatMicro(round.parameters().epsilon_micro()),
+                          absl::StrCat(round.reports(), "/", round.parameters().node_count()), TimeText(round.deadline_ms()),
+                          ModelName(round.training().model()));
+  }
+  return table;
+}
+
+std::string MetricsTable(const std::string& metrics_json) {
+  const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
+  if (!metrics.is_object()) return metrics_json;
+  return absl::StrCat(LineOf(metrics, "epsilon of a list", "/privacy/achieved_epsilon"),
+                      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
+                      LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
+                      LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
+                      LineOf(metrics, "estimated links", "/estimate/links"), LineOf(metrics, "model", "/train/model"),
+                      LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
+                      LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
+                      LineOf(metrics, "test accuracy", "/train/test_accuracy"));
+}
+
+}  // namespace blink

@@ -1,0 +1,27 @@
+// Rounds and results for people (tables, one-line progress) and for programs (JSON).
+#ifndef BLINK_TOOLS_ROUND_REPORT_H_
+#define BLINK_TOOLS_ROUND_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "blink/v1/operator.pb.h"
+
+namespace blink {
+
+// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (decimal text, exact), node_count, reports, quorum,
+// created, deadline (RFC 3339), progress, progress_text, attempts, training{...}, and in READY result{...}.
+std::string RoundJson(const v1::Round& round);
+std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array
+
+// "key  value" lines; a table of one line a round.
+std::string RoundTable(const v1::Round& round);
+std::string RoundsTable(const std::vector<v1::Round>& rounds);
+
+// What a person wants to know of a result, from metrics.json. Members that are missing are left out; a text that is no JSON is
+// returned as it is.
+std::string MetricsTable(const std::string& metrics_json);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_ROUND_REPORT_H_
