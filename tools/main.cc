@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   blink::AddRoundCommand(app, &command);
   blink::AddDatasetCommand(app, exit_code);
 #ifdef BLINK_HAS_SIMULATE
-  blink::AddSimulateCommand(app, &command);
+  blink::AddSimulateCommand(app, exit_code);
 #endif
   try {
     app.parse(argc, argv);
