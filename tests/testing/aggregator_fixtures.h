@@ -1,0 +1,125 @@
+// What the tests of the aggregator share: a folder that goes away, a clock that is moved by hand, rounds and reports. The reports
+// are patterns, not noise: nothing here is private.
+#ifndef BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
+#define BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "aggregator_server/store/report_store.h"
+#include "blink/v1/node.pb.h"
+#include "blink/v1/operator.pb.h"
+#include "common/base/clock.h"
+#include "common/wire/report_codec.h"
+#include "common/wire/round.h"
+
+namespace blink::testing {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "blink-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
+
+ private:
+  std::string path_;
+};
+
+class ManualClock final : public Clock {
+ public:
+  absl::Time Now() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return now_;
+  }
+  void SleepFor(absl::Duration duration) override { Advance(duration); }
+  void Advance(absl::Duration duration) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    now_ += duration;
+  }
+
+ private:
+  std::mutex mutex_;
+  absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+};
+
+// Whether `condition` comes true; waits for it a minute at most, which is far more than it takes.
+inline bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+inline constexpr char kRoundId[] = "0123456789abcdef0123456789abcdef";
+inline constexpr char kOtherRoundId[] = "fedcba9876543210fedcba9876543210";
+
+inline PrivacyParameters MakeParameters(uint32_t node_count, uint32_t degree_share_ppm = 100'000) {
+  return *PrivacyParameters::Create(6'000'000, degree_share_ppm, node_count);
+}
+
+inline v1::Round MakeRound(uint32_t node_count, const std::string& round_id = kRoundId,
+                           uint32_t degree_share_ppm = 100'000) {
+  v1::Round round;
+  round.set_round_id(round_id);
+  round.set_deployment("demo");
+  *round.mutable_parameters() = ParametersToProto(MakeParameters(node_count, degree_share_ppm));
+  round.set_roster_version(1);
+  round.set_state(v1::ROUND_STATE_OPEN);
+  round.set_created_ms(1'800'000'000'000);
+  round.set_deadline_ms(1'800'000'060'000);
+  round.set_quorum(1);
+  return round;
+}
+
+// A valid report of `node`; another `variant` gives another report.
+inline CodedReport MakeReport(const PrivacyParameters& parameters, NodeIndex node, uint32_t variant = 0) {
+  PrivateReport report;
+  if (parameters.sends_bits()) {
+    report.bits = BitRow(parameters.node_count());
+    for (uint32_t j = (node + variant) % 5; j < parameters.node_count(); j += 5 + variant) {
+      if (j != node) report.bits.Set(j);
+    }
+  }
+  if (parameters.sends_degree()) report.noisy_degree = static_cast<int64_t>(node % 7) - 1 + variant;
+  return EncodeReport(parameters, report);
+}
+
+inline CheckedReport MakeChecked(const PrivacyParameters& parameters, NodeIndex node, uint32_t variant = 0,
+                                 const std::string& round_id = kRoundId) {
+  return {round_id, node, 30'000'000, MakeReport(parameters, node, variant)};
+}
+
+inline v1::ReportHeader MakeHeader(const PrivacyParameters& parameters, NodeIndex node, const CodedReport& report,
+                                   const std::string& round_id = kRoundId) {
+  v1::ReportHeader header;
+  header.set_deployment("demo");
+  header.set_round_id(round_id);
+  header.set_node_id(node);
+  *header.mutable_parameters() = ParametersToProto(parameters);
+  header.set_roster_version(1);
+  if (report.noisy_degree.has_value()) header.set_noisy_degree(*report.noisy_degree);
+  header.set_coded_bytes(static_cast<uint32_t>(report.coded_bits.size()));
+  header.set_digest(DigestToBytes(report.digest));
+  return header;
+}
+
+}  // namespace blink::testing
+
+#endif  // BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_

@@ -1,0 +1,93 @@
+// A disk that is full, by a file system that says so.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "aggregator_server/store/rocksdb_store.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
+#include "tests/testing/aggregator_fixtures.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kRoundId;
+using testing::MakeChecked;
+using testing::MakeParameters;
+using testing::MakeRound;
+
+class FullableFile final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  FullableFile(std::unique_ptr<rocksdb::FSWritableFile> file, const std::atomic<bool>& full)
+      : FSWritableFileOwnerWrapper(std::move(file)), full_(full) {}
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           rocksdb::IODebugContext* debug) override {
+    if (full_) return rocksdb::IOStatus::NoSpace("No space left on device");
+    return FSWritableFileOwnerWrapper::Append(data, options, debug);
+  }
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           const rocksdb::DataVerificationInfo& info, rocksdb::IODebugContext* debug) override {
+    if (full_) return rocksdb::IOStatus::NoSpace("No space left on device");
+    return FSWritableFileOwnerWrapper::Append(data, options, info, debug);
+  }
+
+ private:
+  const std::atomic<bool>& full_;
+};
+
+class FullableFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  FullableFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "FullableFileSystem"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    rocksdb::IOStatus status = FileSystemWrapper::NewWritableFile(name, options, &file, debug);
+    if (status.ok()) *result = std::make_unique<FullableFile>(std::move(file), full);
+    return status;
+  }
+  std::atomic<bool> full{false};
+};
+
+TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
+  testing::TempFolder folder;
+  auto file_system = std::make_shared<FullableFileSystem>();
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(file_system);
+  RocksDbOptions options;
+  options.env = env.get();
+  auto store = OpenRocksDbStore(folder / "store", options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const PrivacyParameters parameters = MakeParameters(50);
+  ASSERT_TRUE((*store)->CreateRound(MakeRound(50), "").ok());
+  ASSERT_TRUE((*store)->PutReportAndWait(MakeChecked(parameters, 1)).ok());
+
+  file_system->full = true;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto refused = (*store)->PutReportAndWait(MakeChecked(parameters, 2));
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("free space"));
+  }
+  const auto sealed = (*store)->UpdateRound(kRoundId, {v1::ROUND_STATE_OPEN}, [](v1::Round& round) {
+    round.set_state(v1::ROUND_STATE_SEALED);
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(sealed.status().code(), absl::StatusCode::kResourceExhausted) << sealed.status();
+  EXPECT_EQ((*store)->GetRound(kRoundId)->state(), v1::ROUND_STATE_OPEN);
+  EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 1);
+  EXPECT_TRUE((*store)->PutReportAndWait(MakeChecked(parameters, 1)).ok()) << "what is held is still known";
+
+  file_system->full = false;
+  const auto stored = (*store)->PutReportAndWait(MakeChecked(parameters, 2));
+  EXPECT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 2);
+  store->reset();
+  store = OpenRocksDbStore(folder / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 2);
+}
+
+}  // namespace
+}  // namespace blink
