@@ -192,7 +192,8 @@ rocksdb::Status RocksDbStore::Write(rocksdb::WriteBatch& writes) {
   rocksdb::WriteOptions options;
   options.sync = true;
   rocksdb::Status status = db_->Write(options, &writes);
-  // After a full disk RocksDB refuses every write until it is told to go on; there may be space again by now.
+  // After an error RocksDB refuses every write until it is told to go on. From a full disk it recovers by itself within
+  // seconds of there being space, and says Busy here until then.
   if (!status.ok() && db_->Resume().ok()) status = db_->Write(options, &writes);
   return status;
 }

@@ -1,0 +1,455 @@
+// A whole aggregator in process, spoken to over real gRPC with mutual TLS: who may do what, and every way to send a report wrongly.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "aggregator_server/main/aggregator.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/graph/dataset.h"
+#include "common/pki/pki.h"
+#include "common/rpc/credentials.h"
+#include "common/rpc/retry.h"
+#include "tests/testing/aggregator_fixtures.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MakeHeader;
+using testing::MakeParameters;
+using testing::MakeReport;
+
+constexpr uint32_t kNodes = 40;
+
+class AggregatorRpcTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SyntheticOptions synthetic;
+    synthetic.nodes = kNodes;
+    synthetic.classes = 3;
+    synthetic.features = 20;
+    synthetic.words_per_node = 4;
+    const auto dataset = GenerateDataset(synthetic);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    options_.attributes_folder = folder_ / "attributes";
+    ASSERT_TRUE(WriteAttributes(dataset->attributes, options_.attributes_folder).ok());
+    std::ofstream(options_.attributes_folder + "/behaviour") << "wait";
+    options_.data_folder = folder_ / "data";
+    options_.deployment = {"demo", kNodes, 1};
+    options_.worker_path = BLINK_FAKE_WORKER;
+    options_.limits.report_time_max = absl::Seconds(2);
+    const auto authority = CreateAuthority("test authority", absl::Hours(1));
+    ASSERT_TRUE(authority.ok()) << authority.status();
+    authority_ = *authority;
+    options_.server.tls = Certify("blink://demo/aggregator", /*server=*/true);
+    StartAggregator();
+    round_id_ = CreateRound();
+  }
+  void StartAggregator() {
+    aggregator_.reset();
+    auto aggregator = Aggregator::Start(options_, clock_);
+    ASSERT_TRUE(aggregator.ok()) << aggregator.status();
+    aggregator_ = *std::move(aggregator);
+  }
+
+  TlsFiles Certify(const std::string& uri, bool server = false) {
+    const std::string base = folder_ / absl::StrCat("tls-", certificates_++);
+    const std::string key = *GenerateKey();
+    CertificateOptions certificate;
+    certificate.uri_san = uri;
+    certificate.server = server;
+    if (server) certificate.ip_addresses = {"127.0.0.1"};
+    TlsFiles files{base + ".crt", base + ".key", base + ".ca"};
+    EXPECT_TRUE(WriteFileAtomically(files.key, key).ok());
+    EXPECT_TRUE(
+        WriteFileAtomically(files.certificate, *SignRequest(authority_, *MakeRequest(key, "x"), certificate)).ok());
+    EXPECT_TRUE(WriteFileAtomically(files.ca, authority_.certificate).ok());
+    return files;
+  }
+  std::shared_ptr<grpc::Channel> Channel(const std::string& uri) {
+    if (files_.count(uri) == 0) files_[uri] = Certify(uri);
+    auto credentials = MakeClientCredentials(files_[uri], "demo");
+    EXPECT_TRUE(credentials.ok()) << credentials.status();
+    return MakeChannel(absl::StrCat("127.0.0.1:", aggregator_->port()), *credentials);
+  }
+  std::unique_ptr<v1::NodeService::Stub> Node(const std::string& who = "nodes/0-39") {
+    return v1::NodeService::NewStub(Channel("blink://demo/" + who));
+  }
+  std::unique_ptr<v1::OperatorService::Stub> Operator(const std::string& who = "operator/ann") {
+    return v1::OperatorService::NewStub(Channel("blink://demo/" + who));
+  }
+
+  std::string CreateRound() {
+    v1::CreateRoundRequest request;
+    request.set_deployment("demo");
+    request.mutable_parameters()->set_epsilon_micro(6'000'000);
+    request.mutable_parameters()->set_degree_share_ppm(100'000);
+    request.set_open_for_ms(60'000);
+    grpc::ClientContext context;
+    v1::Round round;
+    const grpc::Status status = Operator()->CreateRound(&context, request, &round);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return round.round_id();
+  }
+  v1::Round Status() {
+    v1::GetRoundStatusRequest request;
+    request.set_deployment("demo");
+    request.set_round_id(round_id_);
+    grpc::ClientContext context;
+    v1::Round round;
+    const grpc::Status status = Operator()->GetRoundStatus(&context, request, &round);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return round;
+  }
+
+  // Sends the messages as they are.
+  struct Outcome {
+    grpc::Status status;
+    v1::SubmitReportResponse response;
+    std::optional<RetryWindow> window;
+  };
+  Outcome Send(v1::NodeService::Stub& node, const std::vector<v1::SubmitReportRequest>& messages) {
+    Outcome outcome;
+    grpc::ClientContext context;
+    const auto writer = node.SubmitReport(&context, &outcome.response);
+    for (const v1::SubmitReportRequest& message : messages) {
+      if (!writer->Write(message)) break;
+    }
+    writer->WritesDone();
+    outcome.status = writer->Finish();
+    outcome.window = TrailingWindow(context);
+    return outcome;
+  }
+  static v1::SubmitReportRequest Header(const v1::ReportHeader& header) {
+    v1::SubmitReportRequest request;
+    *request.mutable_header() = header;
+    return request;
+  }
+  static v1::SubmitReportRequest Chunk(const std::string& bytes) {
+    v1::SubmitReportRequest request;
+    request.set_chunk(bytes);
+    return request;
+  }
+  Outcome SendReport(v1::NodeService::Stub& node, NodeIndex id, uint32_t variant = 0) {
+    const CodedReport report = MakeReport(parameters_, id, variant);
+    return Send(node, {Header(MakeHeader(parameters_, id, report, round_id_)), Chunk(report.coded_bits)});
+  }
+  void ExpectRefused(const Outcome& outcome, grpc::StatusCode code, const std::string& message) {
+    EXPECT_EQ(outcome.status.error_code(), code) << outcome.status.error_message();
+    EXPECT_THAT(outcome.status.error_message(), HasSubstr(message));
+    EXPECT_TRUE(outcome.window.has_value()) << "a refusal carries a retry window";
+    EXPECT_EQ(aggregator_->store().GetRound(round_id_)->reports(), 0) << "the round is as it was";
+  }
+
+  testing::TempFolder folder_;
+  testing::ManualClock clock_;
+  AggregatorOptions options_;
+  CertificateAuthority authority_;
+  int certificates_ = 0;
+  std::map<std::string, TlsFiles> files_;
+  std::unique_ptr<Aggregator> aggregator_;
+  std::string round_id_;
+  const PrivacyParameters parameters_ = MakeParameters(kNodes);
+  const CodedReport report_ = MakeReport(parameters_, 7);
+  v1::ReportHeader ValidHeader() { return MakeHeader(parameters_, 7, report_, round_id_); }
+};
+
+TEST_F(AggregatorRpcTest, TakesAReportAndTellsItsDigestToItsNodeAlone) {
+  const auto node = Node("node/7");
+  const Outcome sent = SendReport(*node, 7);
+  ASSERT_TRUE(sent.status.ok()) << sent.status.error_message();
+  EXPECT_EQ(sent.response.receipt().digest(), DigestToBytes(report_.digest));
+  EXPECT_GT(sent.response.retry().max_ms(), 0);
+  EXPECT_EQ(SendReport(*node, 7).response.receipt().SerializeAsString(), sent.response.receipt().SerializeAsString());
+
+  v1::GetRoundsRequest request;
+  request.set_deployment("demo");
+  request.set_node_id(7);
+  v1::GetRoundsResponse response;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(node->GetRounds(&context, request, &response).ok());
+  }
+  ASSERT_EQ(response.rounds_size(), 1);
+  EXPECT_EQ(response.rounds(0).held_digest(), DigestToBytes(report_.digest));
+  EXPECT_EQ(response.rounds(0).round_id(), round_id_);
+  EXPECT_GT(response.retry().max_ms(), 0);
+  {
+    grpc::ClientContext context;
+    const grpc::Status other = Node("node/8")->GetRounds(&context, request, &response);
+    EXPECT_EQ(other.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(other.error_message(), HasSubstr("does not cover node 7"));
+    EXPECT_TRUE(TrailingWindow(context).has_value());
+  }
+  {
+    grpc::ClientContext context;
+    request.set_deployment("other");
+    EXPECT_EQ(node->GetRounds(&context, request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
+  }
+}
+
+TEST_F(AggregatorRpcTest, RefusesWhatIsOutOfOrderInAStream) {
+  const auto node = Node();
+  const std::string& bits = report_.coded_bits;
+  ExpectRefused(Send(*node, {}), grpc::StatusCode::INVALID_ARGUMENT, "ended before the header");
+  ExpectRefused(Send(*node, {Chunk(bits)}), grpc::StatusCode::INVALID_ARGUMENT, "before the header");
+  ExpectRefused(Send(*node, {v1::SubmitReportRequest()}), grpc::StatusCode::INVALID_ARGUMENT, "neither header nor chunk");
+  ExpectRefused(Send(*node, {Header(ValidHeader()), Header(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT,
+                "second header");
+  ExpectRefused(Send(*node, {Header(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT, "ended after 0 of");
+  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk(bits.substr(0, 3))}), grpc::StatusCode::INVALID_ARGUMENT,
+                "ended after 3 of");
+  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk(bits), Chunk("x")}), grpc::StatusCode::INVALID_ARGUMENT,
+                "more of them arrived");
+  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk("")}), grpc::StatusCode::INVALID_ARGUMENT,
+                "a chunk has 0 bytes");
+  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk(std::string(kChunkBytesMax + 1, 'x'))}),
+                grpc::StatusCode::INVALID_ARGUMENT, "a chunk has 65537 bytes");
+}
+
+TEST_F(AggregatorRpcTest, RefusesReportsThatAreNotTheRounds) {
+  const auto node = Node();
+  const auto chunk = Chunk(report_.coded_bits);
+  v1::ReportHeader header = ValidHeader();
+  header.set_deployment("other");
+  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::NOT_FOUND, "serves deployment");
+  header = ValidHeader();
+  header.mutable_parameters()->set_node_count(kNodes - 1);
+  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "other parameters");
+  header = ValidHeader();
+  header.set_roster_version(9);
+  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "roster version 9");
+  header = ValidHeader();
+  header.set_round_id(testing::kOtherRoundId);
+  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::NOT_FOUND, "there is no round");
+  header = ValidHeader();
+  header.set_digest(std::string(32, '\0'));
+  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "digest");
+  CodedReport padded = report_;
+  padded.coded_bits.push_back('\0');
+  padded.digest = ReportDigest(parameters_, padded.noisy_degree, padded.coded_bits);
+  ExpectRefused(Send(*node, {Header(MakeHeader(parameters_, 7, padded, round_id_)), Chunk(padded.coded_bits)}),
+                grpc::StatusCode::INVALID_ARGUMENT, "");
+}
+
+TEST_F(AggregatorRpcTest, RefusesStrangersAndOtherNodes) {
+  ExpectRefused(SendReport(*Node("node/8"), 7), grpc::StatusCode::PERMISSION_DENIED, "does not cover node 7");
+  ExpectRefused(SendReport(*Node("operator/ann"), 7), grpc::StatusCode::PERMISSION_DENIED, "names no node");
+  const auto elsewhere = v1::NodeService::NewStub(Channel("blink://elsewhere/nodes/0-39"));
+  ExpectRefused(SendReport(*elsewhere, 7), grpc::StatusCode::PERMISSION_DENIED, "is not of deployment \"demo\"");
+  const auto beyond = Node("nodes/0-100");
+  v1::ReportHeader header = ValidHeader();
+  header.set_node_id(kNodes);
+  ExpectRefused(Send(*beyond, {Header(header), Chunk(report_.coded_bits)}), grpc::StatusCode::INVALID_ARGUMENT,
+                "node 40 is not on the roster");
+}
+
+TEST_F(AggregatorRpcTest, RefusesASecondReportAndALateOne) {
+  const auto node = Node();
+  ASSERT_TRUE(SendReport(*node, 7).status.ok());
+  EXPECT_EQ(SendReport(*node, 7, 1).status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  ASSERT_TRUE(aggregator_->pipeline().Seal(round_id_).ok());
+  const Outcome late = SendReport(*node, 8);
+  EXPECT_EQ(late.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(late.window.has_value());
+  EXPECT_TRUE(SendReport(*node, 7).status.ok());
+  EXPECT_EQ(Status().reports(), 1);
+}
+
+TEST_F(AggregatorRpcTest, EndsASlowStream) {
+  const auto node = Node();
+  grpc::ClientContext context;
+  v1::SubmitReportResponse response;
+  const auto writer = node->SubmitReport(&context, &response);
+  ASSERT_TRUE(writer->Write(Header(ValidHeader())));
+  const grpc::Status status = writer->Finish();  // without WritesDone: only the aggregator can end it
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("did not arrive within 2s"));
+}
+
+TEST_F(AggregatorRpcTest, RefusesNodesThatCallTheOperatorsMethods) {
+  const auto node = Operator("node/7");
+  const auto refused = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("is not an operator's"));
+  };
+  v1::Round round;
+  const auto call = [&](auto method, auto request) {
+    request.set_deployment("demo");
+    grpc::ClientContext context;
+    refused((node.get()->*method)(&context, request, &round));
+  };
+  call(&v1::OperatorService::Stub::CreateRound, v1::CreateRoundRequest());
+  call(&v1::OperatorService::Stub::GetRoundStatus, v1::GetRoundStatusRequest());
+  call(&v1::OperatorService::Stub::SealRound, v1::SealRoundRequest());
+  call(&v1::OperatorService::Stub::CancelRound, v1::CancelRoundRequest());
+  {
+    grpc::ClientContext context;
+    v1::ListRoundsRequest request;
+    request.set_deployment("demo");
+    v1::ListRoundsResponse response;
+    refused(node->ListRounds(&context, request, &response));
+  }
+  {
+    grpc::ClientContext context;
+    v1::WatchRoundRequest request;
+    request.set_deployment("demo");
+    request.set_round_id(round_id_);
+    refused(node->WatchRound(&context, request)->Finish());
+  }
+  {
+    grpc::ClientContext context;
+    v1::GetResultRequest request;
+    request.set_deployment("demo");
+    request.set_round_id(round_id_);
+    refused(node->GetResult(&context, request)->Finish());
+  }
+  EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
+}
+
+TEST_F(AggregatorRpcTest, RefusesPlaintextAndOtherAuthorities) {
+  v1::GetRoundsRequest request;
+  request.set_deployment("demo");
+  v1::GetRoundsResponse response;
+  {
+    const auto plain = v1::NodeService::NewStub(
+        MakeChannel(absl::StrCat("127.0.0.1:", aggregator_->port()), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    EXPECT_EQ(plain->GetRounds(&context, request, &response).error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  const CertificateAuthority ours = authority_;
+  authority_ = *CreateAuthority("another", absl::Hours(1));
+  TlsFiles stranger = Certify("blink://demo/nodes/0-39");
+  ASSERT_TRUE(WriteFileAtomically(stranger.ca, ours.certificate).ok());
+  const auto credentials = MakeClientCredentials(stranger, "demo");
+  if (!credentials.ok()) return;  // seen before a byte was sent
+  const auto stub =
+      v1::NodeService::NewStub(MakeChannel(absl::StrCat("127.0.0.1:", aggregator_->port()), *credentials));
+  grpc::ClientContext context;
+  EXPECT_EQ(stub->GetRounds(&context, request, &response).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(AggregatorRpcTest, AnswersEveryReportOfAGatewaysStream) {
+  const auto node = Node();
+  grpc::ClientContext context;
+  const auto stream = node->SubmitReports(&context);
+  for (NodeIndex id = 0; id < kNodes; ++id) {
+    const CodedReport report = MakeReport(parameters_, id);
+    v1::SubmitReportsRequest request;
+    *request.mutable_header() = MakeHeader(parameters_, id, report, round_id_);
+    request.set_coded_bits(report.coded_bits);
+    if (id == 5) request.mutable_coded_bits()->pop_back();
+    if (id == 6) request.clear_header();
+    ASSERT_TRUE(stream->Write(request));
+  }
+  stream->WritesDone();
+  int receipts = 0, refusals = 0;
+  for (v1::SubmitReportsResponse response; stream->Read(&response);) {
+    EXPECT_GT(response.retry().max_ms(), 0);
+    if (response.has_receipt()) {
+      EXPECT_EQ(response.receipt().node_id(), response.node_id());
+      ++receipts;
+    } else {
+      EXPECT_EQ(response.refusal().code(), static_cast<uint32_t>(absl::StatusCode::kInvalidArgument));
+      ++refusals;
+    }
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(receipts, static_cast<int>(kNodes) - 2);
+  EXPECT_EQ(refusals, 2);
+
+  v1::ListDigestsRequest request;
+  request.set_deployment("demo");
+  request.set_round_id(round_id_);
+  request.set_first_node(3);
+  request.set_last_node(9);
+  grpc::ClientContext list_context;
+  const auto digests = node->ListDigests(&list_context, request);
+  std::vector<uint64_t> nodes;
+  for (v1::ListDigestsResponse response; digests->Read(&response);) nodes.push_back(response.node_id());
+  EXPECT_TRUE(digests->Finish().ok());
+  EXPECT_EQ(nodes, (std::vector<uint64_t>{3, 4, 7, 8, 9}));
+  grpc::ClientContext other_context;
+  const auto others = Node("nodes/3-8")->ListDigests(&other_context, request);
+  EXPECT_EQ(others->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(AggregatorRpcTest, IsWatchedFromOpenToReadyAndServesTheResult) {
+  grpc::ClientContext watch_context;
+  v1::WatchRoundRequest watch;
+  watch.set_deployment("demo");
+  watch.set_round_id(round_id_);
+  const auto op = Operator();
+  const auto stream = op->WatchRound(&watch_context, watch);
+  v1::Round round;
+  ASSERT_TRUE(stream->Read(&round));
+  EXPECT_EQ(round.state(), v1::ROUND_STATE_OPEN);
+  const auto node = Node();
+  for (NodeIndex id = 0; id < kNodes; ++id) ASSERT_TRUE(SendReport(*node, id).status.ok());
+  std::ofstream(options_.attributes_folder + "/go") << "go";
+  std::vector<int> states;
+  do {
+    if (states.empty() || states.back() != round.state()) states.push_back(round.state());
+  } while (stream->Read(&round));
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(std::is_sorted(states.begin(), states.end()));
+  if (states.back() != round.state()) states.push_back(round.state());
+  EXPECT_EQ(states.back(), v1::ROUND_STATE_READY);
+  EXPECT_THAT(round.result_json(), HasSubstr("pid"));
+
+  v1::GetResultRequest request;
+  request.set_deployment("demo");
+  request.set_round_id(round_id_);
+  request.set_artifact("predictions.csv");
+  grpc::ClientContext context;
+  const auto result = op->GetResult(&context, request);
+  std::string content;
+  for (v1::GetResultResponse response; result->Read(&response);) content += response.chunk();
+  EXPECT_TRUE(result->Finish().ok());
+  EXPECT_EQ(content, "0,1\n");
+  request.set_artifact("../reports.blr");
+  grpc::ClientContext bad_context;
+  EXPECT_EQ(op->GetResult(&bad_context, request)->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(AggregatorRpcTest, KeepsWhatItAcknowledgedAcrossARestart) {
+  {
+    const auto node = Node();
+    for (NodeIndex id = 0; id < 10; ++id) ASSERT_TRUE(SendReport(*node, id).status.ok());
+  }
+  StartAggregator();
+  EXPECT_EQ(Status().reports(), 10);
+  EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
+  EXPECT_EQ(SendReport(*Node(), 3, 1).status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+}
+
+TEST_F(AggregatorRpcTest, DoesNotStartOnEdgesOnAnotherRosterOrOnATakenPort) {
+  AggregatorOptions options = options_;
+  options.data_folder = folder_ / "data2";
+  options.server.listen = absl::StrCat("127.0.0.1:", aggregator_->port());
+  EXPECT_EQ(Aggregator::Start(options, clock_).status().code(), absl::StatusCode::kUnavailable);
+  options.server.listen = "127.0.0.1:0";
+  options.deployment.node_count = kNodes + 1;
+  const absl::Status other = Aggregator::Start(options, clock_).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("describes 40 nodes"));
+  options.deployment.node_count = kNodes;
+  options.server.tls.reset();
+  options.server.listen = "0.0.0.0:0";
+  EXPECT_EQ(Aggregator::Start(options, clock_).status().code(), absl::StatusCode::kFailedPrecondition)
+      << "plaintext is for loopback";
+  std::ofstream(options.attributes_folder + "/edges.csv") << "source,target\n0,1\n";
+  options = options_;
+  options.data_folder = folder_ / "data3";
+  const absl::Status edges = Aggregator::Start(options, clock_).status();
+  EXPECT_EQ(edges.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(edges.message()), HasSubstr("edges"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data3/store")) << "refused before anything was made";
+}
+
+}  // namespace
+}  // namespace blink

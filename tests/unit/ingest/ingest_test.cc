@@ -1,0 +1,285 @@
+#include "aggregator_server/ingest/ingest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "aggregator_server/store/rocksdb_store.h"
+#include "tests/testing/aggregator_fixtures.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kOtherRoundId;
+using testing::kRoundId;
+using testing::MakeHeader;
+using testing::MakeParameters;
+using testing::MakeReport;
+using testing::MakeRound;
+
+constexpr uint32_t kNodes = 100;
+
+Identity Gateway(uint64_t first, uint64_t last, const std::string& deployment = "demo") {
+  Identity identity;
+  identity.deployment = deployment;
+  identity.first_node = first;
+  identity.last_node = last;
+  return identity;
+}
+
+class IngestTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto store = OpenRocksDbStore(folder_ / "store");
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    ASSERT_TRUE(store_->CreateRound(MakeRound(kNodes), "").ok());
+    MakeIngest({});
+  }
+  void MakeIngest(const IngestLimits& limits) {
+    ingest_ = std::make_unique<Ingest>(Deployment{"demo", kNodes, 1}, limits, *store_, clock_,
+                                       [this](const std::string&, uint32_t reports) { noted_ = reports; });
+  }
+  void TearDown() override { store_.reset(); }
+
+  absl::StatusOr<v1::Receipt> Submit(Ingest::Admission admission, const std::string& bits) {
+    std::promise<absl::StatusOr<v1::Receipt>> promise;
+    ingest_->Submit(std::move(admission), bits,
+                    [&](absl::StatusOr<v1::Receipt> receipt) { promise.set_value(std::move(receipt)); });
+    return promise.get_future().get();
+  }
+  absl::StatusOr<v1::Receipt> Send(const v1::ReportHeader& header, const std::string& bits,
+                                   const Identity& identity = Gateway(0, kNodes - 1)) {
+    absl::StatusOr<Ingest::Admission> admission = ingest_->Admit(identity, header);
+    if (!admission.ok()) return admission.status();
+    return Submit(*std::move(admission), bits);
+  }
+  absl::StatusOr<v1::Receipt> Send(NodeIndex node, uint32_t variant = 0) {
+    const CodedReport report = MakeReport(parameters_, node, variant);
+    return Send(MakeHeader(parameters_, node, report), report.coded_bits);
+  }
+  void ExpectRefused(const absl::StatusOr<v1::Receipt>& outcome, absl::StatusCode code, const std::string& message) {
+    EXPECT_EQ(outcome.status().code(), code) << outcome.status();
+    EXPECT_THAT(std::string(outcome.status().message()), HasSubstr(message));
+    EXPECT_EQ(store_->GetRound(kRoundId)->reports(), 0) << "the round is as it was";
+    EXPECT_EQ(ingest_->reports_in_flight(), 0);
+  }
+
+  testing::TempFolder folder_;
+  testing::ManualClock clock_;
+  const PrivacyParameters parameters_ = MakeParameters(kNodes);
+  const CodedReport report_ = MakeReport(parameters_, 7);
+  const v1::ReportHeader header_ = MakeHeader(parameters_, 7, report_);
+  std::unique_ptr<ReportStore> store_;
+  std::unique_ptr<Ingest> ingest_;
+  std::atomic<uint32_t> noted_{0};
+};
+
+TEST_F(IngestTest, GivesAReceiptWithTheMinute) {
+  const auto receipt = Send(header_, report_.coded_bits);
+  ASSERT_TRUE(receipt.ok()) << receipt.status();
+  EXPECT_EQ(receipt->round_id(), kRoundId);
+  EXPECT_EQ(receipt->node_id(), 7);
+  EXPECT_EQ(receipt->digest(), DigestToBytes(report_.digest));
+  EXPECT_EQ(receipt->received_minute(), 1'800'000'000 / 60);
+  EXPECT_EQ(noted_, 1);
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(Send(header_, report_.coded_bits)->SerializeAsString(), receipt->SerializeAsString());
+  EXPECT_TRUE(testing::Eventually([&] { return ingest_->reports_in_flight() == 0; }));
+}
+
+TEST_F(IngestTest, RefusesAnotherDeployment) {
+  v1::ReportHeader header = header_;
+  header.set_deployment("other");
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kNotFound, "serves deployment \"demo\", not \"other\"");
+  ExpectRefused(Send(header_, report_.coded_bits, Gateway(0, 99, "other")), absl::StatusCode::kPermissionDenied,
+                "is not of deployment \"demo\"");
+}
+
+TEST_F(IngestTest, RefusesSomeoneElsesCertificate) {
+  ExpectRefused(Send(header_, report_.coded_bits, Gateway(8, 99)), absl::StatusCode::kPermissionDenied,
+                "does not cover node 7");
+  ExpectRefused(Send(header_, report_.coded_bits, Gateway(6, 6)), absl::StatusCode::kPermissionDenied,
+                "does not cover node 7");
+  Identity person;
+  person.kind = Identity::Kind::kOperator;
+  person.deployment = "demo";
+  person.name = "ann";
+  ExpectRefused(Send(header_, report_.coded_bits, person), absl::StatusCode::kPermissionDenied, "names no node");
+}
+
+TEST_F(IngestTest, RefusesAnUnknownNode) {
+  v1::ReportHeader header = header_;
+  header.set_node_id(kNodes);
+  ExpectRefused(Send(header, report_.coded_bits, Gateway(0, 1'000)), absl::StatusCode::kInvalidArgument,
+                "node 100 is not on the roster");
+}
+
+TEST_F(IngestTest, RefusesAnUnknownOrMalformedRound) {
+  v1::ReportHeader header = header_;
+  header.set_round_id(kOtherRoundId);
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kNotFound, "there is no round");
+  header.set_round_id("../../etc/passwd");
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "");
+}
+
+TEST_F(IngestTest, RefusesOtherParameters) {
+  v1::ReportHeader header = header_;
+  header.mutable_parameters()->set_node_count(kNodes + 1);
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "node_count 101");
+  header = header_;
+  header.mutable_parameters()->set_epsilon_micro(7'000'000);
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "epsilon_micro 7000000");
+  header = header_;
+  header.mutable_parameters()->set_mechanism(2);
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "mechanism 2");
+}
+
+TEST_F(IngestTest, RefusesAnotherRosterVersion) {
+  v1::ReportHeader header = header_;
+  header.set_roster_version(2);
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "roster version 2");
+}
+
+TEST_F(IngestTest, RefusesAMissingDegreeAndImpossibleSizes) {
+  v1::ReportHeader header = header_;
+  header.clear_noisy_degree();
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "lacks the noisy degree");
+  header = header_;
+  header.set_coded_bytes(0);
+  ExpectRefused(Send(header, ""), absl::StatusCode::kInvalidArgument, "coded_bytes is 0");
+  header.set_coded_bytes(4'000'000'000);
+  ExpectRefused(Send(header, ""), absl::StatusCode::kInvalidArgument, "coded_bytes is 4000000000");
+}
+
+TEST_F(IngestTest, RefusesBytesThatAreNotTheHeaders) {
+  ExpectRefused(Send(header_, report_.coded_bits + "x"), absl::StatusCode::kInvalidArgument, "coded bytes");
+  ExpectRefused(Send(header_, report_.coded_bits.substr(1)), absl::StatusCode::kInvalidArgument, "coded bytes");
+}
+
+TEST_F(IngestTest, RefusesAWrongDigest) {
+  v1::ReportHeader header = header_;
+  header.set_digest("short");
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "");
+  header.set_digest(std::string(32, 'x'));
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "digest");
+}
+
+// Every other spelling of the bits is refused, with the digest that belongs to it.
+TEST_F(IngestTest, RefusesBitsThatAreNotCanonical) {
+  int refused = 0;
+  for (const char byte : {'\x00', '\x7f', '\xff'}) {
+    CodedReport padded = report_;
+    padded.coded_bits.push_back(byte);
+    padded.digest = ReportDigest(parameters_, padded.noisy_degree, padded.coded_bits);
+    ExpectRefused(Send(MakeHeader(parameters_, 7, padded), padded.coded_bits), absl::StatusCode::kInvalidArgument, "");
+    ++refused;
+  }
+  EXPECT_EQ(refused, 3);
+}
+
+TEST_F(IngestTest, RefusesANodesLinkToItself) {
+  PrivateReport own{BitRow(kNodes), 3};
+  own.bits.Set(7);
+  const CodedReport coded = EncodeReport(parameters_, own);
+  ExpectRefused(Send(MakeHeader(parameters_, 7, coded), coded.coded_bits), absl::StatusCode::kInvalidArgument, "");
+}
+
+TEST_F(IngestTest, RefusesASecondDifferentReport) {
+  ASSERT_TRUE(Send(7).ok());
+  const auto second = Send(7, /*variant=*/1);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(*store_->GetDigest(kRoundId, 7), report_.digest);
+}
+
+TEST_F(IngestTest, RefusesANewReportForASealedRoundAndRepeatsTheReceiptOfAnOldOne) {
+  const auto receipt = Send(7);
+  ASSERT_TRUE(receipt.ok());
+  ASSERT_TRUE(store_
+                  ->UpdateRound(kRoundId, {v1::ROUND_STATE_OPEN},
+                                [](v1::Round& round) {
+                                  round.set_state(v1::ROUND_STATE_SEALED);
+                                  return absl::OkStatus();
+                                })
+                  .ok());
+  const auto late = Send(8);
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(late.status().message()), HasSubstr("is sealed"));
+  EXPECT_EQ(Send(7)->SerializeAsString(), receipt->SerializeAsString());
+  EXPECT_EQ(Send(7, 1).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(IngestTest, RefusesMoreReportsThanItCanHoldAndTakesThemLater) {
+  IngestLimits limits;
+  limits.reports_in_flight_max = 2;
+  MakeIngest(limits);
+  {
+    const auto first = ingest_->Admit(Gateway(0, 99), header_);
+    const auto second = ingest_->Admit(Gateway(0, 99), header_);
+    ASSERT_TRUE(first.ok() && second.ok());
+    const auto third = ingest_->Admit(Gateway(0, 99), header_);
+    EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_GT(ingest_->WindowFor(third.status()).min, absl::ZeroDuration());
+    EXPECT_EQ(ingest_->reports_in_flight(), 2);
+  }
+  EXPECT_EQ(ingest_->reports_in_flight(), 0);
+  limits.bytes_in_flight_max = report_.coded_bits.size();
+  MakeIngest(limits);
+  const auto first = ingest_->Admit(Gateway(0, 99), header_);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(ingest_->Admit(Gateway(0, 99), header_).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(IngestTest, TakesReportsOfBothExtremes) {
+  for (const uint32_t share : {0u, 1'000'000u}) {
+    const std::string round_id = share == 0 ? kOtherRoundId : "00000000000000000000000000000000";
+    ASSERT_TRUE(store_->CreateRound(MakeRound(kNodes, round_id, share), "").ok());
+    const PrivacyParameters parameters = MakeParameters(kNodes, share);
+    const CodedReport report = MakeReport(parameters, 5);
+    const auto receipt = Send(MakeHeader(parameters, 5, report, round_id), report.coded_bits);
+    EXPECT_TRUE(receipt.ok()) << receipt.status();
+  }
+}
+
+TEST_F(IngestTest, AcknowledgesOneOfManyDifferentReportsThatComeAtOnce) {
+  std::atomic<int> stored{0};
+  std::vector<std::thread> threads;
+  for (uint32_t variant = 0; variant < 6; ++variant) {
+    threads.emplace_back([&, variant] {
+      for (int i = 0; i < 20; ++i) stored += Send(7, variant).ok();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(stored, 20) << "the first is repeated, the others are refused";
+  EXPECT_EQ(store_->GetRound(kRoundId)->reports(), 1);
+}
+
+TEST(RetryAdvisor, WidensTheWindowWithTheFleetAndForgetsIt) {
+  testing::ManualClock clock;
+  RetryAdvisor advisor(clock);
+  const RetryWindow alone = advisor.Waiting();
+  EXPECT_LE(alone.max, absl::Seconds(1));
+  for (uint64_t node = 0; node < 50'000; ++node) advisor.NotePeer(Gateway(node, node));
+  const RetryWindow fleet = advisor.Waiting();
+  EXPECT_GE(fleet.max - fleet.min, absl::Seconds(50)) << "50,000 calls at 500 a second";
+  EXPECT_GT(advisor.Busy(1).max, fleet.max);
+  EXPECT_GT(advisor.Idle().max, fleet.max);
+  for (int i = 0; i < 2; ++i) {
+    clock.Advance(absl::Minutes(11));
+    advisor.NotePeer(Gateway(1, 1));
+  }
+  EXPECT_EQ(advisor.Waiting().max, alone.max);
+}
+
+TEST(RetryAdvisor, NeverSendsAFleetAwayForLong) {
+  testing::ManualClock clock;
+  RetryAdvisor advisor(clock);
+  for (uint64_t node = 0; node < 2'000'000; ++node) advisor.NotePeer(Gateway(node, node));
+  EXPECT_LE(advisor.Busy(1).max, absl::Minutes(20));
+}
+
+}  // namespace
+}  // namespace blink

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Stands in for blink-worker: what it does is written in <attributes>/behaviour. It counts its starts in <attributes>/starts.
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --round-folder) round=$2 ;;
+    --attributes) attributes=$2 ;;
+    --output) output=$2 ;;
+    --threads) threads=$2 ;;
+  esac
+  shift 2
+done
+echo start >> "$attributes/starts"
+say() { echo "{\"stage\":\"$1\",\"progress\":$2,\"text\":\"$3\"}"; }
+succeed() {
+  say estimating 0.5 "half way"
+  say training 0.5 "epoch 1 of 2"
+  test -s "$round/reports.blr" && test -s "$round/round.json" || { echo "no round folder" >&2; exit 3; }
+  mkdir -p "$output"
+  echo "{\"threads\":\"$threads\",\"pid\":$$}" > "$output/metrics.json"
+  echo "0,1" > "$output/predictions.csv"
+}
+case "$(cat "$attributes/behaviour")" in
+  succeed) succeed ;;
+  crash-once)
+    say training 0.1 "about to crash"
+    if [ ! -e "$attributes/crashed" ]; then
+      touch "$attributes/crashed"
+      echo "something went wrong here" >&2
+      kill -SEGV $$
+    fi
+    succeed ;;
+  crash)
+    echo "out of luck" >&2
+    kill -KILL $$ ;;
+  error)
+    echo 'not json'
+    echo '{"error":"the device cuda:7 does not exist","exit_code":3}'
+    exit 3 ;;
+  silent-error)
+    echo "the last words" >&2
+    exit 7 ;;
+  no-result) exit 0 ;;
+  hang)
+    say training 0.3 "hanging"
+    sleep 600 ;;
+  deaf)
+    trap '' TERM
+    say training 0.3 "deaf"
+    while :; do sleep 0.1; done ;;
+  wait)
+    say training 0.3 "waiting"
+    echo $$ > "$attributes/pid"
+    while [ ! -e "$attributes/go" ]; do sleep 0.02; done
+    succeed ;;
+esac

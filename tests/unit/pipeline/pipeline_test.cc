@@ -1,0 +1,340 @@
+#include "aggregator_server/pipeline/pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <fstream>
+#include <sstream>
+
+#include "aggregator_server/reports/report_file.h"
+#include "aggregator_server/store/rocksdb_store.h"
+#include "tests/testing/aggregator_fixtures.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Eventually;
+using testing::MakeChecked;
+using testing::MakeParameters;
+
+constexpr uint32_t kNodes = 20;
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  PipelineTest() {
+    options_.deployment = "demo";
+    options_.node_count = kNodes;
+    options_.roster_version = 4;
+    options_.rounds_folder = folder_ / "rounds";
+    options_.attributes_folder = folder_ / "attributes";
+    options_.worker_path = BLINK_FAKE_WORKER;
+    std::filesystem::create_directories(options_.attributes_folder);
+    Behave("succeed");
+  }
+  void SetUp() override {
+    auto store = OpenRocksDbStore(folder_ / "store");
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    StartPipeline();
+  }
+  void TearDown() override {
+    pipeline_.reset();
+    store_.reset();
+  }
+  void StartPipeline() {
+    pipeline_.reset();
+    pipeline_ = std::make_unique<Pipeline>(options_, *store_, clock_);
+    ASSERT_TRUE(pipeline_->Start().ok());
+  }
+  void Behave(const std::string& behaviour) {
+    std::ofstream(options_.attributes_folder + "/behaviour") << behaviour;
+  }
+  int Starts() {
+    std::ifstream file(options_.attributes_folder + "/starts");
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    return lines;
+  }
+  std::string Create(uint32_t quorum = 1, const std::string& request_id = "") {
+    const auto round = pipeline_->CreateRound(Request(quorum, request_id));
+    EXPECT_TRUE(round.ok()) << round.status();
+    return round->round_id();
+  }
+  static v1::CreateRoundRequest Request(uint32_t quorum = 1, const std::string& request_id = "") {
+    v1::CreateRoundRequest request;
+    request.set_deployment("demo");
+    request.mutable_parameters()->set_epsilon_micro(6'000'000);
+    request.mutable_parameters()->set_degree_share_ppm(100'000);
+    request.set_open_for_ms(60'000);
+    request.set_quorum(quorum);
+    request.set_request_id(request_id);
+    return request;
+  }
+  void Report(const std::string& round_id, NodeIndex first, NodeIndex last) {
+    for (NodeIndex node = first; node <= last; ++node) {
+      const auto put = store_->PutReportAndWait(MakeChecked(parameters_, node, 0, round_id));
+      ASSERT_TRUE(put.ok()) << put.status();
+      pipeline_->NoteReport(round_id, put->reports);
+    }
+  }
+  v1::Round Get(const std::string& round_id) { return *pipeline_->GetRound(round_id); }
+  bool Reaches(const std::string& round_id, v1::RoundState state) {
+    const bool reached = Eventually([&] { return Get(round_id).state() == state; });
+    if (!reached) ADD_FAILURE() << Get(round_id).ShortDebugString();
+    return reached;
+  }
+
+  testing::TempFolder folder_;
+  testing::ManualClock clock_;
+  PipelineOptions options_;
+  const PrivacyParameters parameters_ = MakeParameters(kNodes);
+  std::unique_ptr<ReportStore> store_;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+TEST_F(PipelineTest, SealsWhenAllHaveReportedAndServesTheResult) {
+  options_.worker_threads = 2;
+  StartPipeline();
+  const std::string id = Create();
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_OPEN);
+  EXPECT_EQ(Get(id).roster_version(), 4);
+  EXPECT_EQ(Get(id).parameters().node_count(), kNodes);
+  EXPECT_EQ(pipeline_->ResultPath(id, "metrics.json").status().code(), absl::StatusCode::kFailedPrecondition);
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  const v1::Round round = Get(id);
+  EXPECT_EQ(round.reports(), kNodes);
+  EXPECT_EQ(round.attempts(), 1);
+  EXPECT_THAT(round.result_json(), HasSubstr("\"threads\":\"2\""));
+  const auto folder = ReadRoundFolder(options_.rounds_folder + "/" + id);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_EQ(folder->reports.report_count(), kNodes);
+  EXPECT_TRUE(std::filesystem::exists(*pipeline_->ResultPath(id, "predictions.csv")));
+  for (const char* artifact : {"../round.json", "/etc/passwd", "", "metrics.json/"}) {
+    EXPECT_EQ(pipeline_->ResultPath(id, artifact).status().code(), absl::StatusCode::kInvalidArgument) << artifact;
+  }
+}
+
+TEST_F(PipelineTest, SealsAtTheDeadlineWithWhatItHas) {
+  const std::string id = Create(/*quorum=*/5);
+  Report(id, 0, 6);
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_OPEN);
+  clock_.Advance(absl::Seconds(59));
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // ticks pass, the clock does not
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_OPEN);
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(id).reports(), 7);
+}
+
+TEST_F(PipelineTest, FailsBelowTheQuorumAndSaysHowMany) {
+  const std::string id = Create(/*quorum=*/5);
+  Report(id, 0, 3);
+  const auto sealed = pipeline_->Seal(id);
+  ASSERT_TRUE(sealed.ok());
+  EXPECT_EQ(sealed->state(), v1::ROUND_STATE_FAILED);
+  EXPECT_THAT(sealed->failure_reason(), HasSubstr("4 of 20 nodes reported, the quorum is 5"));
+  EXPECT_EQ(pipeline_->Seal(id).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Starts(), 0);
+}
+
+TEST_F(PipelineTest, StartsACrashedWorkerAgain) {
+  Behave("crash-once");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(id).attempts(), 2);
+  EXPECT_EQ(Starts(), 2);
+}
+
+TEST_F(PipelineTest, FailsAfterThreeCrashesWithSignalAndLastWords) {
+  Behave("crash");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("SIGKILL"));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("out of luck"));
+  EXPECT_EQ(Starts(), 3);
+}
+
+TEST_F(PipelineTest, TakesTheWorkersOwnErrorAsFinal) {
+  Behave("error");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_EQ(Get(id).failure_reason(), "the device cuda:7 does not exist");
+  EXPECT_EQ(Starts(), 1);
+}
+
+TEST_F(PipelineTest, ReportsAnExitCodeWithoutAnErrorLine) {
+  Behave("silent-error");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("exit code 7"));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("the last words"));
+}
+
+TEST_F(PipelineTest, FailsWhenTheWorkerLeavesNoResult) {
+  Behave("no-result");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("left no result"));
+}
+
+TEST_F(PipelineTest, FailsWhenThereIsNoWorker) {
+  options_.worker_path = folder_ / "no-such-worker";
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("cannot start the worker"));
+}
+
+TEST_F(PipelineTest, EndsAWorkerThatHangs) {
+  Behave("hang");
+  options_.worker_limits.wall_time = absl::Milliseconds(300);
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("longer than the limit of 300ms"));
+  EXPECT_EQ(Starts(), 1);
+}
+
+TEST_F(PipelineTest, CancelsAWorkerThatIgnoresTheRequestToEnd) {
+  Behave("deaf");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Get(id).progress_text() == "deaf"; }));
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_TRAINING);
+  const auto cancelled = pipeline_->Cancel(id);
+  ASSERT_TRUE(cancelled.ok());
+  EXPECT_EQ(cancelled->state(), v1::ROUND_STATE_CANCELLED);
+  Behave("succeed");
+  const std::string next = Create();  // the runner is free again
+  Report(next, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(next, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_CANCELLED);
+  EXPECT_EQ(Get(id).reports(), kNodes) << "its reports are kept";
+}
+
+TEST_F(PipelineTest, CancelsAnOpenRoundTwiceButNoFinishedOne) {
+  const std::string id = Create();
+  EXPECT_EQ(pipeline_->Cancel(id)->state(), v1::ROUND_STATE_CANCELLED);
+  EXPECT_EQ(pipeline_->Cancel(id)->state(), v1::ROUND_STATE_CANCELLED);
+  const std::string done = Create();
+  Report(done, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(done, v1::ROUND_STATE_READY));
+  EXPECT_EQ(pipeline_->Cancel(done).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(pipeline_->Cancel(testing::kRoundId).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(PipelineTest, GoesOnAfterARestartInTraining) {
+  Behave("wait");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Get(id).progress_text() == "waiting"; }));
+  pid_t worker = 0;
+  ASSERT_TRUE(Eventually([&] { return bool(std::ifstream(options_.attributes_folder + "/pid") >> worker); }));
+  pipeline_->Stop();
+  EXPECT_NE(::kill(worker, 0), 0) << "the worker must not outlive its pipeline";
+  EXPECT_EQ(store_->GetRound(id)->state(), v1::ROUND_STATE_TRAINING);
+  std::ofstream(options_.attributes_folder + "/go") << "go";
+  StartPipeline();
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(id).attempts(), 2);
+}
+
+TEST_F(PipelineTest, KeepsTheDeadlineOfAnOpenRoundAcrossARestart) {
+  const std::string id = Create();
+  Report(id, 0, 3);
+  pipeline_->Stop();
+  clock_.Advance(absl::Minutes(5));
+  StartPipeline();
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(id).reports(), 4);
+}
+
+TEST_F(PipelineTest, SealsARoundThatWasCompleteBeforeARestart) {
+  const std::string id = Create();
+  pipeline_->Stop();
+  for (NodeIndex node = 0; node < kNodes; ++node) {
+    ASSERT_TRUE(store_->PutReportAndWait(MakeChecked(parameters_, node, 0, id)).ok());
+  }
+  StartPipeline();
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+}
+
+TEST_F(PipelineTest, CollectsForOneRoundWhileItTrainsAnotherAndTakesThemInTurn) {
+  Behave("wait");
+  const std::string first = Create();
+  const std::string second = Create();
+  Report(first, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Get(first).progress_text() == "waiting"; }));
+  Report(second, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(second, v1::ROUND_STATE_SEALED));
+  EXPECT_EQ(Starts(), 1) << "one worker at a time";
+  std::ofstream(options_.attributes_folder + "/go") << "go";
+  ASSERT_TRUE(Reaches(first, v1::ROUND_STATE_READY));
+  ASSERT_TRUE(Reaches(second, v1::ROUND_STATE_READY));
+}
+
+TEST_F(PipelineTest, TellsWatchersOfEveryStateUntilTheyLeave) {
+  const std::string id = Create();
+  std::atomic<int> calls{0};
+  const uint64_t watch = pipeline_->Watch(id, [&] { ++calls; });
+  Report(id, 0, 0);
+  EXPECT_TRUE(Eventually([&] { return calls > 0; })) << "of a report";
+  const int before = calls;
+  ASSERT_TRUE(pipeline_->Seal(id).ok());
+  EXPECT_GT(calls, before) << "of the seal";
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  pipeline_->Unwatch(watch);
+  const int after = calls;
+  pipeline_->NoteReport(id, 1);
+  pipeline_->Stop();
+  EXPECT_EQ(calls, after);
+}
+
+TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
+  const auto refused = [&](const v1::CreateRoundRequest& request, const std::string& named) {
+    const auto round = pipeline_->CreateRound(request);
+    EXPECT_EQ(round.status().code(), absl::StatusCode::kInvalidArgument) << named;
+    EXPECT_THAT(std::string(round.status().message()), HasSubstr(named));
+  };
+  v1::CreateRoundRequest request = Request();
+  request.mutable_parameters()->set_node_count(kNodes + 1);
+  refused(request, "node_count");
+  request = Request();
+  request.mutable_parameters()->set_epsilon_micro(0);
+  refused(request, "epsilon");
+  request = Request();
+  request.set_open_for_ms(999);
+  refused(request, "open_for_ms");
+  request.set_open_for_ms(31'536'000'001);
+  refused(request, "open_for_ms");
+  refused(Request(kNodes + 1), "quorum");
+  refused(Request(1, std::string(65, 'a')), "request_id");
+  refused(Request(1, "a b"), "request_id");
+  request = Request();
+  request.mutable_training()->set_dropout(1.0);
+  refused(request, "dropout");
+  EXPECT_TRUE(pipeline_->ListRounds().empty());
+}
+
+TEST_F(PipelineTest, MakesOneRoundForARequestIdAndRefusesThe65thOpenRound) {
+  const std::string id = Create(1, "again");
+  EXPECT_EQ(Create(1, "again"), id);
+  for (int i = 1; i < 64; ++i) Create();
+  EXPECT_EQ(pipeline_->CreateRound(Request()).status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(pipeline_->Cancel(id).ok());
+  EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
+}
+
+}  // namespace
+}  // namespace blink
