@@ -2,7 +2,7 @@
 
 #include <chrono>
 #include <cmath>
-#include <memory>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/reports/report_file.h"
@@ -69,10 +69,9 @@ struct DrawnReports {
 
 // Every node's report, drawn and coded as a node does.
 absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters, RandomSource& random,
-                                         bool show_progress) {
+                                         const std::function<void(double)>& progress) {
   const uint32_t n = graph.node_count();
   DrawnReports drawn{ReportSet(parameters), {}};
-  Progress progress("reports", n, show_progress);
   std::chrono::duration<double, std::micro> privatizing{};
   for (NodeIndex i = 0; i < n; ++i) {
     const auto started = std::chrono::steady_clock::now();
@@ -82,7 +81,7 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size()) / n;
     if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count()) / n;
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
-    progress.Update(i + 1);
+    progress((i + 1.0) / n);
   }
   drawn.figures.privatize_us_mean = privatizing.count() / n;
   return drawn;
@@ -110,22 +109,21 @@ v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folde
   return spec;
 }
 
-// Shows the stages of one analysis as bars.
-class StageProgress {
+// One bar for all the trials: a trial counts 1000, of which drawing is 300, estimating 100 and training 600.
+class TrialProgress {
  public:
-  explicit StageProgress(bool enabled) : enabled_(enabled) {}
-  void Update(Stage stage, double fraction, const std::string& text) {
-    if (!bar_ || stage != stage_) {
-      stage_ = stage;
-      bar_ = std::make_unique<Progress>(stage == Stage::kEstimating ? "estimating, per cent" : "training, per cent", 100, enabled_);
-    }
-    bar_->Update(static_cast<uint64_t>(fraction * 100), text);
+  TrialProgress(int trials, bool enabled) : trials_(trials), bar_("trials, thousandths", 1000 * trials, enabled) {}
+  void Drawing(int trial, double fraction) { Update(trial, 300 * fraction, "drawing reports"); }
+  void Analysing(int trial, Stage stage, double fraction, const std::string& text) {
+    Update(trial, stage == Stage::kEstimating ? 300 + 100 * fraction : 400 + 600 * fraction, text);
   }
 
  private:
-  const bool enabled_;
-  Stage stage_ = Stage::kEstimating;
-  std::unique_ptr<Progress> bar_;
+  void Update(int trial, double thousandths, const std::string& text) {
+    bar_.Update(1000 * trial + static_cast<uint64_t>(thousandths), absl::StrCat("trial ", trial + 1, " of ", trials_, ": ", text));
+  }
+  const int trials_;
+  Progress bar_;
 };
 
 class Simulator {
@@ -148,10 +146,11 @@ class Simulator {
     BLINK_ASSIGN_OR_RETURN(simulation_.train_options, TrainOptionsFromSpec(spec_));
 
     const int trials = options_.trials.value_or(folder_ ? 1 : 5);
+    TrialProgress progress(trials, options_.progress);
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, options_.graph == SimulatedGraph::kTrue ? TrueTrial(spec) : BlinkTrial(spec, t == 0));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, options_.graph == SimulatedGraph::kTrue ? TrueTrial(spec, t, progress) : BlinkTrial(spec, t, progress));
       simulation_.trials.push_back(std::move(trial));
     }
     return std::move(simulation_);
@@ -168,39 +167,38 @@ class Simulator {
     simulation_.is_private = options_.graph == SimulatedGraph::kBlink && !options_.insecure_seeded_noise;
   }
 
-  absl::StatusOr<Trial> TrueTrial(const v1::TrainingSpec& spec) {
+  absl::StatusOr<Trial> TrueTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     BLINK_ASSIGN_OR_RETURN(TrainOptions train_options, TrainOptionsFromSpec(spec));
-    StageProgress progress(options_.progress);
     train_options.threads = options_.threads;
     train_options.progress = [&](int epoch, double) {
-      progress.Update(Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
-                      absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
+      progress.Analysing(index, Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
+                         absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
     };
     Trial trial{.seed = spec.seed()};
     BLINK_ASSIGN_OR_RETURN(trial.training, Train(dataset_.graph, dataset_.attributes, train_options));
     return trial;
   }
 
-  absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, bool first) {
-    if (folder_) return AnalyseReports(folder_->reports, FiguresOf(*folder_), spec, first);
+  absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    if (folder_) return AnalyseReports(folder_->reports, FiguresOf(*folder_), spec, index, progress);
     InsecureSeededNoise seeded(spec.seed());
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
-                           DrawReports(dataset_.graph, *simulation_.parameters, random, options_.progress));
-    return AnalyseReports(drawn.reports, drawn.figures, spec, first);
+                           DrawReports(dataset_.graph, *simulation_.parameters, random,
+                                       [&](double fraction) { progress.Drawing(index, fraction); }));
+    return AnalyseReports(drawn.reports, drawn.figures, spec, index, progress);
   }
 
   absl::StatusOr<Trial> AnalyseReports(const ReportSet& reports, const ReportFigures& figures, const v1::TrainingSpec& spec,
-                                       bool first) {
-    StageProgress progress(options_.progress);
+                                       int index, TrialProgress& progress) {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
     analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
-      progress.Update(stage, fraction, text);
+      progress.Analysing(index, stage, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
-    if (first && !options_.output.empty()) {
+    if (index == 0 && !options_.output.empty()) {
       BLINK_RETURN_IF_ERROR(WriteResultFolder(options_.output, *simulation_.parameters, reports.report_count(), analysis,
                                               dataset_.attributes, spec));
     }

@@ -27,18 +27,19 @@ std::pair<torch::Tensor, torch::Tensor> InitialLayer(Model model, int64_t in, in
 
 }  // namespace
 
-NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Model model, torch::Device device) {
+NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Model model, torch::Device device,
+                       int threads) {
   NetworkInput input;
   input.features = features.cols;
   FeatureMatrix normalized = NormalizeFeatures(features);
   if (normalized.sparse) {
-    input.sparse = SparseOperator::Create(SparseFeatures(std::move(normalized)), /*symmetric=*/false, device);
+    input.sparse = SparseOperator::Create(SparseFeatures(std::move(normalized)), /*symmetric=*/false, device, threads);
   } else {
     input.dense = torch::from_blob(normalized.values.data(), {normalized.rows, normalized.cols}, torch::kFloat32)
                       .to(device, torch::kFloat32, /*non_blocking=*/false, /*copy=*/true);
   }
   if (model == Model::kGcn) {
-    input.propagation = SparseOperator::Create(NormalizedAdjacency(graph), /*symmetric=*/true, device);
+    input.propagation = SparseOperator::Create(NormalizedAdjacency(graph), /*symmetric=*/true, device, threads);
   }
   return input;
 }

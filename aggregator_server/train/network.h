@@ -21,7 +21,8 @@ struct NetworkInput {
   int64_t features = 0;
   std::shared_ptr<const SparseOperator> propagation;  // GCN: the normalised adjacency [n, n]; none for the MLP
 };
-NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Model model, torch::Device device);
+NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Model model, torch::Device device,
+                       int threads);
 
 // GCN: propagation (ReLU(propagation X W1 + b1)) W2 + b2 (the bias is added after the propagation, as PyG's GCNConv has it);
 // the MLP is the same without propagation. The layers are apart because their dropout lies between them, and because the

@@ -26,9 +26,9 @@ SparseMatrix NormalizedAdjacency(const CsrGraph& graph);
 // `features` must be sparse.
 SparseMatrix SparseFeatures(FeatureMatrix features);
 
-// out[rows, width] = matrix[rows, cols] * dense[cols, width], row-major. Each row of the result is summed by one thread in the
-// order of its columns: the result does not depend on the number of threads.
-void MultiplySparse(const SparseMatrix& matrix, const float* dense, int64_t width, float* out);
+// out[rows, width] = matrix[rows, cols] * dense[cols, width], row-major, with at most `threads` threads (1 or more). Each row of
+// the result is summed by one thread in the order of its columns: the result does not depend on the number of threads.
+void MultiplySparse(const SparseMatrix& matrix, const float* dense, int64_t width, int threads, float* out);
 
 }  // namespace blink
 

@@ -30,9 +30,11 @@ class MultiplyFunction : public torch::autograd::Function<MultiplyFunction> {
 
 }  // namespace
 
-std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, bool symmetric, torch::Device device) {
+std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, bool symmetric, torch::Device device,
+                                                             int threads) {
   auto result = std::make_shared<SparseOperator>();
   result->symmetric_ = symmetric;
+  result->threads_ = threads;
   if (!symmetric) result->backward_ = MakeSide(Transpose(matrix), device);
   result->forward_ = MakeSide(std::move(matrix), device);
   return result;
@@ -55,13 +57,14 @@ SparseOperator::Side SparseOperator::MakeSide(SparseMatrix matrix, torch::Device
   return side;
 }
 
-torch::Tensor SparseOperator::MultiplySide(const Side& side, const torch::Tensor& dense) {
+torch::Tensor SparseOperator::MultiplySide(const Side& side, const torch::Tensor& dense) const {
   if (side.csr.defined()) return torch::mm(side.csr, dense);
   TORCH_CHECK(dense.dim() == 2 && dense.size(0) == side.matrix.cols && dense.scalar_type() == torch::kFloat32,
               "a sparse product of incompatible shapes");
   const torch::Tensor input = dense.contiguous();
   torch::Tensor out = torch::empty({side.matrix.rows, input.size(1)}, input.options());
-  MultiplySparse(side.matrix, input.const_data_ptr<float>(), input.size(1), out.mutable_data_ptr<float>());
+  MultiplySparse(side.matrix, input.const_data_ptr<float>(), input.size(1), threads_,
+                 out.mutable_data_ptr<float>());
   return out;
 }
 

@@ -112,7 +112,7 @@ class Training {
         validation_(attributes, Split::kValidation, device.device),
         test_(attributes, Split::kTest, device.device),
         initial_generator_(MakeGenerator(torch::kCPU, options.seed)),
-        network_(MakeInput(graph, attributes.features, options.model, device.device), options.model, options.hidden,
+        network_(MakeInput(graph, attributes.features, options.model, device.device, options.threads), options.model, options.hidden,
                  attributes.class_count, initial_generator_, device.device),
         // Another stream than the weights', so that the masks do not depend on how many weights there are.
         dropout_generator_(MakeGenerator(device.device, options.seed ^ 0x9e3779b97f4a7c15u)),
@@ -178,7 +178,7 @@ class Training {
     result_.logits.assign(logits_cpu.const_data_ptr<float>(), logits_cpu.const_data_ptr<float>() + logits_cpu.numel());
     result_.model_bytes = SerializeStateDict(Network::StateDict(options_.model, best_parameters_));
     result_.device = device_.description;
-    result_.threads = at::get_num_threads();
+    result_.threads = options_.threads;
   }
 
   const TrainOptions& options_;
@@ -199,12 +199,15 @@ absl::StatusOr<TrainResult> Train(const CsrGraph& graph, const NodeAttributes& a
   BLINK_RETURN_IF_ERROR(ValidateOptions(options));
   BLINK_RETURN_IF_ERROR(ValidateData(graph, attributes, options.model));
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  at::set_num_threads(options.threads > 0 ? options.threads : cores);
+  TrainOptions resolved = options;
+  if (resolved.threads == 0) resolved.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do not:
+  // so the same seed gives the same model with any number of threads.
+  at::set_num_threads(1);
   return RunWithFallback(device, options.cpu_when_out_of_memory,
                          [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
                            try {
-                             return Training(graph, attributes, options, chosen).Run();
+                             return Training(graph, attributes, resolved, chosen).Run();
                            } catch (...) {
                              return StatusFromCurrentException(chosen.description);
                            }

@@ -25,7 +25,7 @@ struct TrainOptions {
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
-  int threads = 0;              // 0: all cores
+  int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
   std::function<void(int epoch, double validation_loss)> progress;
 };
 

@@ -66,7 +66,7 @@ class NetworkCase : public ::testing::TestWithParam<Case> {
  protected:
   NetworkCase() : data_(testing::SmallDataset(80)), generator_(MakeGenerator(torch::kCPU, 9)) {
     if (GetParam().dense_features) data_.attributes.features = AsDense(data_.attributes.features);
-    network_ = std::make_unique<Network>(MakeInput(data_.graph, data_.attributes.features, GetParam().model, torch::kCPU),
+    network_ = std::make_unique<Network>(MakeInput(data_.graph, data_.attributes.features, GetParam().model, torch::kCPU, 2),
                                          GetParam().model, 5, 3, generator_, torch::kCPU);
     const torch::NoGradGuard no_gradients;
     for (torch::Tensor& p : parameters_ = network_->parameters()) p.add_(torch::rand(p.sizes()) * 0.1);  // biases too
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Models, NetworkCase,
 TEST(Network, InitialWeightsOfGcnAreGlorotUniformWithZeroBias) {
   const Dataset data = testing::SmallDataset(80);
   torch::Generator generator = MakeGenerator(torch::kCPU, 1);
-  const Network network(MakeInput(data.graph, data.attributes.features, Model::kGcn, torch::kCPU), Model::kGcn, 64, 3,
+  const Network network(MakeInput(data.graph, data.attributes.features, Model::kGcn, torch::kCPU, 2), Model::kGcn, 64, 3,
                         generator, torch::kCPU);
   const double bound = std::sqrt(6.0 / (60 + 64));
   const double largest = network.parameters()[0].abs().max().item<double>();
@@ -143,7 +143,7 @@ TEST(Network, InitialWeightsOfGcnAreGlorotUniformWithZeroBias) {
 TEST(Network, InitialWeightsOfTheMlpAreThoseOfTorchLinear) {
   const Dataset data = testing::SmallDataset(80);
   torch::Generator generator = MakeGenerator(torch::kCPU, 1);
-  const Network network(MakeInput(data.graph, data.attributes.features, Model::kMlp, torch::kCPU), Model::kMlp, 64, 3,
+  const Network network(MakeInput(data.graph, data.attributes.features, Model::kMlp, torch::kCPU, 2), Model::kMlp, 64, 3,
                         generator, torch::kCPU);
   const double bound = 1.0 / std::sqrt(60.0);
   EXPECT_LE(network.parameters()[0].abs().max().item<double>(), bound);
@@ -154,7 +154,7 @@ TEST(Network, InitialWeightsOfTheMlpAreThoseOfTorchLinear) {
 
 TEST(Network, SparseProductRefusesAnotherShape) {
   const Dataset data = testing::SmallDataset(80);
-  const NetworkInput input = MakeInput(data.graph, data.attributes.features, Model::kGcn, torch::kCPU);
+  const NetworkInput input = MakeInput(data.graph, data.attributes.features, Model::kGcn, torch::kCPU, 2);
   EXPECT_ANY_THROW(input.propagation->Multiply(torch::zeros({79, 4})));
   EXPECT_ANY_THROW(input.propagation->Multiply(torch::zeros({80, 4}, torch::kFloat64)));
 }

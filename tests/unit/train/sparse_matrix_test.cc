@@ -45,7 +45,7 @@ TEST_P(MultiplySparseWidth, EqualsTheDenseProduct) {
     const SparseMatrix factor = RandomMatrix(97, width, 1.1, 12);
     const std::vector<double> dense = Dense(matrix);
     std::vector<float> out(301 * width, NAN);  // every entry must be written
-    MultiplySparse(matrix, factor.values.data(), width, out.data());
+    MultiplySparse(matrix, factor.values.data(), width, 2, out.data());
     for (int64_t i = 0; i < 301; ++i) {
       for (int64_t c = 0; c < width; ++c) {
         double sum = 0;
@@ -56,6 +56,18 @@ TEST_P(MultiplySparseWidth, EqualsTheDenseProduct) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Widths, MultiplySparseWidth, ::testing::Values(1, 3, 7, 15, 16, 17, 32, 50));
+
+TEST(SparseMatrix, TheProductDoesNotDependOnTheNumberOfThreads) {
+  const SparseMatrix matrix = RandomMatrix(3000, 400, 0.15, 21);  // 180,000 entries: enough for five threads at width 16
+  const SparseMatrix factor = RandomMatrix(400, 16, 1.1, 22);
+  std::vector<float> one(3000 * 16, NAN);
+  MultiplySparse(matrix, factor.values.data(), 16, 1, one.data());
+  for (const int threads : {2, 3, 5}) {
+    std::vector<float> many(3000 * 16, NAN);
+    MultiplySparse(matrix, factor.values.data(), 16, threads, many.data());
+    EXPECT_EQ(one, many) << threads;
+  }
+}
 
 TEST(SparseMatrix, TransposeSwapsRowsAndColumns) {
   const SparseMatrix matrix = RandomMatrix(40, 23, 0.2, 3);

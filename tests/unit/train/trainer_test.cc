@@ -68,6 +68,8 @@ TEST(Trainer, SameSeedGivesTheSameBits) {
     EXPECT_EQ(a.validation_losses, b.validation_losses);
     EXPECT_EQ(a.model_bytes, b.model_bytes);
     TrainOptions other = Quick(model);
+    other.threads = 3;
+    EXPECT_EQ(a.logits, Train(data.graph, data.attributes, other).value().logits);
     other.seed = 2;
     EXPECT_NE(a.logits, Train(data.graph, data.attributes, other).value().logits);
   }
