@@ -15,9 +15,8 @@ constexpr double kCertificate = 1e-8;
 constexpr double kTarget = 1e-11;  // what Newton aims at: one more quadratic step than the certificate needs
 constexpr int kNewtonStepsMax = 300;
 constexpr int kConjugateStepsMax = 200;
-// Where no finite maximum exists, the log-likelihood minus kRidge/2 * sum_i beta_i^2 is maximised: the mode under a normal prior
-// of standard deviation 10 on every beta, which is weak beside any degree that the model can express.
-constexpr double kRidge = 0.01;
+// How far beyond the boundary degrees without a maximum are pulled, as a share of the way that is left to the mean degree.
+constexpr double kPullMargin = 1.0 / 64;
 
 double Sigmoid(double x) {
   if (x >= 0) return 1.0 / (1.0 + std::exp(-x));
@@ -28,9 +27,8 @@ double Sigmoid(double x) {
 // The concave log-likelihood of the classes at one point: gradient, and the negative Hessian D + W as its parts.
 class Likelihood {
  public:
-  Likelihood(const DegreeClasses& classes, double ridge)
-      : count_(classes.degree.size()), ridge_(ridge), degree_(classes.degree.begin(), classes.degree.end()),
-        size_(classes.size.begin(), classes.size.end()), weights_(count_ * count_), gradient_(count_), diagonal_(count_), expected_(count_) {}
+  Likelihood(const std::vector<double>& degree, const std::vector<uint32_t>& size)
+      : count_(degree.size()), degree_(degree), size_(size.begin(), size.end()), weights_(count_ * count_), gradient_(count_), diagonal_(count_), expected_(count_) {}
 
   void MoveTo(const std::vector<double>& beta) {
     std::fill(expected_.begin(), expected_.end(), 0.0);
@@ -51,18 +49,17 @@ class Likelihood {
         }
       }
     }
-    residual_ = equation_residual_ = 0;
+    residual_ = 0;
     for (size_t a = 0; a < count_; ++a) {
       const double missing = degree_[a] - expected_[a];
-      gradient_[a] = size_[a] * (missing - ridge_ * beta[a]);
-      diagonal_[a] = row_sums[a] + size_[a] * ridge_;
-      residual_ = std::max(residual_, std::abs(missing - ridge_ * beta[a]) / degree_[a]);
-      equation_residual_ = std::max(equation_residual_, std::abs(missing) / degree_[a]);
+      gradient_[a] = size_[a] * missing;
+      diagonal_[a] = row_sums[a];
+      residual_ = std::max(residual_, std::abs(missing) / degree_[a]);
     }
   }
 
-  double residual() const { return residual_; }                     // of the equations that are solved
-  double equation_residual() const { return equation_residual_; }   // of the degree equations
+  double residual() const { return residual_; }
+  const std::vector<double>& expected() const { return expected_; }  // [K] degree of a node of each class under the model
   const std::vector<double>& gradient() const { return gradient_; }
 
   // Solves (D + W) step = gradient by conjugate gradients with the diagonal as preconditioner: D^-1 W has its eigenvalues in
@@ -144,27 +141,68 @@ class Likelihood {
   }
 
   const size_t count_;
-  const double ridge_;
   const std::vector<double> degree_, size_;
   std::vector<double> weights_;  // W, [K, K]
   std::vector<double> gradient_, diagonal_, expected_;
-  double residual_ = 0, equation_residual_ = 0;
+  double residual_ = 0;
 };
 
-// exp(beta_i + beta_j) = d_i d_j / sum d is the sparse limit; half the logit of d / (n-1) is exact for a regular graph.
-std::vector<double> StartingPoint(const DegreeClasses& classes) {
-  const double n = static_cast<double>(classes.class_of_node.size());
-  double sum = 0;
-  for (size_t a = 0; a < classes.degree.size(); ++a) sum += static_cast<double>(classes.degree[a]) * classes.size[a];
-  const bool sparse = classes.degree.back() * static_cast<double>(classes.degree.back()) < 4 * sum && sum < 0.1 * n * (n - 1);
+double MeanDegree(const std::vector<double>& degree, const std::vector<uint32_t>& size) {
+  double sum = 0, nodes = 0;
+  for (size_t a = 0; a < degree.size(); ++a) {
+    sum += degree[a] * size[a];
+    nodes += size[a];
+  }
+  return sum / nodes;
+}
+
+// In the sparse limit exp(beta_i + beta_j) = d_i d_j / sum d; otherwise a node is placed among nodes of the mean degree.
+std::vector<double> StartingPoint(const std::vector<double>& degree, const std::vector<uint32_t>& size, double n) {
+  const double mean = MeanDegree(degree, size), sum = mean * n;
+  const bool sparse = degree.back() * degree.back() < 4 * sum && mean < 0.1 * (n - 1);
+  const double half_logit_of_mean = 0.5 * std::log(mean / (n - 1 - mean));
   std::vector<double> beta;
-  for (const uint32_t degree : classes.degree) {
-    const double d = degree;
-    // Between the two: the mean field of a node among average ones.
-    const double mean = sum / n / (n - 1), alpha = 0.5 * std::log(mean / (1 - mean));
-    beta.push_back(sparse ? std::log(d) - 0.5 * std::log(sum) : std::log(d / (n - 1 - d)) - alpha);
+  for (const double d : degree) {
+    beta.push_back(sparse ? std::log(d) - 0.5 * std::log(sum) : std::log(d / (n - 1 - d)) - half_logit_of_mean);
   }
   return beta;
+}
+
+// Strict Erdos-Gallai. With d_1 >= ... >= d_n the degrees lie inside the polytope of degree sequences exactly when, for every k from 1
+// to n, sum_{i<=k} d_i < k (k-1) + sum_{i>k} min(d_i, k). (All degrees are positive, which is the remaining facet.)
+bool IsInside(const std::vector<double>& degree, const std::vector<uint32_t>& size, size_t n) {
+  std::vector<double> prefix(n + 1, 0);  // sums of the k largest degrees
+  size_t k = 0;
+  for (size_t a = degree.size(); a-- > 0;) {
+    for (uint32_t member = 0; member < size[a]; ++member, ++k) prefix[k + 1] = prefix[k] + degree[a];
+  }
+  size_t at_least = n;  // nodes whose degree is at least k
+  size_t lowest = 0;    // the first class whose degree is at least k
+  for (k = 1; k <= n; ++k) {
+    const double kd = static_cast<double>(k);
+    while (lowest < degree.size() && degree[lowest] < kd) at_least -= size[lowest++];
+    const double capped = at_least > k ? static_cast<double>(at_least - k) : 0.0;
+    const double tail = prefix[n] - prefix[std::max(k, at_least)];
+    if (prefix[k] >= kd * (kd - 1) + capped * kd + tail) return false;
+  }
+  return true;
+}
+
+// The regularised degrees: d + pull * (mean - d) with the smallest pull that brings them inside, and a margin. The regular graph lies inside, so
+// such a pull exists; the expected number of links does not change, nor does the order of the degrees.
+std::vector<double> PullInside(const std::vector<double>& degree, const std::vector<uint32_t>& size, size_t n) {
+  const double mean = MeanDegree(degree, size);
+  const auto pulled = [&](double pull) {
+    std::vector<double> moved;
+    for (const double d : degree) moved.push_back(d + pull * (mean - d));
+    return moved;
+  };
+  double outside = 0, inside = 1;
+  for (int k = 0; k < 12; ++k) {
+    const double middle = 0.5 * (outside + inside);
+    (IsInside(pulled(middle), size, n) ? inside : outside) = middle;
+  }
+  return pulled(inside + kPullMargin * (1 - inside));
 }
 
 // Newton's method. A step is shortened until it does not pass the maximum along its direction (the function is concave, so it then rises), or
@@ -217,38 +255,27 @@ DegreeClasses ClassifyDegrees(absl::Span<const int64_t> degrees) {
 }
 
 bool MleExists(const DegreeClasses& classes) {
-  // With d_1 >= ... >= d_n the degrees lie inside the polytope of degree sequences exactly when, for every k from 1 to n,
-  // sum_{i<=k} d_i < k (k-1) + sum_{i>k} min(d_i, k). (All degrees are at least 1, which is the remaining facet.)
-  const uint64_t n = classes.class_of_node.size();
-  std::vector<uint64_t> prefix(n + 1, 0);  // sums of the k largest degrees
-  uint64_t k = 0;
-  for (size_t a = classes.degree.size(); a-- > 0;) {
-    for (uint32_t member = 0; member < classes.size[a]; ++member, ++k) prefix[k + 1] = prefix[k] + classes.degree[a];
-  }
-  uint64_t at_least = n;  // nodes whose degree is at least k
-  size_t lowest = 0;      // the first class whose degree is at least k
-  for (k = 1; k <= n; ++k) {
-    while (lowest < classes.degree.size() && classes.degree[lowest] < k) at_least -= classes.size[lowest++];
-    const uint64_t capped = at_least > k ? at_least - k : 0;
-    const uint64_t tail = prefix[n] - prefix[std::max(k, at_least)];
-    if (prefix[k] >= k * (k - 1) + capped * k + tail) return false;
-  }
-  return true;
+  return IsInside(std::vector<double>(classes.degree.begin(), classes.degree.end()), classes.size, classes.class_of_node.size());
 }
 
 absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes) {
-  if (classes.class_of_node.size() < 3) return absl::InvalidArgumentError("the beta-model needs at least 3 nodes");
+  const size_t n = classes.class_of_node.size();
+  if (n < 3) return absl::InvalidArgumentError("the beta-model needs at least 3 nodes");
   const auto started = std::chrono::steady_clock::now();
+  const std::vector<double> given(classes.degree.begin(), classes.degree.end());
   BetaModel model;
   model.exists = MleExists(classes);
-  Likelihood likelihood(classes, model.exists ? 0.0 : kRidge);
-  model.beta = StartingPoint(classes);
+  const std::vector<double> degree = model.exists ? given : PullInside(given, classes.size, n);
+  Likelihood likelihood(degree, classes.size);
+  model.beta = StartingPoint(degree, classes.size, static_cast<double>(n));
   model.iterations = Maximise(likelihood, model.beta);
-  model.residual = likelihood.equation_residual();
+  for (size_t a = 0; a < given.size(); ++a) {
+    model.residual = std::max(model.residual, std::abs(given[a] - likelihood.expected()[a]) / given[a]);
+  }
   model.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (!(likelihood.residual() <= kCertificate)) {
     return absl::InternalError(absl::StrCat("the beta-model did not converge: relative residual ", likelihood.residual(), " after ",
-        model.iterations, " steps, with ", classes.degree.size(), " distinct degrees of ", classes.class_of_node.size(), " nodes"));
+        model.iterations, " steps, with ", degree.size(), " distinct degrees of ", n, " nodes"));
   }
   return model;
 }

@@ -26,7 +26,8 @@ struct BetaModel {
   double residual = 0;             // largest relative residual of the degree equations; <= 1e-8 when exists
   double seconds = 0;
 };
-// INTERNAL when the certificate (residual <= 1e-8) is not reached although the MLE exists.
+// Without an MLE the model is fitted to the degrees pulled towards their mean just far enough that one exists; the number of links that it
+// expects stays that of the degrees. INTERNAL when the certificate (residual <= 1e-8) is not reached.
 absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes);
 
 // Strict Erdos-Gallai over the sorted classes: whether the clipped degrees lie in the interior of the polytope.
