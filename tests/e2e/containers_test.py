@@ -252,7 +252,7 @@ class Compose(BlinkTest):
         with Fleet(4, 120, compose_file=SOURCE_DIR / "docker-compose.yml") as fleet:
             fleet.compose("up", "-d", "--no-build", environment={"BLINK_NODES": "120", "BLINK_EPOCHS": "20"})
             output = fleet.wait_for_operator()
-            self.assertIn("test_accuracy", output)
+            self.assertIn("accuracy", output)
             wait_until(lambda: len(fleet.running()) == 5, "an aggregator and four gateways and nothing else", patience=30)
             self.assertEqual(fleet.running(name="gpu"), [])
             self.assertEqual([account["draws"] for account in fleet.accounts()], [30] * 4)
@@ -305,7 +305,7 @@ class Fleets(BlinkTest):
 
             fleet.up()
             self.assert_running(fleet, size, "aggregator")
-            self.assertIn("test_accuracy", fleet.wait_for_operator())
+            self.assertIn("accuracy", fleet.wait_for_operator())
             round_ = fleet.rounds()
             self.assertEqual([(r["state"], r["reports"]) for r in round_], [("ready", nodes)])
             self.assert_running(fleet, size, "aggregator")
