@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Starts the real blink-aggregator and looks at how it starts, refuses and ends.
+
+usage: aggregator_process_test.py BLINK_AGGREGATOR FAKE_WORKER
+"""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+AGGREGATOR, WORKER = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+NODES = 6
+
+
+def write_attributes(folder):
+    folder.mkdir(parents=True)
+    (folder / "labels.csv").write_text("node,label\n" + "".join(f"{i},{i % 2}\n" for i in range(NODES)))
+    (folder / "split.csv").write_text(
+        "node,split\n" + "".join(f"{i},{('train', 'val', 'test')[i % 3]}\n" for i in range(NODES)))
+    (folder / "behaviour").write_text("succeed")
+
+
+class AggregatorProcess(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.temporary.name)
+        write_attributes(self.root / "attributes")
+        self.process = None
+
+    def tearDown(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        if self.process:
+            self.process.stderr.close()
+        self.temporary.cleanup()
+
+    def flags(self, **changes):
+        flags = {"data": self.root / "data", "attributes": self.root / "attributes", "deployment": "demo",
+                 "nodes": NODES, "roster-version": 1, "listen": "127.0.0.1:0", "worker": WORKER,
+                 "port-file": self.root / "port"}
+        flags.update(changes)
+        return [f"--{name}={value}" for name, value in flags.items() if value is not None]
+
+    def run_to_end(self, arguments):
+        done = subprocess.run([AGGREGATOR, *arguments], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stderr + done.stdout
+
+    def start(self, arguments):
+        self.process = subprocess.Popen([AGGREGATOR, *arguments], stderr=subprocess.PIPE, text=True)
+        port_file = self.root / "port"
+        for _ in range(600):
+            if port_file.exists():
+                return int(port_file.read_text())
+            if self.process.poll() is not None:
+                self.fail(self.process.stderr.read())
+            time.sleep(0.05)
+        self.fail("no port file after 30 s")
+
+    def stop(self, with_signal=signal.SIGTERM):
+        self.process.send_signal(with_signal)
+        return self.process.wait(timeout=30)
+
+    def test_serves_and_ends_cleanly_on_sigterm_and_starts_again(self):
+        for with_signal in (signal.SIGTERM, signal.SIGINT):
+            port = self.start(self.flags() + ["--insecure"])
+            with socket.create_connection(("127.0.0.1", port), timeout=10):
+                pass
+            self.assertEqual(self.stop(with_signal), 0)
+            self.process.stderr.close()
+            (self.root / "port").unlink()
+
+    def test_starts_again_after_sigkill(self):
+        self.start(self.flags() + ["--insecure"])
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        (self.root / "port").unlink()
+        self.start(self.flags() + ["--insecure"])
+        self.assertEqual(self.stop(), 0)
+
+    def test_reads_a_configuration_whose_paths_are_relative_to_its_folder(self):
+        config = self.root / "aggregator.conf"
+        config.write_text(f'# a comment\ndata="data"\nattributes="attributes"\ndeployment="demo"\nnodes={NODES}\n'
+                          f'roster-version=1\nlisten="127.0.0.1:0"\nworker="{WORKER}"\ninsecure=true\nport-file="port"\n')
+        here = os.getcwd()
+        os.chdir("/")
+        try:
+            self.start(["--config", str(config)])
+        finally:
+            os.chdir(here)
+        self.assertTrue((self.root / "data" / "store").is_dir())
+        self.assertEqual(self.stop(), 0)
+
+    def test_refuses_a_misspelt_key(self):
+        config = self.root / "aggregator.conf"
+        config.write_text('nodez=6\n')
+        code, text = self.run_to_end(["--config", str(config), *self.flags(), "--insecure"])
+        self.assertEqual(code, 2, text)
+        self.assertIn("nodez", text)
+
+    def test_refuses_wrong_flags(self):
+        for arguments, named in ((self.flags(), "--tls-certificate"),
+                                 (self.flags(nodes=None) + ["--insecure"], "--nodes"),
+                                 (self.flags(nodes=2) + ["--insecure"], "--nodes"),
+                                 (self.flags(deployment="No Spaces") + ["--insecure"], "deployment"),
+                                 (self.flags() + ["--insecure", "--log-level=loud"], "loud"),
+                                 (self.flags() + ["--insecure", "--tls-ca=x"], "exclude")):
+            code, text = self.run_to_end(arguments)
+            self.assertIn(code, (2, 3), text)
+            self.assertIn(named, text)
+
+    def test_refuses_plaintext_beyond_loopback(self):
+        code, text = self.run_to_end(self.flags(listen="0.0.0.0:0") + ["--insecure"])
+        self.assertEqual(code, 3, text)
+        self.assertIn("loopback", text)
+
+    def test_refuses_attributes_that_hold_edges_or_another_number_of_nodes(self):
+        code, text = self.run_to_end(self.flags(nodes=NODES + 1) + ["--insecure"])
+        self.assertEqual(code, 3, text)
+        self.assertIn(f"{NODES} nodes", text)
+        (self.root / "attributes" / "edges.csv").write_text("source,target\n0,1\n")
+        code, text = self.run_to_end(self.flags() + ["--insecure"])
+        self.assertEqual(code, 3, text)
+        self.assertIn("edges", text)
+
+    def test_refuses_a_missing_worker_and_missing_attributes(self):
+        code, text = self.run_to_end(self.flags(worker=self.root / "nothing") + ["--insecure"])
+        self.assertEqual(code, 3, text)
+        self.assertIn("--worker", text)
+        code, text = self.run_to_end(self.flags(attributes=self.root / "nothing") + ["--insecure"])
+        self.assertEqual(code, 3, text)
+        self.assertIn("nothing", text)
+
+    def test_refuses_a_data_folder_that_another_aggregator_holds(self):
+        self.start(self.flags() + ["--insecure"])
+        code, text = self.run_to_end(self.flags(**{"port-file": None}) + ["--insecure"])
+        self.assertNotEqual(code, 0)
+        self.assertIn("another process holds", text)
+        self.assertEqual(self.stop(), 0)
+
+    def test_help_lists_the_exit_codes(self):
+        code, text = self.run_to_end(["--help"])
+        self.assertEqual(code, 0)
+        self.assertIn("Exit codes", text)
+        code, text = self.run_to_end(["--version"])
+        self.assertEqual(code, 0)
+        self.assertRegex(text, r"blink-aggregator \d")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
