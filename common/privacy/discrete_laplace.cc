@@ -26,9 +26,8 @@ int64_t DrawDiscreteLaplace(uint64_t numerator, uint64_t denominator, RandomBits
     const unsigned __int128 magnitude = (u + static_cast<unsigned __int128>(t) * v) / s;
     const bool negative = random.NextBelow(2) == 1;
     if (negative && magnitude == 0) continue;  // or zero would be counted twice
-    const int64_t clamped =
-        magnitude > static_cast<uint64_t>(kDegreeNoiseMax) ? kDegreeNoiseMax : static_cast<int64_t>(magnitude);
-    return negative ? -clamped : clamped;
+    const uint64_t residue = static_cast<uint64_t>(magnitude);
+    return static_cast<int64_t>(negative ? 0 - residue : residue);
   }
   return 0;  // the source failed; random.status() says so
 }

@@ -80,7 +80,8 @@ absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, No
     report.bits = std::move(noise.flips);
   }
   if (parameters.sends_degree()) {
-    report.noisy_degree = static_cast<int64_t>(neighbours.size()) + *noise.degree_noise;
+    // Modulo 2^64, as the noise is: see discrete_laplace.h.
+    report.noisy_degree = static_cast<int64_t>(neighbours.size() + static_cast<uint64_t>(*noise.degree_noise));
   }
   Cleanse(*list);
   return report;
