@@ -1,0 +1,232 @@
+#include "common/graph/dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/base/digest.h"
+#include "common/base/durable_file.h"
+#include "common/graph/numpy_file.h"
+
+namespace blink {
+namespace {
+
+using testing::HasSubstr;
+
+class DatasetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/dataset_" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& name, absl::string_view content) { ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + name, content).ok()); }
+  void WriteSmall() {
+    Write("labels.csv", "node,label\n0,0\n1,1\n2,-1\n3,1\n");
+    Write("split.csv", "node,split\r\n0,train\r\n1,val\r\n2,test\r\n");
+    Write("edges.csv", "source,target\n0,1\n2,1\n");
+  }
+  std::string ErrorOfDataset() {
+    const auto read = ReadDataset(folder_);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(read.status().message());
+  }
+  std::string folder_;
+};
+
+std::string Npy(const std::string& header, const std::string& data) {
+  std::string out("\x93NUMPY\x01\x00", 8);
+  out.push_back(static_cast<char>(header.size() & 255));
+  out.push_back(static_cast<char>(header.size() >> 8));
+  return out + header + data;
+}
+
+TEST_F(DatasetTest, ReadsASmallFolder) {
+  WriteSmall();
+  const auto read = ReadDataset(folder_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->graph.link_count(), 2u);
+  EXPECT_EQ(read->attributes.class_count, 2u);
+  EXPECT_EQ(read->attributes.features.cols, 0u);
+  EXPECT_EQ(read->attributes.labels, (std::vector<int32_t>{0, 1, -1, 1}));
+  EXPECT_EQ(read->attributes.split, (std::vector<Split>{Split::kTrain, Split::kValidation, Split::kTest, Split::kNone}));
+}
+
+TEST_F(DatasetTest, WritesWhatItReads) {
+  SyntheticOptions options{.nodes = 300, .classes = 3, .features = 50, .words_per_node = 6};
+  const auto made = GenerateDataset(options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE(WriteDataset(*made, folder_).ok());
+  const auto read = ReadDataset(folder_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->graph.neighbours() == made->graph.neighbours());
+  EXPECT_EQ(read->attributes.labels, made->attributes.labels);
+  EXPECT_EQ(read->attributes.split, made->attributes.split);
+  EXPECT_EQ(read->attributes.class_names, made->attributes.class_names);
+  EXPECT_EQ(read->attributes.features.columns, made->attributes.features.columns);
+  EXPECT_EQ(read->attributes.features.row_offsets, made->attributes.features.row_offsets);
+  EXPECT_EQ(read->attributes.features.values, made->attributes.features.values);
+}
+
+TEST_F(DatasetTest, ReplacesTheFeaturesOfAnEarlierDataset) {
+  auto made = GenerateDataset({.nodes = 50, .classes = 3, .features = 20, .words_per_node = 4});
+  ASSERT_TRUE(WriteAttributes(made->attributes, folder_).ok());
+  made->attributes.features = FeatureMatrix{.rows = 50, .cols = 1, .values = std::vector<float>(50, 0.5f)};
+  ASSERT_TRUE(WriteAttributes(made->attributes, folder_).ok());
+  const auto read = ReadAttributes(folder_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->features.values, made->attributes.features.values);
+}
+
+TEST_F(DatasetTest, AttributeFolderWithLinksIsRefused) {
+  WriteSmall();
+  std::filesystem::remove(folder_ + "/edges.csv");
+  EXPECT_TRUE(ReadAttributes(folder_).ok());
+  for (const std::string name : {"edges.csv", "Edges.txt", "edge_list.npz", "adj.npz", "orig", "lists", "lists.csv"}) {
+    std::filesystem::create_directories(folder_ + "/" + name);
+    const auto read = ReadAttributes(folder_);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition) << name;
+    EXPECT_THAT(read.status().message(), HasSubstr(name));
+    std::filesystem::remove(folder_ + "/" + name);
+  }
+}
+
+TEST_F(DatasetTest, MissingFilesAreNotFound) {
+  EXPECT_EQ(ReadDataset(folder_ + "/nothing").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadDataset(folder_).status().code(), absl::StatusCode::kNotFound);
+  WriteSmall();
+  std::filesystem::remove(folder_ + "/edges.csv");
+  EXPECT_EQ(ReadDataset(folder_).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(DatasetTest, EachMalformedLineIsNamed) {
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {"edges.csv", "0,1\n", "line 1: the first line must be the header"},
+      {"edges.csv", "source,target\n0,1\n0,9\n", "edges.csv, line 3: node 9"},
+      {"edges.csv", "source,target\n1,1\n", "line 2: node 1 is linked to itself"},
+      {"edges.csv", "source,target\n0 1\n", "line 2: expected two values"},
+      {"edges.csv", "source,target\n-1,1\n", "line 2: a node is an integer"},
+      {"labels.csv", "node,label\n0,0\n1,1\n1,1\n2,0\n", "line 4: node 1 stands twice"},
+      {"labels.csv", "node,label\n0,0\n1,1\n7,1\n2,0\n", "line 4: node 7"},
+      {"labels.csv", "node,label\n0,0\n1,x\n2,1\n", "line 3: a label is an integer"},
+      {"labels.csv", "node,label\n0,2000000000\n1,1\n2,1\n", "line 2: a label is an integer"},
+      {"labels.csv", "node,label\n0,0\n", "at least 3 nodes"},
+      {"split.csv", "node,split\n0,training\n", "split.csv, line 2: a split is"},
+      {"split.csv", "node,split\n0,train\n0,test\n", "line 3: node 0 stands twice"},
+      {"classes.txt", "only one\n", "labels.csv knows 2 classes"},
+      {"features.npy", "not an array", "is not a NumPy array"},
+      {"features.npz", "not a zip", "is not a readable zip archive"},
+  };
+  for (const auto& [file, content, expected] : cases) {
+    WriteSmall();
+    Write(file, content);
+    EXPECT_THAT(ErrorOfDataset(), HasSubstr(expected)) << file << ": " << content;
+    std::filesystem::remove(folder_ + "/" + file);
+  }
+}
+
+TEST_F(DatasetTest, RefusesFeaturesOfAnotherNumberOfNodes) {
+  WriteSmall();
+  ASSERT_TRUE(WriteDenseNpy({.rows = 5, .cols = 2, .values = std::vector<float>(10, 1)}, folder_ + "/features.npy").ok());
+  EXPECT_THAT(ErrorOfDataset(), HasSubstr("5 rows"));
+}
+
+TEST_F(DatasetTest, RefusesTwoFilesOfFeatures) {
+  WriteSmall();
+  Write("features.npy", "");
+  Write("features.npz", "");
+  EXPECT_THAT(ErrorOfDataset(), HasSubstr("both"));
+}
+
+TEST_F(DatasetTest, RefusesASparseFileThatIsCutOrFlippedAnywhere) {
+  const auto made = GenerateDataset({.nodes = 30, .classes = 2, .mean_degree = 3, .features = 20, .words_per_node = 4});
+  ASSERT_TRUE(WriteSparseNpz(made->attributes.features, folder_ + "/f.npz").ok());
+  const std::string bytes = *ReadFile(folder_ + "/f.npz", 1 << 20);
+  for (size_t cut = 0; cut < bytes.size(); cut += 7) {
+    Write("cut.npz", absl::string_view(bytes).substr(0, cut));
+    EXPECT_FALSE(ReadSparseNpz(folder_ + "/cut.npz").ok()) << cut;
+  }
+  for (size_t at = 0; at < bytes.size(); at += 5) {  // it may be a harmless bit (a time stamp): then the data must be the same
+    std::string flipped = bytes;
+    flipped[at] ^= 0x10;
+    Write("flipped.npz", flipped);
+    const auto read = ReadSparseNpz(folder_ + "/flipped.npz");
+    EXPECT_TRUE(!read.ok() || read->columns == made->attributes.features.columns) << at;
+  }
+}
+
+TEST(ParseNpy, ReadsScalarsVectorsAndMatrices) {
+  const std::string text = Npy("{'descr': '|S3', 'fortran_order': False, 'shape': (), }\n", "csr");
+  const auto scalar = ParseNpy(text, "x");
+  ASSERT_TRUE(scalar.ok()) << scalar.status();
+  EXPECT_EQ(scalar->data, "csr");
+  const std::string matrix = Npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\n", std::string(24, 'x'));
+  EXPECT_EQ(ParseNpy(matrix, "x")->shape, (std::vector<uint64_t>{2, 3}));
+}
+
+TEST(ParseNpy, RefusesWhatDoesNotFitItsBytes) {
+  for (const std::string shape : {"(2, 3)", "(1000000, 1000000, 1000000)", "(18446744073709551615,)", "(4294967296, 4294967296)", "(-1,)", "(", ""}) {
+    EXPECT_EQ(ParseNpy(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape, "1234"), "x").status().code(),
+              absl::StatusCode::kInvalidArgument) << shape;
+  }
+  EXPECT_FALSE(ParseNpy(Npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
+  EXPECT_FALSE(ParseNpy(Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1)}", "1234"), "x").ok());
+  EXPECT_FALSE(ParseNpy(Npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
+  EXPECT_FALSE(ParseNpy(Npy("{}", ""), "x").ok());
+  EXPECT_FALSE(ParseNpy("\x93NUMPY", "x").ok());
+}
+
+TEST(GenerateDataset, LooksLikeCora) {
+  const auto made = GenerateDataset({});
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->graph.node_count(), 2708u);
+  EXPECT_NEAR(2.0 * made->graph.link_count() / 2708, 3.9, 0.01);
+  uint64_t inside = 0;
+  for (NodeIndex i = 0; i < 2708; ++i) {
+    for (const NodeIndex j : made->graph.NeighboursOf(i)) inside += made->attributes.labels[i] == made->attributes.labels[j];
+  }
+  EXPECT_NEAR(inside / 2.0 / made->graph.link_count(), 0.81, 0.02);
+  EXPECT_NEAR(made->attributes.features.values.size() / 2708.0, 18.0, 0.4);
+  EXPECT_EQ(std::count(made->attributes.split.begin(), made->attributes.split.end(), Split::kTrain), 1354);
+  EXPECT_EQ(std::count(made->attributes.split.begin(), made->attributes.split.end(), Split::kTest), 677);
+}
+
+TEST(GenerateDataset, GivesTheSameGraphForASeedAndAnotherForAnother) {
+  const auto links = [](uint64_t seed) {
+    const auto made = GenerateDataset({.nodes = 200, .classes = 3, .features = 30, .words_per_node = 5, .seed = seed});
+    return std::vector<NodeIndex>(made->graph.neighbours().begin(), made->graph.neighbours().end());
+  };
+  EXPECT_EQ(links(1), links(1));
+  EXPECT_NE(links(1), links(2));
+}
+
+TEST(GenerateDataset, RefusesWhatCannotBeMade) {
+  for (const SyntheticOptions& options : {SyntheticOptions{.nodes = 2}, SyntheticOptions{.classes = 0}, SyntheticOptions{.mean_degree = -1},
+                                          SyntheticOptions{.mean_degree = std::nan("")}, SyntheticOptions{.homophily = 1.5},
+                                          SyntheticOptions{.features = 10, .words_per_node = 9}, SyntheticOptions{.nodes = 5, .classes = 6}}) {
+    EXPECT_EQ(GenerateDataset(options).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(GenerateDataset({.nodes = 3, .classes = 1, .mean_degree = 1, .features = 0, .words_per_node = 0}).ok());
+}
+
+TEST(RealData, IsReadWithItsPublishedCounts) {
+  const char* root = std::getenv("BLINK_DATASETS");
+  if (root == nullptr || *root == '\0') GTEST_SKIP() << "BLINK_DATASETS is not set: the real data sets are not here";
+  const std::tuple<std::string, uint32_t, uint64_t, uint32_t, uint32_t> sets[] = {{"cora", 2708, 5278, 1433, 7}, {"citeseer", 3327, 4552, 3703, 6},
+      {"facebook", 22470, 170823, 128, 4}, {"lastfm", 7624, 27806, 0, 18}, {"twitch_ptbr", 1912, 31299, 3170, 2}};
+  for (const auto& [name, nodes, links, features, classes] : sets) {
+    const auto read = ReadDataset(std::string(root) + "/" + name);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->name, name);
+    EXPECT_EQ(read->graph.node_count(), nodes);
+    EXPECT_EQ(read->graph.link_count(), links);
+    EXPECT_EQ(read->attributes.features.cols, features);
+    EXPECT_EQ(read->attributes.class_count, classes);
+    EXPECT_EQ(ReadAttributes(std::string(root) + "/" + name).status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+}  // namespace
+}  // namespace blink

@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include "common/graph/bit_row.h"
+#include "common/graph/csr_graph.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+namespace {
+
+std::vector<NodeIndex> Neighbours(const CsrGraph& graph, NodeIndex i) { return {graph.NeighboursOf(i).begin(), graph.NeighboursOf(i).end()}; }
+
+TEST(CsrGraph, StoresBothDirectionsInOrder) {
+  const auto graph = CsrGraph::FromLinks(5, {{3, 1}, {1, 0}, {1, 3}, {4, 1}, {3, 1}});
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(graph->link_count(), 3u);
+  EXPECT_EQ(Neighbours(*graph, 1), (std::vector<NodeIndex>{0, 3, 4}));
+  EXPECT_EQ(Neighbours(*graph, 3), (std::vector<NodeIndex>{1}));
+  EXPECT_EQ(graph->DegreeOf(2), 0u);
+  EXPECT_TRUE(graph->HasLink(4, 1));
+  EXPECT_FALSE(graph->HasLink(4, 3));
+}
+
+TEST(CsrGraph, IsEmptyWithoutNodes) {
+  EXPECT_EQ(CsrGraph().node_count(), 0u);
+  EXPECT_EQ(CsrGraph::FromLinks(0, {})->node_count(), 0u);
+}
+
+TEST(CsrGraph, RefusesASelfLoop) { EXPECT_EQ(CsrGraph::FromLinks(5, {{2, 2}}).status().code(), absl::StatusCode::kInvalidArgument); }
+
+TEST(CsrGraph, RefusesAnEndOutOfRange) { EXPECT_EQ(CsrGraph::FromLinks(5, {{2, 5}}).status().code(), absl::StatusCode::kInvalidArgument); }
+
+TEST(BitRow, CountsAndVisitsOnes) {
+  BitRow row(130);
+  for (const uint32_t j : {0u, 63u, 64u, 129u}) row.Set(j);
+  row.Flip(64);
+  std::vector<uint32_t> ones;
+  row.ForEachOne([&](uint32_t j) { ones.push_back(j); });
+  EXPECT_EQ(ones, (std::vector<uint32_t>{0, 63, 129}));
+  EXPECT_EQ(row.Count(), 3u);
+  row.mutable_words()[2] = ~uint64_t{0};
+  row.ClearTail();
+  EXPECT_EQ(row.Count(), 4u);
+}
+
+TEST(NormalizeFeatures, DividesByTheRowSumButNotByLessThanOne) {
+  const FeatureMatrix features{.rows = 3, .cols = 3, .sparse = true, .row_offsets = {0, 2, 3, 3}, .columns = {0, 2, 1}, .values = {1, 3, 0.5}};
+  const FeatureMatrix normal = NormalizeFeatures(features);
+  EXPECT_TRUE(normal.sparse);
+  EXPECT_EQ(normal.values, (std::vector<float>{0.25, 0.75, 0.5}));
+}
+
+TEST(NormalizeFeatures, SubtractsTheMinimumOfADenseMatrix) {
+  const FeatureMatrix features{.rows = 2, .cols = 2, .values = {-1, 1, 3, -1}};
+  EXPECT_EQ(NormalizeFeatures(features).values, (std::vector<float>{0, 1, 1, 0}));
+}
+
+TEST(NormalizeFeatures, MakesASparseMatrixWithNegativesDense) {
+  const FeatureMatrix features{.rows = 2, .cols = 2, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {-1, 2}};
+  const FeatureMatrix normal = NormalizeFeatures(features);
+  EXPECT_FALSE(normal.sparse);
+  EXPECT_EQ(normal.values, (std::vector<float>{0, 1, 0.25, 0.75}));
+}
+
+TEST(NormalizeFeatures, LeavesAnEmptyMatrixEmpty) { EXPECT_TRUE(NormalizeFeatures(FeatureMatrix{.rows = 4}).values.empty()); }
+
+}  // namespace
+}  // namespace blink
