@@ -78,11 +78,13 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
     BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
     privatizing += std::chrono::steady_clock::now() - started;
-    drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size()) / n;
-    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count()) / n;
+    drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size());
+    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count());
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
     progress((i + 1.0) / n);
   }
+  drawn.figures.bytes_mean /= n;
+  drawn.figures.entropy_bytes /= n;
   drawn.figures.privatize_us_mean = privatizing.count() / n;
   return drawn;
 }

@@ -40,10 +40,12 @@ std::string LinksCsv(const CsrGraph& links) {  // the form of a data set's edges
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters) {
   nlohmann::ordered_json json;
   json["private"] = true;
-  json["epsilon"] = parameters.epsilon();
-  json["degree_share"] = parameters.degree_share();
-  json["epsilon_list"] = parameters.epsilon_list();
-  json["epsilon_degree"] = parameters.epsilon_degree();
+  // Quotients of integers, so that 0.1 is printed as 0.1.
+  const double share_trillionths = static_cast<double>(parameters.degree_epsilon_numerator());
+  json["epsilon"] = static_cast<double>(parameters.epsilon_micro()) / 1e6;
+  json["degree_share"] = parameters.degree_share_ppm() / 1e6;
+  json["epsilon_list"] = (static_cast<double>(parameters.epsilon_micro()) * 1e6 - share_trillionths) / 1e12;
+  json["epsilon_degree"] = share_trillionths / 1e12;
   json["flip_probability"] = parameters.sends_bits() ? nlohmann::ordered_json(parameters.flip_probability()) : nullptr;
   json["achieved_epsilon"] = parameters.achieved_epsilon();
   // The link stands in two lists, so the two reports together cost it twice as much.

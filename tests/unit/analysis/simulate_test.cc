@@ -1,0 +1,151 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/analysis/small_round.h"
+#include "tools/simulate_report.h"
+#include "tools/simulate_run.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SimulateTest : public testing::SmallRound {
+ protected:
+  SimulateOptions Options() const {
+    SimulateOptions options;
+    options.dataset = folder_ + "/dataset";
+    options.epsilon = 6;
+    options.trials = 2;
+    options.training = testing::SmallSpec();
+    options.progress = false;
+    return options;
+  }
+  void ExpectRefused(const SimulateOptions& options, const std::string& text) const {
+    const auto simulation = Simulate(options);
+    EXPECT_EQ(simulation.status().code(), absl::StatusCode::kInvalidArgument) << simulation.status();
+    EXPECT_THAT(std::string(simulation.status().message()), HasSubstr(text));
+  }
+};
+
+TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
+  const auto simulation = Simulate(Options());
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  const auto json = SimulationJson(*simulation, 12345);
+  const std::map<std::string, std::vector<std::string>> documented = {
+      {"dataset", {"nodes", "links", "features", "classes"}},
+      {"privacy",
+       {"private", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability", "achieved_epsilon"}},
+      {"report", {"bytes_mean", "entropy_bytes", "privatize_us_mean"}},
+      {"estimate",
+       {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "links",
+        "true_positives"}},
+      {"train", {"model", "variant", "device", "epoch_ms_mean", "test_accuracy_mean", "test_accuracy_std"}}};
+  for (const auto& [part, keys] : documented) {
+    for (const std::string& key : keys) EXPECT_FALSE(json[part][key].is_null()) << part << "." << key;
+  }
+  EXPECT_EQ(json["peak_rss_bytes"], 12345);
+  EXPECT_EQ(json["privacy"]["private"], true);
+  ASSERT_EQ(json["trials"].size(), 2u);
+  EXPECT_EQ(json["trials"][0]["seed"], 1);
+  EXPECT_EQ(json["trials"][1]["seed"], 2);
+  EXPECT_NE(json["trials"][0]["estimate"]["mae"], json["trials"][1]["estimate"]["mae"]) << "drawn anew";
+  EXPECT_THAT(SimulationTable(json), HasSubstr("achieved"));
+}
+
+TEST_F(SimulateTest, SeededNoiseRepeatsAndIsNotPrivate) {
+  SimulateOptions options = Options();
+  options.insecure_seeded_noise = true;
+  options.seed = 3;
+  const Simulation a = Simulate(options).value(), b = Simulate(options).value();
+  EXPECT_EQ(a.trials[1].training.logits, b.trials[1].training.logits);
+  EXPECT_EQ(a.trials[1].estimate->mae, b.trials[1].estimate->mae);
+  EXPECT_EQ(a.trials[1].seed, 4u);
+  const auto json = SimulationJson(a, 1);
+  EXPECT_EQ(json["privacy"]["private"], false);
+  EXPECT_TRUE(json["privacy"]["achieved_epsilon"].is_null());
+  EXPECT_THAT(SimulationTable(json), HasSubstr("NOT PRIVATE"));
+}
+
+TEST_F(SimulateTest, TheTrueGraphIsNotPrivateAndHasNoReports) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  const auto json = SimulationJson(Simulate(options).value(), 1);
+  EXPECT_EQ(json["privacy"]["private"], false);
+  EXPECT_TRUE(json["report"].is_null());
+  EXPECT_TRUE(json["estimate"].is_null());
+  EXPECT_GT(json["train"]["test_accuracy_mean"].get<double>(), 0.4);
+  EXPECT_THAT(SimulationTable(json), HasSubstr("true graph"));
+}
+
+TEST_F(SimulateTest, AReplayTakesTheRoundsTrainingAndWhatIsAskedForGoesFirst) {
+  SimulateOptions options;
+  options.dataset = folder_ + "/dataset";
+  options.reports = folder_ + "/round";
+  options.progress = false;
+  options.training.set_weight_decay(0.5);
+  const Simulation simulation = Simulate(options).value();
+  EXPECT_EQ(simulation.train_options.weight_decay, 0.5);
+  EXPECT_EQ(simulation.train_options.dropout, 0.25);
+  EXPECT_EQ(simulation.train_options.epochs, 20);
+  EXPECT_EQ(simulation.trials[0].seed, 7u);
+  EXPECT_TRUE(simulation.is_private);
+  EXPECT_GT(simulation.trials[0].report->entropy_bytes, 0);
+}
+
+TEST_F(SimulateTest, RefusesOptionsThatContradictEachOther) {
+  SimulateOptions options = Options();
+  options.epsilon.reset();
+  ExpectRefused(options, "--epsilon is missing");
+  options = Options();
+  options.reports = folder_ + "/round";
+  ExpectRefused(options, "--reports replays");
+  options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.insecure_seeded_noise = true;
+  ExpectRefused(options, "--insecure-seeded-noise");
+  options.insecure_seeded_noise = false;
+  options.reports = folder_ + "/round";
+  ExpectRefused(options, "leave out --reports");
+}
+
+TEST_F(SimulateTest, RefusesABudgetOutOfRangeOrTooFine) {
+  for (const double epsilon : {0.0, -1.0, 51.0, 0.0000001, std::numeric_limits<double>::quiet_NaN()}) {
+    SimulateOptions options = Options();
+    options.epsilon = epsilon;
+    ExpectRefused(options, "epsilon");
+  }
+  for (const double share : {-0.1, 1.1}) {
+    SimulateOptions options = Options();
+    options.degree_share = share;
+    ExpectRefused(options, "--degree-share");
+  }
+  SimulateOptions options = Options();
+  options.trials = 0;
+  ExpectRefused(options, "--trials");
+}
+
+TEST_F(SimulateTest, RefusesReportsOfAnotherGraph) {
+  SyntheticOptions synthetic;
+  synthetic.nodes = 90;
+  synthetic.classes = 2;
+  synthetic.features = 20;
+  synthetic.words_per_node = 4;
+  std::filesystem::create_directories(folder_ + "/other");
+  ASSERT_TRUE(WriteDataset(GenerateDataset(synthetic).value(), folder_ + "/other").ok());
+  SimulateOptions options;
+  options.dataset = folder_ + "/other";
+  options.reports = folder_ + "/round";
+  options.progress = false;
+  ExpectRefused(options, "90");
+}
+
+TEST_F(SimulateTest, AMissingDataSetIsNotFound) {
+  SimulateOptions options = Options();
+  options.dataset = folder_ + "/nowhere";
+  EXPECT_EQ(Simulate(options).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace blink

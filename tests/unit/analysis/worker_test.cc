@@ -1,0 +1,123 @@
+// blink-worker as the aggregator runs it, and its agreement with `blink simulate --reports`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
+#include "tests/unit/analysis/small_round.h"
+#include "tools/simulate_run.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+using nlohmann::json;
+
+struct Ended {
+  int exit_code = -1;
+  std::vector<json> lines;
+};
+
+class WorkerTest : public testing::SmallRound {
+ protected:
+  std::string Output() const { return folder_ + "/result"; }
+
+  Ended RunWorker(const std::string& flags) const {
+    Ended ended;
+    std::FILE* pipe = ::popen(absl::StrCat(BLINK_WORKER, " ", flags, " 2>/dev/null").c_str(), "r");
+    std::string text;
+    std::array<char, 4096> buffer;
+    while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), got);
+    const int status = ::pclose(pipe);
+    ended.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) ended.lines.push_back(json::parse(line));
+    return ended;
+  }
+  Ended RunRound() const {
+    return RunWorker(absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ",
+                                  Output(), " --threads 2"));
+  }
+  void ExpectRefused(const Ended& ended, ExitCode code, const std::string& text) const {
+    EXPECT_EQ(ended.exit_code, static_cast<int>(code));
+    ASSERT_FALSE(ended.lines.empty());
+    EXPECT_EQ(ended.lines.back()["exit_code"], static_cast<int>(code));
+    EXPECT_THAT(ended.lines.back()["error"].get<std::string>(), HasSubstr(text));
+    EXPECT_FALSE(std::filesystem::exists(Output()));
+  }
+};
+
+TEST_F(WorkerTest, GivesExactlyWhatASimulationGivesOnTheSameReports) {
+  const Ended ended = RunRound();
+  ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
+  SimulateOptions options;
+  options.dataset = folder_ + "/dataset";
+  options.reports = folder_ + "/round";
+  options.output = folder_ + "/replay";
+  options.threads = 1;  // the number of threads does not matter
+  options.progress = false;
+  const auto simulation = Simulate(options);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  ASSERT_EQ(simulation->trials.size(), 1u);
+  EXPECT_EQ(simulation->trials[0].seed, 7u);
+  for (const char* file : {"/links.csv", "/predictions.csv", "/curves.csv", "/model.pt"}) {
+    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/replay" + file, 1 << 24).value()) << file;
+  }
+  const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
+  EXPECT_EQ(metrics["train"]["test_accuracy"], simulation->trials[0].training.test_accuracy);
+  EXPECT_EQ(metrics["estimate"]["links"], simulation->trials[0].estimate->links.link_count());
+}
+
+TEST_F(WorkerTest, PrintsProgressOfBothStages) {
+  const Ended ended = RunRound();
+  ASSERT_EQ(ended.exit_code, 0);
+  ASSERT_GE(ended.lines.size(), 2u);
+  EXPECT_EQ(ended.lines.front()["stage"], "estimating");
+  EXPECT_EQ(ended.lines.back()["stage"], "training");
+  for (const json& line : ended.lines) {
+    EXPECT_GE(line["progress"].get<double>(), 0);
+    EXPECT_LE(line["progress"].get<double>(), 1);
+    EXPECT_TRUE(line["text"].is_string());
+  }
+}
+
+TEST_F(WorkerTest, ReplacesAnOlderResultAndWhatADeadWorkerLeft) {
+  std::filesystem::create_directories(Output());
+  std::ofstream(Output() + "/old") << "x";
+  std::filesystem::create_directories(Output() + ".tmp");
+  std::ofstream(Output() + ".tmp/half") << "x";
+  ASSERT_EQ(RunRound().exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(Output() + "/old"));
+  EXPECT_FALSE(std::filesystem::exists(Output() + "/half"));
+  EXPECT_FALSE(std::filesystem::exists(Output() + ".tmp"));
+  EXPECT_TRUE(std::filesystem::exists(Output() + "/model.pt"));
+}
+
+TEST_F(WorkerTest, RefusesAnAttributeFolderThatHoldsEdges) {
+  std::ofstream(folder_ + "/attributes/edges.csv") << "source,target\n0,1\n";
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "edges");
+}
+
+TEST_F(WorkerTest, RefusesDamagedReports) {
+  const std::string path = folder_ + "/round/reports.blr";
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 5);
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "reports.blr");
+}
+
+TEST_F(WorkerTest, RefusesAMissingRoundFolder) {
+  std::filesystem::remove_all(folder_ + "/round");
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "round.json");
+}
+
+TEST_F(WorkerTest, RefusesWrongFlags) {
+  ExpectRefused(RunWorker("--round-folder x"), ExitCode::kUsage, "required");
+  ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "");
+}
+
+}  // namespace
+}  // namespace blink
