@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
+#include "node_client/journal.h"
 #include "nlohmann/json.hpp"
 #include "tools/decimal.h"
 
@@ -221,6 +222,16 @@ absl::Status WriteKeyAndCertificate(const std::string& out, const CertificateAut
   return WriteNew(stem + ".crt", certificate);
 }
 
+absl::Status WriteJournal(const std::string& out, const Enrolment& enrolment, const Enrolled& entry) {
+  if (entry.identity.kind != Identity::Kind::kNodes) return absl::OkStatus();
+  const JournalIdentity identity = {.deployment = enrolment.deployment(),
+                                    .first_node = static_cast<NodeIndex>(entry.identity.first_node),
+                                    .last_node = static_cast<NodeIndex>(entry.identity.last_node),
+                                    .node_count = enrolment.node_count(),
+                                    .roster_version = enrolment.roster_version()};
+  return CreateJournal(absl::StrCat(out, "/journals/", entry.name), identity);
+}
+
 absl::StatusOr<Enrolment> MakeEnrolment(const AuthorityOptions& options) {
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment,
                          Enrolment::Create(options.deployment, options.node_count, options.roster_version));
@@ -333,6 +344,7 @@ absl::Status ProvisionFleet(const FleetOptions& options, const std::function<voi
   for (uint32_t i = 0; i < entries.size(); ++i) {
     BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entries[i], authority.certificate, listen));
     if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(WriteKeyAndCertificate(out, authority, entries[i]));
+    BLINK_RETURN_IF_ERROR(WriteJournal(out, enrolment, entries[i]));
     BLINK_RETURN_IF_ERROR(enrolment.Add(entries[i]));
     if (progress) progress(i + 1);
   }

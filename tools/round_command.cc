@@ -29,11 +29,13 @@ struct Connection {
   std::string config;
   std::string aggregator;
   bool json = false;
+  bool quiet = false;
 
   void AddTo(CLI::App* command) {
     command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
     command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration");
     command->add_flag("--json", json, "Print JSON");
+    command->add_flag("--quiet", quiet, "Show no progress");
   }
   absl::StatusOr<OperatorClient> Connect() const {
     BLINK_ASSIGN_OR_RETURN(OperatorConfig loaded, LoadOperatorConfig(config));
@@ -158,7 +160,6 @@ void AddList(CLI::App* round, std::function<int()>* run) {
 
 struct RoundFlags : Connection {
   std::string round_id;
-  bool quiet = false;
   std::string output;
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
@@ -206,7 +207,6 @@ void AddWatch(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("watch", "Show the progress of a round until it has ended (exit code 8: without a result)");
   auto flags = std::make_shared<RoundFlags>();
   flags->AddTo(command);
-  command->add_flag("--quiet", flags->quiet, "No progress");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     WatchBars bars(!flags->quiet);
     const absl::StatusOr<v1::Round> end =

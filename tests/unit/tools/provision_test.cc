@@ -1,0 +1,211 @@
+#include "tools/provision.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/pki/pki.h"
+#include "common/rpc/credentials.h"
+#include "node_client/journal.h"
+#include "node_client/kit.h"
+#include "tools/operator_client.h"
+
+namespace blink {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Provision : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/provision-", ::getpid(), "-",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    out_ = folder_ + "/out";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  FleetOptions Fleet(uint32_t nodes, uint32_t kits) const {
+    return {.authority = {.out = out_, .deployment = "demo", .node_count = nodes, .aggregator = "127.0.0.1:7443"}, .kits = kits};
+  }
+  std::string Read(const std::string& path) const { return ReadFile(absl::StrCat(out_, "/", path), 1 << 20).value(); }
+  CertificateInfo Certificate(const std::string& path) const { return InspectCertificate(Read(path)).value(); }
+  void InitDemo() {
+    ASSERT_TRUE(InitAuthority({.out = out_, .deployment = "demo", .node_count = 100, .aggregator = "127.0.0.1:7443"}).ok());
+  }
+  std::string Request() {
+    const std::string path = folder_ + "/client.csr";
+    EXPECT_TRUE(WriteFileAtomically(path, MakeRequest(GenerateKey().value(), "anybody").value()).ok());
+    return path;
+  }
+
+  std::string folder_, out_;
+};
+
+TEST_F(Provision, AFleetGetsContiguousKitsAsEvenAsPossible) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  std::vector<std::string> kits;
+  for (const auto& entry : fs::directory_iterator(out_ + "/kits")) kits.push_back(entry.path().filename());
+  std::sort(kits.begin(), kits.end());
+  EXPECT_THAT(kits, ElementsAre("nodes-0-2", "nodes-3-5", "nodes-6-9"));
+  EXPECT_THAT(Certificate("kits/nodes-6-9/tls/client.crt").uri_sans, ElementsAre("blink://demo/nodes/6-9"));
+  EXPECT_THAT(Certificate("aggregator/tls/server.crt").uri_sans, ElementsAre("blink://demo/aggregator"));
+  EXPECT_THAT(Certificate("operator/tls/client.crt").uri_sans, ElementsAre("blink://demo/operator/operator"));
+}
+
+TEST_F(Provision, OneKitPerNodeIsAFleetToo) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(5, 5)).ok());
+  EXPECT_THAT(Certificate("kits/node-4/tls/client.crt").uri_sans, ElementsAre("blink://demo/node/4"));
+}
+
+TEST_F(Provision, KitsAndJournalsAreWhatANodeReads) {
+  FleetOptions options = Fleet(10, 3);
+  options.authority.policy.epsilon_micro_per_round_max = 3'000'000;
+  options.authority.roster_version = 4;
+  ASSERT_TRUE(ProvisionFleet(options).ok());
+  const absl::StatusOr<KitConfig> kit = LoadKitConfig(out_ + "/kits/nodes-3-5");
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  EXPECT_EQ(kit->first_node, 3u);
+  EXPECT_EQ(kit->last_node, 5u);
+  EXPECT_EQ(kit->node_count, 10u);
+  EXPECT_EQ(kit->roster_version, 4u);
+  EXPECT_EQ(kit->policy.epsilon_micro_per_round_max, 3'000'000u);
+  EXPECT_TRUE(CheckTlsFiles({kit->certificate_path(), kit->key_path(), kit->ca_path()}).ok());
+  EXPECT_TRUE(Journal::Open(out_ + "/journals/nodes-3-5", {"demo", 3, 5, 10, 4}).ok());
+}
+
+TEST_F(Provision, OperatorConfIsWhatTheOperatorReads) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  const absl::StatusOr<OperatorConfig> config = LoadOperatorConfig(out_ + "/operator/operator.conf");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->aggregator, "127.0.0.1:7443");
+  EXPECT_EQ(config->deployment, "demo");
+  EXPECT_TRUE(CheckTlsFiles(config->tls).ok());
+}
+
+TEST_F(Provision, FoldersArePrivateAndNoFileNamesAnAbsolutePath) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(4, 2)).ok());
+  for (const auto& entry : fs::recursive_directory_iterator(out_)) {
+    struct stat info;
+    ASSERT_EQ(::stat(entry.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0077, 0u) << entry.path();
+    if (entry.is_regular_file()) {
+      EXPECT_THAT(ReadFile(entry.path(), 1 << 20).value(), Not(HasSubstr(folder_))) << entry.path();
+    }
+  }
+  fs::rename(out_, folder_ + "/moved");
+  EXPECT_TRUE(LoadOperatorConfig(folder_ + "/moved/operator/operator.conf").ok());
+}
+
+TEST_F(Provision, AnAggregatorElsewhereListensOnEveryInterface) {
+  FleetOptions options = Fleet(4, 2);
+  options.authority.aggregator = "aggregator:7443";
+  ASSERT_TRUE(ProvisionFleet(options).ok());
+  EXPECT_THAT(Read("aggregator/aggregator.conf"), HasSubstr("listen=\"0.0.0.0:7443\""));
+  EXPECT_THAT(Read("kits/nodes-0-1/kit.json"), HasSubstr("\"aggregator:7443\""));
+}
+
+TEST_F(Provision, RefusesAnExistingFolderAndTouchesNothing) {
+  fs::create_directories(out_);
+  const absl::Status fleet = ProvisionFleet(Fleet(10, 3));
+  EXPECT_EQ(fleet.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(fleet.message()), HasSubstr("exists already"));
+  EXPECT_TRUE(fs::is_empty(out_));
+  EXPECT_EQ(InitAuthority({.out = out_, .deployment = "demo", .node_count = 10}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(Provision, RefusesBadNumbersAndLeavesNothingBehind) {
+  EXPECT_EQ(ProvisionFleet(Fleet(10, 0)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ProvisionFleet(Fleet(10, 11)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ProvisionFleet(Fleet(2, 1)).code(), absl::StatusCode::kInvalidArgument);
+  FleetOptions nowhere = Fleet(10, 3);
+  nowhere.authority.aggregator = "nowhere";
+  EXPECT_EQ(ProvisionFleet(nowhere).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(Provision, InsecureKitsAreForLoopbackOnly) {
+  FleetOptions options = Fleet(4, 2);
+  options.authority.insecure = true;
+  options.authority.aggregator = "10.0.0.1:7443";
+  EXPECT_EQ(ProvisionFleet(options).code(), absl::StatusCode::kFailedPrecondition);
+  options.authority.aggregator = "127.0.0.1:7443";
+  ASSERT_TRUE(ProvisionFleet(options).ok());
+  EXPECT_TRUE(LoadKitConfig(out_ + "/kits/nodes-0-1")->insecure);
+  EXPECT_TRUE(LoadOperatorConfig(out_ + "/operator/operator.conf")->insecure);
+}
+
+TEST_F(Provision, SignsForEnrolledNamesWithWhatTheListSays) {
+  InitDemo();
+  ASSERT_TRUE(Enrol(out_, {.name = "nodes-0-9", .identity = {.first_node = 0, .last_node = 9}}).ok());
+  EXPECT_TRUE(LoadKitConfig(out_ + "/kits/nodes-0-9").ok());
+  const std::string certificate = folder_ + "/client.crt";
+  ASSERT_TRUE(SignFor(out_, "nodes-0-9", Request(), certificate, absl::Hours(24)).ok());
+  const CertificateInfo info = InspectCertificate(ReadFile(certificate, 1 << 20).value()).value();
+  EXPECT_THAT(info.uri_sans, ElementsAre("blink://demo/nodes/0-9"));
+  EXPECT_THAT(Read("enrolment.json"), HasSubstr(info.serial));
+}
+
+TEST_F(Provision, RefusesToSignForAnybodyElse) {
+  InitDemo();
+  const std::string certificate = folder_ + "/client.crt";
+  const absl::Status status = SignFor(out_, "mallory", Request(), certificate, absl::Hours(24));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nobody is enrolled as 'mallory'"));
+  EXPECT_FALSE(fs::exists(certificate));
+}
+
+TEST_F(Provision, RefusesAMalformedRequestByItsFileName) {
+  InitDemo();
+  ASSERT_TRUE(Enrol(out_, {.name = "node-3", .identity = {.first_node = 3, .last_node = 3}}).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/bad.csr", "garbage").ok());
+  const absl::Status status = SignFor(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("bad.csr"));
+}
+
+TEST_F(Provision, RefusesToEnrolTwiceOrPastTheRosterAndKeepsTheList) {
+  InitDemo();
+  ASSERT_TRUE(Enrol(out_, {.name = "node-3", .identity = {.first_node = 3, .last_node = 3}}).ok());
+  const std::string before = Read("enrolment.json");
+  EXPECT_EQ(Enrol(out_, {.name = "node-3", .identity = {.first_node = 3, .last_node = 3}}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Enrol(out_, {.name = "nodes-0-100", .identity = {.first_node = 0, .last_node = 100}}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Read("enrolment.json"), before);
+}
+
+TEST_F(Provision, NeverReplacesAKey) {
+  ASSERT_TRUE(MakeKeyAndRequest(folder_ + "/k", folder_ + "/r", "alice").ok());
+  const std::string key = ReadFile(folder_ + "/k", 1 << 20).value();
+  EXPECT_EQ(MakeKeyAndRequest(folder_ + "/k", folder_ + "/r", "alice").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadFile(folder_ + "/k", 1 << 20).value(), key);
+}
+
+TEST_F(Provision, OperatorConfRefusesUnknownKeysAndHalfATls) {
+  const std::string path = folder_ + "/operator.conf";
+  auto code = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return LoadOperatorConfig(path).status().code();
+  };
+  const std::string start = "aggregator=\"127.0.0.1:1\"\ndeployment=\"demo\"\n";
+  EXPECT_EQ(code(start + "insecure=true\n"), absl::StatusCode::kOk);
+  EXPECT_EQ(code(start), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(start + "insecure=true\ncolour=\"red\"\n"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(start + "insecure=perhaps\n"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code("deployment=\"demo\"\ninsecure=true\n"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code("aggregator=\"10.0.0.1:1\"\ndeployment=\"demo\"\ninsecure=true\n"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LoadOperatorConfig(folder_ + "/none").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace blink

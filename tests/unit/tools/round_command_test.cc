@@ -1,0 +1,221 @@
+// The command line of `blink round` against a real aggregator-like server in process.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "blink/v1/operator.grpc.pb.h"
+#include "common/base/durable_file.h"
+#include "nlohmann/json.hpp"
+#include "tools/command_line.h"
+
+namespace blink {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const std::string kId(32, 'a');
+
+// Holds one round, in whatever state the test gives it.
+class FakeAggregator final : public v1::OperatorService::Service {
+ public:
+  grpc::Status CreateRound(grpc::ServerContext*, const v1::CreateRoundRequest* request, v1::Round* round) override {
+    asked = *request;
+    *round = state;
+    return refusal;
+  }
+  grpc::Status GetRoundStatus(grpc::ServerContext*, const v1::GetRoundStatusRequest*, v1::Round* round) override {
+    *round = state;
+    return refusal;
+  }
+  grpc::Status SealRound(grpc::ServerContext*, const v1::SealRoundRequest*, v1::Round* round) override {
+    *round = state;
+    return refusal;
+  }
+  grpc::Status WatchRound(grpc::ServerContext*, const v1::WatchRoundRequest*, grpc::ServerWriter<v1::Round>* writer) override {
+    v1::Round round = state;
+    round.set_state(v1::ROUND_STATE_OPEN);
+    writer->Write(round);
+    if (++watches == 1) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting");  // the client comes back
+    writer->Write(state);
+    return grpc::Status::OK;
+  }
+  grpc::Status GetResult(grpc::ServerContext*, const v1::GetResultRequest* request,
+                         grpc::ServerWriter<v1::GetResultResponse>* writer) override {
+    v1::GetResultResponse part;
+    for (const char* chunk : {"{\"artifact\":\"", request->artifact().c_str(), "\"}"}) {
+      part.set_chunk(chunk);
+      writer->Write(part);
+    }
+    return request->artifact() == broken ? grpc::Status(grpc::StatusCode::DATA_LOSS, "cut") : grpc::Status::OK;
+  }
+
+  v1::CreateRoundRequest asked;
+  v1::Round state;
+  grpc::Status refusal;
+  std::string broken;
+  int watches = 0;
+};
+
+class RoundCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/round-", ::getpid(), "-",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    service_.state.set_round_id(kId);
+    service_.state.set_state(v1::ROUND_STATE_READY);
+    ASSERT_TRUE(WriteFileAtomically(folder_ + "/operator.conf", absl::StrCat("aggregator=\"127.0.0.1:", port,
+                                                                            "\"\ndeployment=\"demo\"\ninsecure=true\n"))
+                    .ok());
+  }
+  void TearDown() override {
+    server_->Shutdown();
+    fs::remove_all(folder_);
+  }
+
+  // The exit code of `blink round <arguments> --config ...`; what it printed is in out_ and err_.
+  int Round(std::vector<std::string> arguments) {
+    CLI::App app;
+    std::function<int()> run;
+    AddRoundCommand(app, &run);
+    arguments.insert(arguments.begin(), "round");
+    arguments.push_back("--config");
+    arguments.push_back(folder_ + "/operator.conf");
+    std::reverse(arguments.begin(), arguments.end());
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    int code = 2;
+    try {
+      app.parse(arguments);
+      code = run();
+    } catch (const CLI::ParseError&) {
+    }
+    out_ = ::testing::internal::GetCapturedStdout();
+    err_ = ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::string folder_, out_, err_;
+  FakeAggregator service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(RoundCommand, CreateSendsIntegersAndPrintsTheId) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4.35", "--degree-share", "0.1", "--open-for", "60s", "--quorum", "9", "--model", "mlp",
+                   "--weight-decay", "0", "--dropout", "0.01", "--learning-rate", "0.1", "--request-id", "r1"}),
+            0) << err_;
+  EXPECT_EQ(out_, kId + "\n");
+  EXPECT_EQ(service_.asked.deployment(), "demo");
+  EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 4'350'000u);
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 100'000u);
+  EXPECT_EQ(service_.asked.open_for_ms(), 60'000u);
+  EXPECT_EQ(service_.asked.quorum(), 9u);
+  EXPECT_EQ(service_.asked.request_id(), "r1");
+  EXPECT_EQ(service_.asked.training().model(), v1::MODEL_MLP);
+  EXPECT_EQ(service_.asked.training().learning_rate(), 0.1);
+  EXPECT_EQ(service_.asked.training().weight_decay(), 0.0);  // a zero that was asked for stays a zero
+  EXPECT_EQ(service_.asked.training().epochs(), 300u);
+}
+
+TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--epsilon", "0.1234567"}, {"--epsilon", "0"}, {"--epsilon", "50.000001"},
+                                             {"--epsilon", "-1"}, {"--epsilon", "1e0"}, {"--epsilon", "nan"},
+                                             {"--epsilon", "1", "--degree-share", "1.1"}, {"--epsilon", "1", "--open-for", "60"},
+                                             {"--epsilon", "1", "--learning-rate", "0"}, {"--epsilon", "1", "--dropout", "1"},
+                                             {"--epsilon", "1", "--learning-rate", "11"}, {"--epsilon", "1", "--device", "gpu"}}) {
+    std::vector<std::string> arguments = {"create"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Round(arguments), 3) << flags.back();
+    EXPECT_FALSE(err_.empty());
+  }
+  EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 0u);  // none of them was sent
+  EXPECT_EQ(Round({"create"}), 2);                             // no --epsilon
+  EXPECT_EQ(Round({"create", "--epsilon", "1", "--model", "gat"}), 2);
+}
+
+TEST_F(RoundCommand, StatusPrintsJsonForPrograms) {
+  service_.state.set_reports(12);
+  service_.state.mutable_parameters()->set_epsilon_micro(6'000'000);
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["round_id"], kId);
+  EXPECT_EQ(json["state"], "ready");
+  EXPECT_EQ(json["reports"], 12);
+  EXPECT_EQ(json["epsilon"], "6");
+}
+
+TEST_F(RoundCommand, WatchComesBackAfterABrokenConnectionAndEndsWithTheRound) {
+  ASSERT_EQ(Round({"watch", kId}), 0) << err_;
+  EXPECT_EQ(service_.watches, 2);
+  EXPECT_THAT(out_, HasSubstr("ready"));
+}
+
+TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
+  service_.state.set_state(v1::ROUND_STATE_FAILED);
+  service_.state.set_failure_reason("3 reports, the quorum is 5");
+  EXPECT_EQ(Round({"watch", kId}), 8);
+  EXPECT_THAT(err_, HasSubstr("the quorum is 5"));
+  EXPECT_EQ(Round({"result", kId}), 8);
+  service_.state.set_state(v1::ROUND_STATE_CANCELLED);
+  EXPECT_EQ(Round({"watch", kId}), 8);
+}
+
+TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
+  ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
+  EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
+  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "model.pt"}) {
+    EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(), absl::StrCat("{\"artifact\":\"", name, "\"}"));
+  }
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 3);  // nothing is overwritten
+  EXPECT_THAT(err_, HasSubstr("exists already"));
+}
+
+TEST_F(RoundCommand, ATransferThatBreaksLeavesNoFolder) {
+  service_.broken = "links.csv";
+  EXPECT_NE(Round({"result", kId, "--output", folder_ + "/result"}), 0);
+  EXPECT_FALSE(fs::exists(folder_ + "/result"));
+}
+
+TEST_F(RoundCommand, TheAggregatorsRefusalsKeepTheirSentenceAndGetTheirCode) {
+  const std::vector<std::pair<grpc::StatusCode, int>> codes = {
+      {grpc::StatusCode::FAILED_PRECONDITION, 7}, {grpc::StatusCode::PERMISSION_DENIED, 7}, {grpc::StatusCode::UNAUTHENTICATED, 7},
+      {grpc::StatusCode::NOT_FOUND, 3},           {grpc::StatusCode::INVALID_ARGUMENT, 3},  {grpc::StatusCode::RESOURCE_EXHAUSTED, 9},
+      {grpc::StatusCode::INTERNAL, 1}};
+  for (const auto& [code, exit_code] : codes) {
+    service_.refusal = grpc::Status(code, "the very reason");
+    EXPECT_EQ(Round({"seal", kId}), exit_code);
+    EXPECT_THAT(err_, HasSubstr("the very reason"));
+  }
+}
+
+TEST_F(RoundCommand, RefusesARoundIdThatIsNone) {
+  for (const char* id : {"x", "../..", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}) EXPECT_EQ(Round({"status", id}), 3) << id;
+  EXPECT_EQ(Round({"status"}), 2);
+}
+
+TEST_F(RoundCommand, NobodyThereIsUnreachable) {
+  server_->Shutdown();
+  EXPECT_EQ(Round({"status", kId}), 6);
+  EXPECT_THAT(err_, HasSubstr("not reached"));
+}
+
+TEST_F(RoundCommand, AMissingConfigurationIsBadInput) {
+  fs::remove(folder_ + "/operator.conf");
+  EXPECT_EQ(Round({"status", kId}), 3);
+  EXPECT_THAT(err_, HasSubstr("operator.conf"));
+}
+
+}  // namespace
+}  // namespace blink
