@@ -14,6 +14,8 @@
 namespace blink {
 namespace {
 
+constexpr absl::Duration kExplainEvery = absl::Minutes(1);
+
 absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConfig& kit) {
   Receipt receipt;
   if (proto.node_id() >= kit.node_count) return absl::InternalError("the aggregator's receipt is for a node outside the roster");
@@ -50,7 +52,9 @@ class GrpcLink::Call {
   grpc::ClientContext* context() { return &context_; }
   template <typename T>
   LinkResult<T> Failed(const grpc::Status& status) {
-    return {link_->ToStatus(status), TrailingWindow(context_)};
+    const std::optional<RetryWindow> window = TrailingWindow(context_);
+    // A refusal with a window comes from the aggregator itself: nothing is wrong with the handshake.
+    return {window.has_value() ? FromGrpcStatus(status) : link_->Explain(FromGrpcStatus(status)), window};
   }
 
  private:
@@ -79,12 +83,13 @@ void GrpcLink::Cancel() {
   if (active_ != nullptr) active_->TryCancel();
 }
 
-absl::Status GrpcLink::ToStatus(const grpc::Status& status) const {
-  const absl::Status mapped = FromGrpcStatus(status);
-  if (mapped.code() != absl::StatusCode::kUnavailable || kit_.insecure) return mapped;
-  const std::string diagnosis =
-      DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()}, kit_.aggregator);
-  return diagnosis.empty() ? mapped : absl::UnavailableError(absl::StrCat(mapped.message(), " (", diagnosis, ")"));
+absl::Status GrpcLink::Explain(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kUnavailable || kit_.insecure) return status;
+  if (absl::Now() - explained_at_ > kExplainEvery) {  // costs a connection and up to five seconds
+    explained_at_ = absl::Now();
+    explanation_ = DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()}, kit_.aggregator);
+  }
+  return explanation_.empty() ? status : absl::UnavailableError(absl::StrCat(status.message(), " (", explanation_, ")"));
 }
 
 LinkResult<std::vector<OfferedRound>> GrpcLink::GetRounds(NodeIndex node, const std::string& round_id) {

@@ -45,7 +45,7 @@ class GrpcLink final : public AggregatorLink {
  private:
   class Call;
   void FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const;
-  absl::Status ToStatus(const grpc::Status& status) const;  // explains a failed handshake, where the kit's files explain it
+  absl::Status Explain(const absl::Status& status);  // why a handshake failed, where that can be found out
 
   const KitConfig kit_;
   const GrpcLinkOptions options_;
@@ -53,6 +53,8 @@ class GrpcLink final : public AggregatorLink {
   std::mutex mutex_;
   grpc::ClientContext* active_ = nullptr;
   bool cancelled_ = false;
+  absl::Time explained_at_ = absl::InfinitePast();
+  std::string explanation_;
 };
 
 }  // namespace blink
