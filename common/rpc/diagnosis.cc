@@ -1,15 +1,15 @@
 // DiagnoseHandshake: one handshake done by hand, with every reason kept that gRPC throws away.
+#include <fcntl.h>
 #include <netdb.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-#include <fcntl.h>
 
 #include <cerrno>
 #include <cstring>
@@ -33,6 +33,25 @@ struct SocketCloser {
   ~SocketCloser() {
     if (fd >= 0) ::close(fd);
   }
+};
+
+// OpenSSL writes to sockets with write(2): when the peer hangs up in mid-handshake that must not end the process.
+class SigpipeHeldBack {
+ public:
+  SigpipeHeldBack() {
+    ::sigemptyset(&sigpipe_);
+    ::sigaddset(&sigpipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  ~SigpipeHeldBack() {
+    const timespec now = {};
+    if (!::sigismember(&before_, SIGPIPE)) ::sigtimedwait(&sigpipe_, nullptr, &now);  // takes back one that is pending
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t sigpipe_;
+  sigset_t before_;
 };
 
 // Connects within kStepMs; the reason otherwise.
@@ -129,7 +148,7 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
   const unsigned char kHttp2[] = {2, 'h', '2'};
   SSL_set_alpn_protos(ssl.get(), kHttp2, sizeof(kHttp2));
-  // BIO_s_socket writes with MSG_NOSIGNAL only where the caller ignores SIGPIPE; SSL_connect writes to a live socket.
+  const SigpipeHeldBack quiet;
   SSL_set_fd(ssl.get(), fd);
   ERR_clear_error();
   const bool connected = SSL_connect(ssl.get()) == 1;

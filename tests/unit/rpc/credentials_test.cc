@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -251,6 +252,24 @@ TEST_F(Credentials, NobodyListeningIsDiagnosed) {
   address_ = absl::StrCat("127.0.0.1:", ntohs(place.sin_port));
   ExpectUnavailable(Node(), "nothing listens at");
   ::close(fd);
+}
+
+TEST_F(Credentials, APeerThatHangsUpInMidHandshakeIsDiagnosedAndEndsNobody) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in place = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
+  socklen_t size = sizeof(place);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  std::thread rude([&] {
+    const int peer = ::accept(listener, nullptr, nullptr);
+    const linger reset = {.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    ::close(peer);
+  });
+  DiagnoseHandshake(Node(), absl::StrCat("127.0.0.1:", ntohs(place.sin_port)));  // whatever it says, we are still here
+  rude.join();
+  ::close(listener);
 }
 
 TEST_F(Credentials, AnUnknownHostNameIsDiagnosed) {

@@ -92,6 +92,15 @@ TEST_F(Provision, OperatorConfIsWhatTheOperatorReads) {
   EXPECT_TRUE(CheckTlsFiles(config->tls).ok());
 }
 
+TEST(SampleConfigurations, AreWhatTheProgramsRead) {
+  const std::string deploy = BLINK_SOURCE_DIR "/deploy/";
+  const absl::StatusOr<OperatorConfig> config = LoadOperatorConfig(deploy + "operator.conf");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->tls.key, deploy + "tls/client.key");
+  const absl::StatusOr<KitConfig> kit = LoadKitConfig(deploy);
+  EXPECT_TRUE(kit.ok()) << kit.status();
+}
+
 TEST_F(Provision, FoldersArePrivateAndNoFileNamesAnAbsolutePath) {
   ASSERT_TRUE(ProvisionFleet(Fleet(4, 2)).ok());
   for (const auto& entry : fs::recursive_directory_iterator(out_)) {
