@@ -432,24 +432,31 @@ absl::Status Pipeline::Fail(const std::string& round_id, const std::string& reas
 }
 
 void Pipeline::Hear(const std::string& round_id, const WorkerProgress& progress) {
-  bool first_of_training = false;
+  bool enters_training = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (cancelled_.count(round_id) > 0) return;
-    live_[round_id] = {progress.progress, progress.text};
+    Live& live = live_[round_id];
+    live.progress = progress.progress;
+    live.text = progress.text;
+    enters_training = progress.stage == v1::ROUND_STATE_TRAINING && !live.training;
     changed_.insert(round_id);
   }
-  if (progress.stage == v1::ROUND_STATE_TRAINING) {
-    // Refused, without a write, when the round is in training already: a state never moves back.
-    first_of_training = store_
-                            .UpdateRound(round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
-                                         [](v1::Round& round) {
-                                           round.set_state(v1::ROUND_STATE_TRAINING);
-                                           return absl::OkStatus();
-                                         })
-                            .ok();
+  if (!enters_training) return;
+  const absl::Status entered = store_
+                                   .UpdateRound(round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
+                                                [](v1::Round& round) {
+                                                  round.set_state(v1::ROUND_STATE_TRAINING);
+                                                  return absl::OkStatus();
+                                                })
+                                   .status();
+  // A second attempt finds the round in training already: a state never moves back. After a full disk the next line tries again.
+  if (!entered.ok() && !absl::IsFailedPrecondition(entered)) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto live = live_.find(round_id); live != live_.end()) live->second.training = true;
   }
-  if (first_of_training) Changed(round_id);
+  Changed(round_id);
 }
 
 bool Pipeline::ShouldStop(const std::string& round_id) {

@@ -93,6 +93,7 @@ class Pipeline {
   struct Live {
     double progress = 0;
     std::string text;
+    bool training = false;  // the store knows that the round is in training
   };
 
   void Schedule();

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "aggregator_server/store/records.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
@@ -144,6 +145,7 @@ class RocksDbStore final : public ReportStore {
   std::condition_variable queue_changed_;
   std::deque<Operation> queue_;
   bool closing_ = false;
+  absl::Time next_error_log_ = absl::InfinitePast();  // committer thread
   std::thread committer_;
 };
 
@@ -255,8 +257,10 @@ void RocksDbStore::Gather(Operation operation, Batch& batch) {
   if (report.node >= entry->reported.size()) {
     return operation.done(absl::InvalidArgumentError(absl::StrCat("node ", report.node, " is not below n")));
   }
-  const absl::Status another = absl::AlreadyExistsError(absl::StrCat(
-      "another report of node ", report.node, " is held for round ", report.round_id, "; the first one is kept"));
+  const auto another = [&] {
+    return absl::AlreadyExistsError(absl::StrCat("another report of node ", report.node, " is held for round ",
+                                                 report.round_id, "; the first one is kept"));
+  };
   PutOutcome outcome;
   outcome.receipt.set_round_id(report.round_id);
   outcome.receipt.set_node_id(report.node);
@@ -266,7 +270,7 @@ void RocksDbStore::Gather(Operation operation, Batch& batch) {
   if (entry->reported.Test(static_cast<uint32_t>(report.node))) {
     const absl::StatusOr<records::DigestRecord> held = ReadDigest(key);
     if (!held.ok()) return operation.done(held.status());
-    if (held->digest != report.report.digest) return operation.done(another);
+    if (held->digest != report.report.digest) return operation.done(another());
     outcome.receipt.set_received_minute(held->received_minute);
     outcome.reports = entry->reports;
     return operation.done(std::move(outcome));
@@ -279,7 +283,7 @@ void RocksDbStore::Gather(Operation operation, Batch& batch) {
   const auto [gathered, is_new] = batch.fresh_of_key.try_emplace(key, batch.fresh.size());
   if (!is_new) {
     const Gathered& first = batch.fresh[gathered->second];
-    if (first.outcome.receipt.digest() != outcome.receipt.digest()) return operation.done(another);
+    if (first.outcome.receipt.digest() != outcome.receipt.digest()) return operation.done(another());
     batch.again.push_back({entry, report.node, first.outcome, std::move(operation.done)});
     return;
   }
@@ -298,16 +302,19 @@ void RocksDbStore::Flush(Batch& batch) {
         gathered.entry->reported.Set(static_cast<uint32_t>(gathered.node));
         gathered.outcome.reports = ++gathered.entry->reports;
       }
-    } else {
+    } else if (absl::Now() >= next_error_log_) {  // every report meets a full disk; the log need not say so each time
       spdlog::error("{}", written.ToString());
+      next_error_log_ = absl::Now() + absl::Seconds(10);
     }
+    // A status of its own for everyone: the count of a shared one is kept in Abseil's library, where TSan cannot see it.
+    const auto failure = [&] { return absl::Status(written.code(), written.message()); };
     for (Gathered& gathered : batch.fresh) {
-      written.ok() ? gathered.done(std::move(gathered.outcome)) : gathered.done(written);
+      written.ok() ? gathered.done(std::move(gathered.outcome)) : gathered.done(failure());
     }
     for (Gathered& gathered : batch.again) {
       gathered.outcome.fresh = false;
       gathered.outcome.reports = gathered.entry->reports;
-      written.ok() ? gathered.done(std::move(gathered.outcome)) : gathered.done(written);
+      written.ok() ? gathered.done(std::move(gathered.outcome)) : gathered.done(failure());
     }
   }
   batch = Batch();
