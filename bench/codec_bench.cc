@@ -1,5 +1,5 @@
-// Coding of one report's bits. Rates are in bytes of packed bits (n / 8) a second; "x_entropy" is the size over log2 C(n-1, k) / 8,
-// "x_copy" the time over that of copying the packed row.
+// Coding of one report's bits. Rates are in bytes of packed bits (n / 8) a second; "x_entropy" is the size over log2
+// C(n-1, k) / 8, "x_copy" the time over that of copying the packed row.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -24,8 +24,8 @@ void Report(benchmark::State& state, const BitRow& row) {
   const double packed = row.size() / 8.0;
   state.counters["coded_bytes"] = static_cast<double>(EncodeBits(row).size());
   state.counters["x_entropy"] = EncodeBits(row).size() / EntropyBytes(row.size(), row.Count());
-  state.counters["packed_rate"] = benchmark::Counter(packed * state.iterations(), benchmark::Counter::kIsRate,
-                                                     benchmark::Counter::kIs1000);
+  state.counters["packed_rate"] =
+      benchmark::Counter(packed * state.iterations(), benchmark::Counter::kIsRate, benchmark::Counter::kIs1000);
 }
 
 void BM_Encode(benchmark::State& state) {

@@ -1,7 +1,8 @@
-// One report: what drawing and applying its noise costs, against a bit-by-bit twin and against the random generator alone.
+// One report: what drawing and applying its noise costs, against a bit-by-bit twin and against the random generator
+// alone.
 //
-// Arguments: nodes, epsilon (degree share 0.1). "us" is microseconds a report; "x_generator" is its time over that of fetching
-// the same number of random bytes, "x_twin" the twin's time over it (larger is better).
+// Arguments: nodes, epsilon (degree share 0.1). "us" is microseconds a report; "x_generator" is its time over that of
+// fetching the same number of random bytes, "x_twin" the twin's time over it (larger is better).
 #include <benchmark/benchmark.h>
 
 #include <ctime>
@@ -45,7 +46,8 @@ void BM_PrivatizeOneReport(benchmark::State& state) {
   const double ours = SecondsOf(privatize, 100);
   const double generator = SecondsOf(
       [&] {
-        for (uint64_t b = 0; b < counting.bytes(); b += buffer.size()) (void)SecureRandom().Fill(absl::MakeSpan(buffer));
+        for (uint64_t b = 0; b < counting.bytes(); b += buffer.size())
+          (void)SecureRandom().Fill(absl::MakeSpan(buffer));
       },
       100);
   const double twin = SecondsOf(

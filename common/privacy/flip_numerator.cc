@@ -1,12 +1,12 @@
 // P = ceil(2^64 / (1 + E)) for a lower bound E of e^x.
 //
-// E is the Taylor series of e^x, x >= 0, in fixed point with 256 fractional bits: t_0 = 1, t_k = floor(t_{k-1} * x / k),
-// summed until t_k = 0. Every term is positive and every rounding is down, so E <= e^x without any further argument, hence
-// 2^64 / (1 + E) >= 2^64 p, and so P, its ceiling, is too.
+// E is the Taylor series of e^x, x >= 0, in fixed point with 256 fractional bits: t_0 = 1, t_k = floor(t_{k-1} * x /
+// k), summed until t_k = 0. Every term is positive and every rounding is down, so E <= e^x without any further
+// argument, hence 2^64 / (1 + E) >= 2^64 p, and so P, its ceiling, is too.
 //
-// Tightness: rounding loses less than 2^-256 per term, which the later factors x / j multiply by at most e^50 < 2^73 in all,
-// over fewer than 500 terms; what is cut off after the first zero term (k > 2x, so halved at each step) is less than
-// 2^-255. So e^x - E < 2^-173, and 2^64 / (1 + E) exceeds 2^64 p by less than 2^-109.
+// Tightness: rounding loses less than 2^-256 per term, which the later factors x / j multiply by at most e^50 < 2^73 in
+// all, over fewer than 500 terms; what is cut off after the first zero term (k > 2x, so halved at each step) is less
+// than 2^-255. So e^x - E < 2^-173, and 2^64 / (1 + E) exceeds 2^64 p by less than 2^-109.
 #include "common/privacy/flip_numerator.h"
 
 #include <array>

@@ -19,7 +19,8 @@ class PrivacyParameters {
  public:
   // INVALID_ARGUMENT, naming the parameter and its range: epsilon_micro 1 .. 50,000,000; degree_share_ppm
   // 0 .. 1,000,000; node_count 3 .. 10,000,000.
-  static absl::StatusOr<PrivacyParameters> Create(uint64_t epsilon_micro, uint32_t degree_share_ppm, uint32_t node_count);
+  static absl::StatusOr<PrivacyParameters> Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
+                                                  uint32_t node_count);
 
   uint64_t epsilon_micro() const { return epsilon_micro_; }
   uint32_t degree_share_ppm() const { return degree_share_ppm_; }

@@ -1,4 +1,5 @@
-// The output of LinkLDP (Algorithm 1), apart from the mechanism that makes it: an aggregator knows this, never the mechanism.
+// The output of LinkLDP (Algorithm 1), apart from the mechanism that makes it: an aggregator knows this, never the
+// mechanism.
 #ifndef BLINK_COMMON_PRIVACY_PRIVATE_REPORT_H_
 #define BLINK_COMMON_PRIVACY_PRIVATE_REPORT_H_
 

@@ -50,8 +50,7 @@ absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeI
     noise.flips.Clear(self);  // there is no link to oneself, and the bit says nothing: it is always 0
   }
   if (parameters.sends_degree()) {
-    noise.degree_noise =
-        DrawDiscreteLaplace(parameters.degree_epsilon_numerator(), kDegreeEpsilonDenominator, bits);
+    noise.degree_noise = DrawDiscreteLaplace(parameters.degree_epsilon_numerator(), kDegreeEpsilonDenominator, bits);
   }
   if (!bits.ok()) {
     Cleanse(noise.flips);

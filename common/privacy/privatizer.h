@@ -5,7 +5,8 @@
 //                          before the list   and an addition
 //                          is read
 //
-// The noise is drawn before the list is looked at, so neither the time of the draw nor its failure can depend on the list.
+// The noise is drawn before the list is looked at, so neither the time of the draw nor its failure can depend on the
+// list.
 #ifndef BLINK_COMMON_PRIVACY_PRIVATIZER_H_
 #define BLINK_COMMON_PRIVACY_PRIVATIZER_H_
 
@@ -30,8 +31,8 @@ struct ReportNoise {
 // UNAVAILABLE when the random source fails: nothing was drawn. INVALID_ARGUMENT unless self < n.
 absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random);
 
-// `neighbours`: distinct, below n, without `self`, in any order (INVALID_ARGUMENT otherwise: validate lists when they are
-// loaded, so that this cannot happen in a round).
+// `neighbours`: distinct, below n, without `self`, in any order (INVALID_ARGUMENT otherwise: validate lists when they
+// are loaded, so that this cannot happen in a round).
 absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
                                          absl::Span<const NodeIndex> neighbours);
 

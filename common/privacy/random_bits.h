@@ -11,9 +11,9 @@
 
 namespace blink {
 
-// Hands out each byte of the source once. A failure of the source sticks: from then on every word is zero, and whoever drew
-// must ask status() before believing anything. (So the inner loops carry no status.) Loops that wait for a particular
-// outcome must test ok(). Not for use by several threads. The buffer is cleansed at the end.
+// Hands out each byte of the source once. A failure of the source sticks: from then on every word is zero, and whoever
+// drew must ask status() before believing anything. (So the inner loops carry no status.) Loops that wait for a
+// particular outcome must test ok(). Not for use by several threads. The buffer is cleansed at the end.
 class RandomBits {
  public:
   explicit RandomBits(RandomSource& source) : source_(source) {}
@@ -35,7 +35,8 @@ class RandomBits {
  private:
   void Refill();
 
-  static constexpr size_t kWords = 1024;  // 8 KiB: large enough for the generator's full rate, small enough for a small list
+  static constexpr size_t kWords =
+      1024;  // 8 KiB: large enough for the generator's full rate, small enough for a small list
   RandomSource& source_;
   absl::Status status_;
   size_t next_ = kWords;

@@ -11,8 +11,9 @@ namespace blink {
 
 // 64 independent bits, each 1 with probability exactly flip_numerator / 2^64.
 //
-// Lane i of the words drawn is a uniform 64-bit integer U_i, most significant bit first; its result is U_i < P. A lane is
-// decided at the first bit in which U_i and P differ, so the bits that follow need not be drawn: about 7.3 words instead of
+// Lane i of the words drawn is a uniform 64-bit integer U_i, most significant bit first; its result is U_i < P. A lane
+// is decided at the first bit in which U_i and P differ, so the bits that follow need not be drawn: about 7.3 words
+// instead of
 // 64. Which words are left out depends on U alone.
 inline uint64_t BernoulliWord(uint64_t flip_numerator, RandomBits& random) {
   uint64_t undecided = ~uint64_t{0};

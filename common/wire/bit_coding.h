@@ -19,12 +19,12 @@ enum class Coding : uint8_t {
   kGapsOfZeros = 0x13  // the same for zeros
 };
 
-// The coding depends on n and k alone, so that the size of a report never says more than the number of its ones (to within
-// the rounding of the tables), and so that a decoder can check the choice. 0 <= k <= n.
+// The coding depends on n and k alone, so that the size of a report never says more than the number of its ones (to
+// within the rounding of the tables), and so that a decoder can check the choice. 0 <= k <= n.
 Coding ChooseCoding(uint32_t n, uint32_t k);
 
-// Bodies: what follows the tag and k. Decoders return INVALID_ARGUMENT unless `body` is what the encoder gives for some row
-// of n bits, in time and memory O(n + body).
+// Bodies: what follows the tag and k. Decoders return INVALID_ARGUMENT unless `body` is what the encoder gives for some
+// row of n bits, in time and memory O(n + body).
 void EncodePacked(const BitRow& bits, std::string& out);
 absl::StatusOr<BitRow> DecodePacked(absl::string_view body, uint32_t n);
 

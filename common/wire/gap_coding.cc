@@ -1,7 +1,7 @@
-// Distances between ones. A gap g (the zeros before a one) is g = s * 2^b + low: the low b bits are sent as they are, s is
-// an entropy-coded symbol with the geometric distribution that gaps have when ones lie at random with density q = k / n.
-// 2^b is chosen between 1/16 and 1/8 of the mean gap: within a block the distribution is almost flat, and what that
-// loses is below 0.001 bit a gap.
+// Distances between ones. A gap g (the zeros before a one) is g = s * 2^b + low: the low b bits are sent as they are, s
+// is an entropy-coded symbol with the geometric distribution that gaps have when ones lie at random with density q = k
+// / n. 2^b is chosen between 1/16 and 1/8 of the mean gap: within a block the distribution is almost flat, and what
+// that loses is below 0.001 bit a gap.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -104,7 +104,7 @@ void EncodeGaps(const BitRow& bits, uint32_t k, std::string& out) {
     low.Append(gap & ((uint32_t{1} << low_bits) - 1), low_bits);
   });
   low.Finish();
-  RansEncode(GapTable(bits.size(), k, low_bits), symbols, kLanes, out);
+  RansEncode<kLanes>(GapTable(bits.size(), k, low_bits), symbols, out);
 }
 
 absl::StatusOr<BitRow> DecodeGaps(absl::string_view body, uint32_t n, uint32_t k) {

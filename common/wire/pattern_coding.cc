@@ -1,5 +1,5 @@
-// Bytes of 8 bits as symbols; a byte with c ones has probability q^c (1-q)^(8-c), q = k / n. So a row costs n H(k/n) bits
-// however its ones lie.
+// Bytes of 8 bits as symbols; a byte with c ones has probability q^c (1-q)^(8-c), q = k / n. So a row costs n H(k/n)
+// bits however its ones lie.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -35,14 +35,14 @@ FrequencyTable PatternTable(uint32_t n, uint32_t k) {
 
 void EncodePatterns(const BitRow& bits, uint32_t k, std::string& out) {
   const uint8_t* bytes = reinterpret_cast<const uint8_t*>(bits.words().data());
-  RansEncode(PatternTable(bits.size(), k), absl::MakeConstSpan(bytes, (bits.size() + 7) / 8), kLanes, out);
+  RansEncode<kLanes>(PatternTable(bits.size(), k), absl::MakeConstSpan(bytes, (bits.size() + 7) / 8), out);
 }
 
 absl::StatusOr<BitRow> DecodePatterns(absl::string_view body, uint32_t n, uint32_t k) {
   RansDecoder<kLanes> decoder(PatternTable(n, k), body);
   BitRow bits(n);
   uint8_t* bytes = reinterpret_cast<uint8_t*>(bits.mutable_words().data());
-  for (uint32_t b = 0; b < (n + 7) / 8; ++b) bytes[b] = static_cast<uint8_t>(decoder.Next());
+  decoder.Fill(absl::MakeSpan(bytes, (n + 7) / 8));
   if (!decoder.Finished()) return absl::InvalidArgumentError("coded bits: not an encoding of a row of this length");
   const uint64_t last = bits.words().back();
   bits.ClearTail();

@@ -24,14 +24,16 @@ std::vector<uint8_t> FrequencyTable::Slots() const {
   return slots;
 }
 
-void RansEncode(const FrequencyTable& table, absl::Span<const uint8_t> symbols, int lanes, std::string& out) {
+template <int kLanes>
+void RansEncode(const FrequencyTable& table, absl::Span<const uint8_t> symbols, std::string& out) {
   if (symbols.empty()) return;
-  std::vector<uint64_t> states(lanes, kStateMin);
+  std::array<uint64_t, kLanes> states;
+  states.fill(kStateMin);
   std::vector<uint32_t> words;  // in the order of emission: the decoder reads them from the last
   words.reserve(symbols.size() / 4 + 16);
   const int shift = table.log2_total();
   for (size_t i = symbols.size(); i-- > 0;) {
-    uint64_t& x = states[i % lanes];
+    uint64_t& x = states[i % kLanes];
     const uint64_t frequency = table.frequency(symbols[i]);
     if (x >= ((kStateMin >> shift) << 32) * frequency) {
       words.push_back(static_cast<uint32_t>(x));
@@ -82,6 +84,19 @@ bool RansDecoder<kLanes>::Finished() const {
   return ok_ && words_.empty();
 }
 
+template <int kLanes>
+void RansDecoder<kLanes>::Fill(absl::Span<uint8_t> symbols) {
+  std::array<uint64_t, kLanes> states = states_;
+  size_t i = 0;
+  for (; i + kLanes <= symbols.size(); i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) symbols[i + lane] = static_cast<uint8_t>(Step(states[lane]));
+  }
+  states_ = states;
+  for (; i < symbols.size(); ++i) symbols[i] = static_cast<uint8_t>(Next());
+}
+
+template void RansEncode<1>(const FrequencyTable&, absl::Span<const uint8_t>, std::string&);
+template void RansEncode<2>(const FrequencyTable&, absl::Span<const uint8_t>, std::string&);
 template class RansDecoder<1>;
 template class RansDecoder<2>;
 

@@ -1,9 +1,9 @@
 // Range asymmetric numeral systems (rANS, Duda 2013) with a static table: an entropy coder that is a bijection.
 //
-// States are 64-bit integers in [2^31, 2^63); what overflows goes to a shared stream of 32-bit words. With L = 2^31 a multiple of
-// every table's total, each step of the decoder is undone by exactly one step of the encoder. So for a known number of
-// symbols exactly one byte string is accepted: the one that starts with states in the interval, ends with all states at L,
-// and leaves no word over. That is what makes an encoding canonical without encoding again.
+// States are 64-bit integers in [2^31, 2^63); what overflows goes to a shared stream of 32-bit words. With L = 2^31 a
+// multiple of every table's total, each step of the decoder is undone by exactly one step of the encoder. So for a
+// known number of symbols exactly one byte string is accepted: the one that starts with states in the interval, ends
+// with all states at L, and leaves no word over. That is what makes an encoding canonical without encoding again.
 #ifndef BLINK_COMMON_WIRE_RANS_H_
 #define BLINK_COMMON_WIRE_RANS_H_
 
@@ -38,12 +38,13 @@ class FrequencyTable {
   std::vector<uint32_t> starts_;
 };
 
-// Appends the coded symbols: `lanes` states of 8 bytes, then words of 4 bytes, little endian. Symbol i belongs to state
-// i % lanes. Nothing is appended for no symbols.
-void RansEncode(const FrequencyTable& table, absl::Span<const uint8_t> symbols, int lanes, std::string& out);
+// Appends the coded symbols: kLanes states of 8 bytes, then words of 4 bytes, little endian. Symbol i belongs to state
+// i % kLanes. Nothing is appended for no symbols.
+template <int kLanes>
+void RansEncode(const FrequencyTable& table, absl::Span<const uint8_t> symbols, std::string& out);
 
-// Reads symbols in the order in which they were given to RansEncode. Whatever the bytes, Next() returns some symbol; once the
-// words have run out, ok() is false.
+// Reads symbols in the order in which they were given to RansEncode. Whatever the bytes, Next() returns some symbol;
+// once the words have run out, ok() is false.
 template <int kLanes>
 class RansDecoder {
  public:
@@ -51,15 +52,14 @@ class RansDecoder {
 
   bool ok() const { return ok_; }
   uint32_t Next() {
-    uint64_t& x = states_[lane_];
+    const uint32_t symbol = Step(states_[lane_]);
     lane_ = (lane_ + 1) % kLanes;
-    const uint32_t slot = static_cast<uint32_t>(x) & mask_;
-    const uint32_t symbol = slots_[slot];
-    x = entries_[symbol].frequency * (x >> log2_total_) + slot - entries_[symbol].start;
-    if (x < kStateMin) x = (x << 32) | NextWord();
     return symbol;
   }
-  // Whether everything was used up and the states are back where an encoder starts: the coding was the only one possible.
+  // Next() for each of `symbols`; to be called once, first. The states are kept apart, so that their steps overlap.
+  void Fill(absl::Span<uint8_t> symbols);
+  // Whether everything was used up and the states are back where an encoder starts: the coding was the only one
+  // possible.
   bool Finished() const;
 
  private:
@@ -68,6 +68,13 @@ class RansDecoder {
     uint32_t start;
   };
   uint32_t NextWord();
+  uint32_t Step(uint64_t& x) {
+    const uint32_t slot = static_cast<uint32_t>(x) & mask_;
+    const uint32_t symbol = slots_[slot];
+    x = entries_[symbol].frequency * (x >> log2_total_) + slot - entries_[symbol].start;
+    if (x < kStateMin) x = (x << 32) | NextWord();
+    return symbol;
+  }
 
   std::array<uint64_t, kLanes> states_{};
   int lane_ = 0;

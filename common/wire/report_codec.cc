@@ -119,7 +119,8 @@ Digest ReportDigest(const PrivacyParameters& parameters, const std::optional<int
   return sha.Finish();
 }
 
-absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, NodeIndex self, const CodedReport& coded) {
+absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, NodeIndex self,
+                                           const CodedReport& coded) {
   if (self >= parameters.node_count()) {
     return absl::InvalidArgumentError(absl::StrCat("node ", self, " is not below ", parameters.node_count()));
   }

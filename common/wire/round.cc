@@ -24,7 +24,8 @@ bool IsDeploymentCharacter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' 
 
 absl::Status ValidateState(v1::RoundState state) {
   if (v1::RoundState_IsValid(state) && state != v1::ROUND_STATE_UNSPECIFIED) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("state is ", static_cast<int>(state), ", which this version does not know"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("state is ", static_cast<int>(state), ", which this version does not know"));
 }
 
 bool IsDevice(absl::string_view device) {

@@ -1,5 +1,5 @@
-// Rounds as the programs know them, and their conversion from and to the wire. Every field that comes from a peer is checked
-// here, once; an object that exists is valid.
+// Rounds as the programs know them, and their conversion from and to the wire. Every field that comes from a peer is
+// checked here, once; an object that exists is valid.
 #ifndef BLINK_COMMON_WIRE_ROUND_H_
 #define BLINK_COMMON_WIRE_ROUND_H_
 
@@ -44,8 +44,8 @@ struct RetryWindow {
 RetryWindow RetryWindowFromProto(const v1::RetryWindow& proto);
 v1::RetryWindow RetryWindowToProto(const RetryWindow& window);
 
-// Ranges of TrainingSpec; fills defaults for unset fields (variant hard, model gcn, learning rate 0.01, weight decay 1e-4,
-// dropout 0.1, 300 epochs, 16 hidden, device auto). INVALID_ARGUMENT naming the field and its range.
+// Ranges of TrainingSpec; fills defaults for unset fields (variant hard, model gcn, learning rate 0.01, weight decay
+// 1e-4, dropout 0.1, 300 epochs, 16 hidden, device auto). INVALID_ARGUMENT naming the field and its range.
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
 bool IsTerminal(v1::RoundState state);

@@ -15,8 +15,8 @@ constexpr int kDraws = 400'000;
 
 class DegreeNoise : public ::testing::TestWithParam<uint64_t> {};
 
-// Chi-square over the values of expectation >= 20, the two tails pooled. The bound lies 6 deviations above the mean plus 12:
-// error probability below 1e-6 per parameter.
+// Chi-square over the values of expectation >= 20, the two tails pooled. The bound lies 6 deviations above the mean
+// plus 12: error probability below 1e-6 per parameter.
 TEST_P(DegreeNoise, HasTheProbabilitiesOfTheDiscreteLaplace) {
   SeededRandom seeded(GetParam() + 1);
   RandomBits bits(seeded);
@@ -55,10 +55,11 @@ TEST_P(DegreeNoise, IsSymmetric) {
   EXPECT_LT(std::abs(positive - negative), 5 * std::sqrt(positive + negative));
 }
 
-// epsilon_degree 0.1, 0.6, 1, 3, one that no short fraction gives, and ones whose fraction reduces to 1/2 and 7/3-like terms.
+// epsilon_degree 0.1, 0.6, 1, 3, one that no short fraction gives, and ones whose fraction reduces to 1/2 and 7/3-like
+// terms.
 INSTANTIATE_TEST_SUITE_P(Budgets, DegreeNoise,
-                         ::testing::Values(kTrillion / 10, kTrillion * 6 / 10, kTrillion, kTrillion * 3, 271'828'182'846u,
-                                           kTrillion / 2, 2'333'333'333'333u));
+                         ::testing::Values(kTrillion / 10, kTrillion * 6 / 10, kTrillion, kTrillion * 3,
+                                           271'828'182'846u, kTrillion / 2, 2'333'333'333'333u));
 
 // exp(-gamma) within z = 5 for gamma = 0.25, 0.5, 1: error probability 2e-6.
 TEST(BernoulliExp, HasItsProbability) {

@@ -1,5 +1,6 @@
-// The flips are independent Bernoulli(p') bits: rate pooled, rate per lane, pairs of lanes, neighbouring words, words of one
-// report. Bounds are in standard deviations z of a binomial; two-sided error of one comparison: z = 5: 6e-7, z = 5.5: 4e-8.
+// The flips are independent Bernoulli(p') bits: rate pooled, rate per lane, pairs of lanes, neighbouring words, words
+// of one report. Bounds are in standard deviations z of a binomial; two-sided error of one comparison: z = 5: 6e-7, z
+// = 5.5: 4e-8.
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -15,7 +16,9 @@ namespace {
 
 constexpr int kWords = 400'000;
 
-double Deviations(double count, double trials, double p) { return (count - trials * p) / std::sqrt(trials * p * (1 - p)); }
+double Deviations(double count, double trials, double p) {
+  return (count - trials * p) / std::sqrt(trials * p * (1 - p));
+}
 
 class Flips : public ::testing::TestWithParam<uint64_t> {
  protected:
@@ -45,8 +48,9 @@ TEST_P(Flips, HaveTheirProbabilityInEveryLane) {
   for (int lane = 0; lane < 64; ++lane) EXPECT_LT(std::abs(Deviations(ones[lane], kWords, p_)), 5.5) << lane;
 }
 
-// Each pair of lanes at distance 1 .. 32, pooled over the lanes: 32 comparisons, error probability 1.3e-6 per budget. (Pairs
-// that share a lane are uncorrelated up to p^2, so the binomial deviation is right to within a factor below 1 + p.)
+// Each pair of lanes at distance 1 .. 32, pooled over the lanes: 32 comparisons, error probability 1.3e-6 per budget.
+// (Pairs that share a lane are uncorrelated up to p^2, so the binomial deviation is right to within a factor below 1 +
+// p.)
 TEST_P(Flips, AreIndependentInPairsOfLanes) {
   for (int distance = 1; distance <= 32; ++distance) {
     double both = 0;
@@ -62,8 +66,8 @@ TEST_P(Flips, AreIndependentOfTheWordBefore) {
   EXPECT_LT(std::abs(Deviations(both, 64.0 * (kWords - 1), p_ * p_)), 5 * (1 + 2 * p_) * 1.5);
 }
 
-// Chi-square of the number of ones in a word, 64 lanes, cells of expectation >= 20. The bound lies 6 deviations above the mean
-// of a chi-square: error probability below 1e-6 per budget.
+// Chi-square of the number of ones in a word, 64 lanes, cells of expectation >= 20. The bound lies 6 deviations above
+// the mean of a chi-square: error probability below 1e-6 per budget.
 TEST_P(Flips, MakeBinomialWords) {
   std::vector<double> counts(65, 0);
   for (const uint64_t word : words_) ++counts[std::popcount(word)];

@@ -38,11 +38,16 @@ TEST(PrivacyParameters, AgreeWithIndependentlyComputedProbabilities) {
     uint64_t epsilon_micro;
     uint32_t share;
     uint64_t flip_numerator;
-  } kGolden[] = {{1'098'612, 0, 4611687016862474031u},       {1, 0, 9223367425168757381u},
-                 {1'000'000, 100'000, 5332040549455006443u}, {6'000'000, 100'000, 82941600285371030u},
-                 {8'000'000, 100'000, 13761802969393540u},   {50'000'000, 0, 1u},
-                 {44'000'000, 0, 2u},                        {20'000'000, 500'000, 837442865445676u},
-                 {8'000'000, 999'999, 9223335143366628586u}, {3'141'592, 271'828, 1699932518716234653u}};
+  } kGolden[] = {{1'098'612, 0, 4611687016862474031u},
+                 {1, 0, 9223367425168757381u},
+                 {1'000'000, 100'000, 5332040549455006443u},
+                 {6'000'000, 100'000, 82941600285371030u},
+                 {8'000'000, 100'000, 13761802969393540u},
+                 {50'000'000, 0, 1u},
+                 {44'000'000, 0, 2u},
+                 {20'000'000, 500'000, 837442865445676u},
+                 {8'000'000, 999'999, 9223335143366628586u},
+                 {3'141'592, 271'828, 1699932518716234653u}};
   for (const auto& golden : kGolden) {
     const auto parameters = PrivacyParameters::Create(golden.epsilon_micro, golden.share, 100);
     ASSERT_TRUE(parameters.ok());
@@ -67,7 +72,8 @@ TEST(PrivacyParameters, NeverFlipMoreThanHalfNorNever) {
 }
 
 TEST(PrivacyParameters, SpendNoMoreThanTheBudget) {
-  for (const uint64_t epsilon_micro : {1u, 1'000u, 500'000u, 1'000'000u, 6'000'000u, 8'000'000u, 20'000'000u, 50'000'000u}) {
+  for (const uint64_t epsilon_micro :
+       {1u, 1'000u, 500'000u, 1'000'000u, 6'000'000u, 8'000'000u, 20'000'000u, 50'000'000u}) {
     for (const uint32_t share : {0u, 1u, 100'000u, 500'000u, 999'999u, 1'000'000u}) {
       const auto parameters = PrivacyParameters::Create(epsilon_micro, share, 100);
       ASSERT_TRUE(parameters.ok());

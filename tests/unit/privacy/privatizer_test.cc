@@ -17,7 +17,8 @@ PrivacyParameters Parameters(uint64_t epsilon_micro, uint32_t share, uint32_t no
   return *PrivacyParameters::Create(epsilon_micro, share, nodes);
 }
 
-PrivateReport Report(const PrivacyParameters& parameters, NodeIndex self, std::vector<NodeIndex> list, uint64_t seed = 1) {
+PrivateReport Report(const PrivacyParameters& parameters, NodeIndex self, std::vector<NodeIndex> list,
+                     uint64_t seed = 1) {
   SeededRandom random(seed);
   auto noise = DrawNoise(parameters, self, random);
   EXPECT_TRUE(noise.ok());
@@ -105,7 +106,8 @@ TEST(Privatizer, FailsWhereverTheRandomSourceFails) {
 
 TEST(Privatizer, FailsWhenOnlyTheDegreeIsDrawnAndTheSourceFails) {
   FailingRandom failing;
-  EXPECT_EQ(DrawNoise(Parameters(1'000'000, 1'000'000, 100), 0, failing).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(DrawNoise(Parameters(1'000'000, 1'000'000, 100), 0, failing).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST(Privatizer, RefusesAnOwnIndexBeyondTheRoster) {

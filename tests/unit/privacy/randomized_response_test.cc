@@ -9,8 +9,8 @@
 namespace blink {
 namespace {
 
-// The slow twin: collects the 64-bit integer of every lane from the tape, most significant bit first, and compares integers.
-// Words that the fast path does not draw are filled with `filler`: they must not matter.
+// The slow twin: collects the 64-bit integer of every lane from the tape, most significant bit first, and compares
+// integers. Words that the fast path does not draw are filled with `filler`: they must not matter.
 uint64_t SlowWord(uint64_t flip_numerator, absl::Span<const uint64_t> tape, size_t used, uint64_t filler) {
   uint64_t result = 0;
   for (int lane = 0; lane < 64; ++lane) {
@@ -35,8 +35,15 @@ size_t WordsUsed(RandomBits& bits, absl::Span<const uint64_t> tape) {
 
 TEST(BernoulliWord, AgreesWithIntegerComparisonOfEveryLane) {
   std::mt19937_64 engine(1);
-  const uint64_t kProbabilities[] = {1, 2, 3, 0x8000000000000000u, 0x7fffffffffffffffu, 0x4000000000000001u,
-                                     82941600285371030u, 5332040549455006443u, 0x0000000100000000u};
+  const uint64_t kProbabilities[] = {1,
+                                     2,
+                                     3,
+                                     0x8000000000000000u,
+                                     0x7fffffffffffffffu,
+                                     0x4000000000000001u,
+                                     82941600285371030u,
+                                     5332040549455006443u,
+                                     0x0000000100000000u};
   for (const uint64_t flip_numerator : kProbabilities) {
     for (int trial = 0; trial < 200; ++trial) {
       std::vector<uint64_t> words(65);

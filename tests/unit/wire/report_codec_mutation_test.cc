@@ -61,7 +61,8 @@ TEST_P(MutatedEncoding, IsRefusedOrCanonicalForAnotherRoster) {
   for (const uint32_t n : {1u, 3u, 256u, 257u, 1999u, 2001u, 4000u, 100'000u}) ExpectRefusedOrCanonical(coded, n);
 }
 
-INSTANTIATE_TEST_SUITE_P(Densities, MutatedEncoding, ::testing::Values(0.0, 0.002, 0.02, 0.1, 0.3, 0.5, 0.8, 0.99, 1.0));
+INSTANTIATE_TEST_SUITE_P(Densities, MutatedEncoding,
+                         ::testing::Values(0.0, 0.002, 0.02, 0.1, 0.3, 0.5, 0.8, 0.99, 1.0));
 
 TEST(RandomBytes, AreRefusedOrCanonical) {
   std::mt19937_64 engine(100);

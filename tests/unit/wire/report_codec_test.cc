@@ -28,8 +28,8 @@ void ExpectRoundTrip(const BitRow& row) {
 TEST(ReportCodec, ReturnsEveryRowOfEveryDensity) {
   uint64_t seed = 0;
   for (const uint32_t n : {1u, 3u, 8u, 63u, 64u, 65u, 256u, 257u, 300u, 1000u, 1024u, 2708u, 22'470u, 100'003u}) {
-    for (const double density : {0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.0624, 0.0626, 0.1, 0.29, 0.46, 0.48, 0.5, 0.6, 0.9,
-                                 0.95, 0.999, 1.0}) {
+    for (const double density :
+         {0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.0624, 0.0626, 0.1, 0.29, 0.46, 0.48, 0.5, 0.6, 0.9, 0.95, 0.999, 1.0}) {
       ExpectRoundTrip(RandomRow(n, density, ++seed));
     }
   }
@@ -67,15 +67,15 @@ TEST(ReportCodec, WritesTheDocumentedBytes) {
     const char* hex;
   } kGolden[] = {
       {QuadraticRow(10, 2), "10055501"},
-      {QuadraticRow(300, 2),
-       "10950155555555aa4a55aa556ab5564a292da52d2d49db9664db26d96493c96c6626337366c68c3907"},
+      {QuadraticRow(300, 2), "10950155555555aa4a55aa556ab5564a292da52d2d49db9664db26d96493c96c6626337366c68c3907"},
       {QuadraticRow(300, 4),
        "1150a5d5d3d744000000b5d539ee00df17009c5537dd8105ce76de028b7f067cebd9498fddf30fcb8bba2c101167"},
       {QuadraticRow(400, 60), "120d0a1edf81fc8401000000abe7a2c5fe50f012"},
       {Inverse(QuadraticRow(400, 60)), "1383030a1edf81fc8401000000abe7a2c5fe50f012"},
       {last, "12013f0ccca6cfeb0c000000"},
       {leading,
-       "12be01000000000000000000000000000000000000000000000000bac212d6488e000035067a8cf506dcf8ecc1f2b1d280439f7cc6d12409"
+       "12be01000000000000000000000000000000000000000000000000bac212d6488e000035067a8cf506dcf8ecc1f2b1d280439f7cc6d1240"
+       "9"
        "8259ec1f84cead1183c911220669f90c47596cbd83e4fa4187acc7b00488259244fb81a880164b36c06f48be027570b241f497"},
       {BitRow(300), "1200"},
       {Inverse(BitRow(300)), "13ac02"},
@@ -101,7 +101,8 @@ TEST(ReportCodec, StaysNearTheEntropyForEveryDensity) {
   for (const uint32_t n : {10'000u, 300'000u}) {
     for (double density = 1e-4; density < 1; density *= 1.3) {
       const BitRow row = RandomRow(n, density, 17);
-      EXPECT_LE(EncodeBits(row).size(), 1.02 * EntropyBytes(n, row.Count()) + 64) << "n=" << n << " density=" << density;
+      EXPECT_LE(EncodeBits(row).size(), 1.02 * EntropyBytes(n, row.Count()) + 64)
+          << "n=" << n << " density=" << density;
     }
   }
 }
@@ -220,8 +221,9 @@ TEST_F(CodedReportTest, RefusesAPartThatTheRoundDoesNotAskFor) {
   const CodedReport coded = EncodeReport(parameters_, Draw(parameters_));
   EXPECT_THAT(std::string(DecodeReport(*PrivacyParameters::Create(6'000'000, 0, 500), 2, coded).status().message()),
               HasSubstr("share is 0"));
-  EXPECT_THAT(std::string(DecodeReport(*PrivacyParameters::Create(6'000'000, 1'000'000, 500), 2, coded).status().message()),
-              HasSubstr("share is 1"));
+  EXPECT_THAT(
+      std::string(DecodeReport(*PrivacyParameters::Create(6'000'000, 1'000'000, 500), 2, coded).status().message()),
+      HasSubstr("share is 1"));
 }
 
 TEST_F(CodedReportTest, RefusesALinkToOneself) {
