@@ -76,7 +76,7 @@ std::vector<int32_t> DrawLabels(const SyntheticOptions& options, SplitMix64& ran
 
 // Every node first gets a link (real citation graphs have few isolated nodes), then links are added until the mean degree
 // is reached. Popularity has a power-law tail of exponent 3, capped as in a graph of this size.
-absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::vector<int32_t>& labels, SplitMix64& random) {
+absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::vector<int32_t>& labels, double inside_share, SplitMix64& random) {
   const uint32_t n = options.nodes;
   const double popularity_max = std::sqrt(static_cast<double>(n));
   std::vector<Weighted> of_class(options.classes);
@@ -91,7 +91,7 @@ absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::v
   absl::flat_hash_set<uint64_t> seen;
   std::vector<bool> linked(n, false);
   const auto draw_from = [&](uint32_t i) {
-    const bool inside = random.Uniform() < options.homophily;
+    const bool inside = random.Uniform() < inside_share;
     for (int attempt = 0; attempt < 64; ++attempt) {
       const uint32_t j = inside ? of_class[labels[i]].Draw(random) : all.Draw(random);
       if (j == i || (!inside && options.classes > 1 && labels[j] == labels[i])) continue;
@@ -112,7 +112,7 @@ absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::v
 // A bag of words. A share of a node's words comes from its class's own vocabulary, the rest from a common one (both Zipf): enough for a
 // model without links to do clearly better than chance, and clearly worse than one with links.
 FeatureMatrix DrawFeatures(const SyntheticOptions& options, const std::vector<int32_t>& labels, SplitMix64& random) {
-  constexpr double kTopicalShare = 0.20;
+  constexpr double kTopicalShare = 0.30;
   FeatureMatrix features{.rows = options.nodes, .cols = options.features, .sparse = true};
   features.row_offsets.assign(1, 0);
   std::vector<uint32_t> vocabulary(options.features);
@@ -154,9 +154,20 @@ absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options) {
   attributes.class_count = options.classes;
   attributes.labels = DrawLabels(options, random);
   for (uint32_t c = 0; c < options.classes; ++c) attributes.class_names.push_back(absl::StrCat("class-", c));
-  BLINK_ASSIGN_OR_RETURN(dataset.graph, DrawLinks(options, attributes.labels, random));
+  // Some nodes get the label of a class drawn at random, so that no model is perfect. Links and words follow the class before; the share of
+  // links inside it is raised, so that the labels have the homophily that was asked for.
+  const double mislabelled = options.classes < 2 ? 0.0 : std::min(0.10, 1.0 - std::sqrt(options.homophily));
+  const double others = std::max(1.0, options.classes - 1.0);
+  const double wrong = mislabelled * others / (others + 1.0);  // a label drawn at random may be the right one
+  const double equal_inside = (1.0 - wrong) * (1.0 - wrong) + wrong * wrong / others;
+  const double equal_outside = 2.0 * wrong * (1.0 - wrong) / others;
+  const double inside_share = std::clamp((options.homophily - equal_outside) / (equal_inside - equal_outside), 0.0, 1.0);
+  BLINK_ASSIGN_OR_RETURN(dataset.graph, DrawLinks(options, attributes.labels, inside_share, random));
   attributes.features.rows = options.nodes;
   if (options.features > 0) attributes.features = DrawFeatures(options, attributes.labels, random);
+  for (int32_t& label : attributes.labels) {
+    if (random.Uniform() < mislabelled) label = static_cast<int32_t>(random.Below(options.classes));
+  }
   std::vector<uint32_t> order(options.nodes);
   std::iota(order.begin(), order.end(), 0u);
   Shuffle(order, random);
