@@ -30,6 +30,7 @@ Agent::Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& cloc
     : kit_(kit), journal_(journal), link_(link), clock_(clock), random_(random), options_(std::move(options)) {}
 
 AgentOutcome Agent::Run() {
+  ResumeRounds();
   absl::Time progress_at = clock_.Now();
   while (true) {
     if (options_.stopped()) {
@@ -104,7 +105,12 @@ absl::Status Agent::Poll() {
     if (round.over || round.offered) continue;
     auto named = link_.GetRounds(kit_.config.first_node, id);
     if (!named.value.ok() && named.value.status().code() == absl::StatusCode::kNotFound) {
-      Fail(round, ExitCode::kRefusedByPeer, "the aggregator no longer knows the round");
+      if (round.resumed) {  // of an aggregator that was set up anew since
+        spdlog::warn("round {}: the aggregator no longer knows it", id);
+        Over(round);
+      } else {
+        Fail(round, ExitCode::kRefusedByPeer, "the aggregator no longer knows the round");
+      }
       continue;
     }
     BLINK_RETURN_IF_ERROR(named.value.status());
@@ -131,19 +137,48 @@ void Agent::Observe(const RoundView& view) {
     return Fail(round, ExitCode::kRefusedByPolicy, "the aggregator changed the round's parameters");
   }
   round.view = view;
-  if (view.state != v1::ROUND_STATE_OPEN) ObserveEnd(round);
+  round.resumed = false;
 }
 
-void Agent::ObserveEnd(Tracked& round) {
-  if (round.view.state == v1::ROUND_STATE_FAILED || round.view.state == v1::ROUND_STATE_CANCELLED) {
-    return Fail(round, ExitCode::kRoundFailed, absl::StrCat("the round is ", RoundStateName(round.view.state)));
+void Agent::ResumeRounds() {
+  for (const std::string& id : journal_.UnfinishedRounds()) {
+    if (!options_.round_id.empty() && options_.round_id != id) continue;
+    const auto bound = journal_.RoundBinding(id);
+    RoundView view{id, bound->parameters, kit_.config.roster_version, v1::ROUND_STATE_OPEN, absl::InfiniteFuture(), std::nullopt};
+    Tracked& round = rounds_.emplace(id, Tracked(std::move(view))).first->second;
+    round.epoch = bound->epoch;
+    round.resumed = true;
   }
-  if (round.delivered || AllReceipted(round)) return Finish(round, "sealed with every report of this kit in it");
-  Fail(round, ExitCode::kRefusedByPeer,
-       absl::StrCat("the round is ", RoundStateName(round.view.state), "; not every report of this kit was acknowledged before"));
+}
+
+absl::Status Agent::End(Tracked& round) {
+  const RoundView& view = round.view;
+  if (view.state == v1::ROUND_STATE_FAILED || view.state == v1::ROUND_STATE_CANCELLED) {
+    Fail(round, ExitCode::kRoundFailed, absl::StrCat("the round is ", RoundStateName(view.state)));
+    return absl::OkStatus();
+  }
+  bool all = round.delivered || AllReceipted(round);
+  if (const auto bound = journal_.RoundBinding(view.round_id); !all && bound.has_value()) {
+    // The reports may have arrived although their receipts did not.
+    round.epoch = bound->epoch;
+    if (kit_.config.is_gateway()) {
+      BLINK_ASSIGN_OR_RETURN(const std::vector<bool> held, AskHeld(round));
+      all = std::find(held.begin(), held.end(), false) == held.end();
+    } else {
+      all = view.held_digest == journal_.FindDraw(round.epoch, bound->parameters, kit_.config.first_node);
+    }
+  }
+  if (all) {
+    Finish(round, "sealed with every report of this kit in it");
+  } else {
+    Fail(round, ExitCode::kRefusedByPeer,
+         absl::StrCat("the round is ", RoundStateName(view.state), "; not every report of this kit was acknowledged before"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Agent::Advance(Tracked& round) {
+  if (round.view.state != v1::ROUND_STATE_OPEN) return End(round);
   if (!round.prepared) BLINK_RETURN_IF_ERROR(Prepare(round));
   if (round.over || clock_.Now() < round.send_at) return absl::OkStatus();
   const bool was_delivered = round.delivered;
@@ -242,21 +277,27 @@ absl::Status Agent::DeliverOne(Tracked& round, NodeIndex node) {
   return TakeReceipt(round, node, *reply.value);
 }
 
-absl::Status Agent::DeliverMany(Tracked& round) {
+absl::StatusOr<std::vector<bool>> Agent::AskHeld(const Tracked& round) {
   const KitConfig& config = kit_.config;
   std::vector<bool> held(config.hosted());
-  auto listed = link_.ListDigests(round.view.round_id, config.first_node, config.last_node,
-                                  [&](NodeIndex node, const Digest& digest) {
-                                    held[node - config.first_node] =
-                                        journal_.FindDraw(round.epoch, round.view.parameters, node) == digest;
-                                  });
+  const auto listed = link_.ListDigests(round.view.round_id, config.first_node, config.last_node,
+                                        [&](NodeIndex node, const Digest& digest) {
+                                          held[node - config.first_node] =
+                                              journal_.FindDraw(round.epoch, round.view.parameters, node) == digest;
+                                        });
   if (listed.retry.has_value()) window_ = listed.retry;
-  if (!listed.value.ok()) return TakeRefusal(round, listed.value.status());
+  BLINK_RETURN_IF_ERROR(listed.value.status());
+  return held;
+}
 
+absl::Status Agent::DeliverMany(Tracked& round) {
+  const KitConfig& config = kit_.config;
+  const auto held = AskHeld(round);
+  if (!held.ok()) return TakeRefusal(round, held.status());
   std::vector<NodeIndex> streamed;
   bool all_accepted = true;
   for (NodeIndex node = config.first_node; node <= config.last_node && !round.over; ++node) {
-    if (held[node - config.first_node]) continue;
+    if ((*held)[node - config.first_node]) continue;
     if (config.node_count / 8 + 1024 <= kStreamReportBytesMax) {
       streamed.push_back(node);
     } else {
@@ -329,13 +370,23 @@ void Agent::Refuse(const std::string& round_id, const absl::Status& why) {
 void Agent::Fail(Tracked& round, ExitCode code, const std::string& why) {
   if (round.over) return;
   spdlog::error("round {}: {}", round.view.round_id, why);
-  round.over = true;
+  Over(round);
   if (!failure_.has_value()) failure_ = AgentOutcome{code, absl::StrCat("round ", round.view.round_id, ": ", why)};
+}
+
+void Agent::Over(Tracked& round) {
+  round.over = true;
+  if (!journal_.RoundBinding(round.view.round_id).has_value()) return;
+  journal_.StageRoundOver(round.view.round_id);
+  // Should this fail, the next process looks once more at a round that is over.
+  if (const absl::Status committed = journal_.Commit(); !committed.ok()) {
+    spdlog::warn("{}", std::string(committed.message()));
+  }
 }
 
 void Agent::Finish(Tracked& round, const char* how) {
   spdlog::info("round {}: {}", round.view.round_id, how);
-  round.over = true;
+  Over(round);
   ++finished_;
 }
 

@@ -70,17 +70,20 @@ class Agent {
     bool delivered = false;  // all reports were held when last looked at
     bool over = false;       // finished, refused or failed: nothing more to do
     bool offered = false;    // in the latest answer
+    bool resumed = false;    // answered by an earlier process, not yet seen by this one
   };
 
   absl::Status Step();  // one poll, and all that can be done now
   absl::Status Poll();
   void Observe(const RoundView& view);
-  void ObserveEnd(Tracked& round);
   absl::Status Advance(Tracked& round);
   absl::Status Prepare(Tracked& round);
+  absl::Status End(Tracked& round);
   absl::Status Deliver(Tracked& round);
   absl::Status DeliverOne(Tracked& round, NodeIndex node);
   absl::Status DeliverMany(Tracked& round);
+  // Which of the kit's reports the aggregator says it holds, by ListDigests. [hosted]
+  absl::StatusOr<std::vector<bool>> AskHeld(const Tracked& round);
   absl::Status SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end, bool* all_accepted);
   absl::StatusOr<OutgoingReport> Load(const Tracked& round, NodeIndex node) const;
   absl::Status TakeReceipt(const Tracked& round, NodeIndex node, const Receipt& receipt);
@@ -90,6 +93,8 @@ class Agent {
 
   void Refuse(const std::string& round_id, const absl::Status& why);
   void Fail(Tracked& round, ExitCode code, const std::string& why);
+  void Over(Tracked& round);
+  void ResumeRounds();  // those that an earlier process answered and did not see to their end
   void Finish(Tracked& round, const char* how);
   absl::Status Fatal(ExitCode code, const absl::Status& why);  // remembers the outcome, returns ABORTED
   std::optional<AgentOutcome> OutcomeIfDone() const;

@@ -222,7 +222,7 @@ absl::Status Journal::Apply(absl::string_view payload, uint64_t offset) {
       if (!fields.Finished() || set == nullptr || set->drawn != identity_.hosted() || rounds_.contains(round_id)) {
         return Damaged(offset, "a round's record makes no sense");
       }
-      rounds_.emplace(round_id, RoundRecord{{epoch, parameters}, {}});
+      rounds_.emplace(round_id, RoundRecord{{epoch, parameters}, {}, false});
       return absl::OkStatus();
     }
     case fmt_::kReceipt: {
@@ -238,6 +238,12 @@ absl::Status Journal::Apply(absl::string_view payload, uint64_t offset) {
       auto receipted = it->second.receipted[node - identity_.first_node];
       if (!receipted) ++receipts_;
       receipted = true;
+      return absl::OkStatus();
+    }
+    case fmt_::kRoundOver: {
+      const auto it = rounds_.find(std::string(fields.GetText()));
+      if (!fields.Finished() || it == rounds_.end()) return Damaged(offset, "the record of a round's end makes no sense");
+      it->second.over = true;
       return absl::OkStatus();
     }
     case fmt_::kClock: {
@@ -321,6 +327,14 @@ std::optional<Ledger::BoundRound> Journal::RoundBinding(const std::string& round
   const auto it = rounds_.find(round_id);
   if (it == rounds_.end()) return std::nullopt;
   return it->second.bound;
+}
+
+std::vector<std::string> Journal::UnfinishedRounds() const {
+  std::vector<std::string> result;
+  for (const auto& [id, round] : rounds_) {
+    if (!round.over) result.push_back(id);
+  }
+  return result;
 }
 
 std::optional<uint64_t> Journal::SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const {
@@ -408,6 +422,13 @@ void Journal::StageReceipt(const std::string& round_id, NodeIndex node, const Di
   fmt_::Put<uint32_t>(&payload, node);
   payload += DigestToBytes(digest);
   fmt_::Put<int64_t>(&payload, received_minute);
+  Stage(payload);
+}
+
+void Journal::StageRoundOver(const std::string& round_id) {
+  std::string payload;
+  fmt_::Put<uint8_t>(&payload, fmt_::kRoundOver);
+  fmt_::PutText(&payload, round_id);
   Stage(payload);
 }
 

@@ -8,7 +8,8 @@
 // File: 8 bytes of magic, then records. A record is [length u32][header check u32][payload][checksum 16 bytes]; header check
 // and checksum are SHA-256, chained over everything before, so that a flipped bit or a removed record anywhere is found.
 // Payloads: INIT, EPOCH (with a snapshot of the lists), DRAW (with the report's bytes; it is the debit), ROUND (binds a
-// round to the draws that answer it), RECEIPT, CLOCK (the clock never runs back). All integers little endian.
+// round to the draws that answer it), RECEIPT, CLOCK (the clock never runs back), OVER (nothing more to do for a round). All
+// integers little endian.
 //
 // Opening verifies every record. A last record that the file ends within was never sent (its append did not return):
 // it is cut off, with a line in the log. Any other damage is a refusal, never a reset; so are a missing file and the journal of
@@ -77,6 +78,8 @@ class Journal final : public Ledger {
   // The report as drawn, read from the disk and checked against its digest. NOT_FOUND without such a draw.
   absl::StatusOr<CodedReport> LoadReport(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;
   bool HasReceipt(const std::string& round_id, NodeIndex node) const;
+  // Rounds that were answered and not seen to their end.
+  std::vector<std::string> UnfinishedRounds() const;
   // The later of `wall` and the highest time that the journal holds.
   absl::Time MonotoneNow(absl::Time wall) const { return std::max(wall, clock_); }
 
@@ -93,6 +96,7 @@ class Journal final : public Ledger {
   void StageDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node, const CodedReport& report);
   void StageRound(const std::string& round_id, uint32_t epoch, const PrivacyParameters& parameters);
   void StageReceipt(const std::string& round_id, NodeIndex node, const Digest& digest, int64_t received_minute);
+  void StageRoundOver(const std::string& round_id);
   void StageClock(absl::Time now);
   uint64_t staged_bytes() const { return staged_.size(); }
   // Written and fsynced when this returns OK. Otherwise nothing was staged (RESOURCE_EXHAUSTED: disk full), and after a failed
@@ -117,6 +121,7 @@ class Journal final : public Ledger {
   struct RoundRecord {
     BoundRound bound;
     std::vector<bool> receipted;  // [hosted], or empty
+    bool over = false;
   };
 
   Journal(std::string path, int fd, std::optional<FileLock> lock, bool writable);

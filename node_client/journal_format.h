@@ -16,7 +16,7 @@ inline constexpr uint64_t kHeaderBytes = 8;
 inline constexpr uint64_t kChecksumBytes = 16;
 inline constexpr uint32_t kPayloadBytesMax = 1u << 30;
 
-enum RecordType : uint8_t { kInit = 1, kEpoch = 2, kDraw = 3, kRound = 4, kReceipt = 5, kClock = 6 };
+enum RecordType : uint8_t { kInit = 1, kEpoch = 2, kDraw = 3, kRound = 4, kReceipt = 5, kClock = 6, kRoundOver = 7 };
 
 inline Digest ChainStart() { return Sha256Of(absl::string_view(kMagic, kMagicBytes)); }
 

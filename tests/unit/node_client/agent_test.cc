@@ -348,6 +348,47 @@ TEST_F(AgentTest, ARoundThatSealsBeforeTheReportArrivesIsReported) {
   EXPECT_EQ(Run(kit).code, ExitCode::kRefusedByPeer);
 }
 
+TEST_F(AgentTest, ARoundThatSealedWhileTheProcessWasDeadIsSeenToItsEnd) {
+  for (const NodeIndex last : {5u, 9u}) {
+    TempFolder folder;
+    link_ = FakeLink();
+    const Kit kit = MakeKit(5, last);
+    ASSERT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
+    link_.rounds = {MakeRound(kRoundA)};
+    link_.expected_reports = kit.config.hosted();
+    stop_ = false;
+    link_.after_take = [&](const OutgoingReport& report) {
+      if (report.node != last) return absl::OkStatus();
+      stop_ = true;  // dies when the last report has arrived and sealed the round, before its receipt
+      return absl::UnavailableError("connection lost");
+    };
+    for (const ExitCode expected : {ExitCode::kInterrupted, ExitCode::kOk}) {
+      steps_ = 0;
+      auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
+      EXPECT_EQ(Agent(kit, *journal, link_, clock_, random_, options_).Run().code, expected);
+      EXPECT_EQ(journal->draws(), kit.config.hosted());
+      EXPECT_EQ(journal->UnfinishedRounds().empty(), expected == ExitCode::kOk);
+      stop_ = false;
+    }
+  }
+}
+
+TEST_F(AgentTest, ARoundThatTheAggregatorForgotDoesNotHinderTheNext) {
+  const Kit kit = MakeKit(5, 5);
+  MakeJournal(kit);
+  link_.rounds = {MakeRound(kRoundA)};
+  link_.before_take = [&](const OutgoingReport&) {
+    stop_ = true;
+    return absl::UnavailableError("connection lost");
+  };
+  EXPECT_EQ(Run(kit).code, ExitCode::kInterrupted);
+  stop_ = false;
+  link_ = FakeLink();
+  link_.rounds = {MakeRound(kRoundB)};
+  EXPECT_EQ(Run(kit).code, ExitCode::kOk);
+  EXPECT_TRUE(link_.held[kRoundB].contains(5));
+}
+
 TEST_F(AgentTest, HostileRetryWindowsAreClamped) {
   const Kit kit = MakeKit(5, 5);
   MakeJournal(kit);
