@@ -28,6 +28,12 @@ class MultiplyFunction : public torch::autograd::Function<MultiplyFunction> {
   }
 };
 
+// LibTorch warns that its CSR tensors are in beta; that says nothing to an operator.
+class NoWarnings : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
 }  // namespace
 
 std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, bool symmetric, torch::Device device,
@@ -46,6 +52,8 @@ SparseOperator::Side SparseOperator::MakeSide(SparseMatrix matrix, torch::Device
     const auto copy = [&](void* data, size_t size, torch::ScalarType type) {
       return torch::from_blob(data, {static_cast<int64_t>(size)}, type).to(device);
     };
+    NoWarnings no_warnings;
+    const c10::WarningUtils::WarningHandlerGuard guard(&no_warnings);
     side.csr = torch::sparse_csr_tensor(
         copy(matrix.offsets.data(), matrix.offsets.size(), torch::kInt64),
         copy(matrix.columns.data(), matrix.columns.size(), torch::kInt32).to(torch::kInt64),

@@ -149,6 +149,14 @@ TEST(Trainer, TellsEveryEpoch) {
   EXPECT_EQ(epochs.back(), 60);
 }
 
+TEST(Trainer, StateDictNamesNothingThatWeightsOnlyLoadingRefuses) {
+  const Dataset data = testing::SmallDataset();
+  const std::string bytes = Train(data.graph, data.attributes, Quick()).value().model_bytes;
+  EXPECT_EQ(bytes.substr(0, 2), "PK");
+  EXPECT_THAT(bytes, HasSubstr("_rebuild_tensor_v2"));
+  EXPECT_THAT(bytes, ::testing::Not(HasSubstr("restore_type_tag")));
+}
+
 TEST(Trainer, StateDictLoadsInPython) {
   if (std::system("python3 -c 'import torch' > /dev/null 2>&1") != 0) GTEST_SKIP() << "python3 cannot import torch here";
   const Dataset data = testing::SmallDataset();
