@@ -89,8 +89,10 @@ class EdgeListParser {
     const bool integers = IsInteger(source, &ignored) && IsInteger(target, &ignored);
     if (!seen_data_) {
       seen_data_ = true;
-      if (!IsInteger(source, &ignored) && !IsInteger(target, &ignored)) {  // perhaps a header: known at the end
-        first_ = {std::string(source), std::string(target)};
+      if (IsHeaderName(source) && IsHeaderName(target)) return absl::OkStatus();
+      if (!IsInteger(source, &ignored) && !IsInteger(target, &ignored)) {  // a header, if all that follows are integers
+        BLINK_RETURN_IF_ERROR(AddLink(number, source, target));
+        first_line_names_ = static_cast<NodeIndex>(names_.size());
         return absl::OkStatus();
       }
     }
@@ -99,11 +101,11 @@ class EdgeListParser {
   }
 
   absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> Finish() {
-    if (!first_.first.empty()) {
-      const bool header = (all_integers_ && !links_.empty()) || (IsHeaderName(first_.first) && IsHeaderName(first_.second));
-      if (!header) {
+    if (first_line_names_ > 0) {
+      if (all_integers_ && names_.size() > first_line_names_) {
+        DropFirstLine();
+      } else {
         all_integers_ = false;
-        BLINK_RETURN_IF_ERROR(AddLink(1, first_.first, first_.second));
       }
     }
     index_.clear();
@@ -173,6 +175,17 @@ class EdgeListParser {
     return absl::OkStatus();
   }
 
+  // The first line was a header: its names came first, and no other line holds them, since they are no integers.
+  void DropFirstLine() {
+    if (first_line_names_ == 1) {
+      --report_.self_loops_dropped;
+    } else {
+      links_.erase(links_.begin());
+    }
+    names_.erase(names_.begin(), names_.begin() + first_line_names_);
+    for (auto& [a, b] : links_) a -= first_line_names_, b -= first_line_names_;
+  }
+
   // Integer ids keep their order, so that 0 .. n-1 stays what it is.
   void SortByNumber() {
     std::vector<std::pair<int64_t, NodeIndex>> order;
@@ -192,7 +205,7 @@ class EdgeListParser {
   char separator_ = 0;
   bool seen_data_ = false;
   bool all_integers_ = true;
-  std::pair<std::string, std::string> first_;  // the first line, when it may be a header
+  NodeIndex first_line_names_ = 0;  // distinct names on the first line, when it may be a header
   absl::flat_hash_map<std::string, NodeIndex> index_;
   std::vector<std::string> names_;
   std::vector<std::pair<NodeIndex, NodeIndex>> links_;

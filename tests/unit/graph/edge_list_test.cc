@@ -67,7 +67,17 @@ TEST_F(EdgeListTest, KeepsAFirstLineOfNamesThatIsNoHeader) {
   const auto read = Read("anna bert\nbert carl\n");
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->first.link_count(), 2u);
-  EXPECT_EQ(read->first.node_count(), 3u);
+  EXPECT_EQ(read->second.names, (std::vector<std::string>{"anna", "bert", "carl"}));
+}
+
+TEST_F(EdgeListTest, DropsAnUnknownHeaderEvenOfOneName) {
+  for (const std::string header : {"node,node\n", "my id,your id\n"}) {
+    const auto read = Read(header + "0,1\n1,2\n");
+    ASSERT_TRUE(read.ok());
+    EXPECT_FALSE(read->second.mapped);
+    EXPECT_EQ(read->first.link_count(), 2u);
+    EXPECT_EQ(read->second.self_loops_dropped, 0u);
+  }
 }
 
 TEST_F(EdgeListTest, DoesNotMergeIdsThatAreSpeltDifferently) {

@@ -1,0 +1,121 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
+
+namespace blink {
+namespace {
+
+using testing::HasSubstr;
+
+class DurableFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/base_" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+    ASSERT_TRUE(MakeDirectories(folder_ + "/a/b").ok());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+TEST_F(DurableFileTest, ReplacesAFileAndLeavesNothingElse) {
+  const std::string path = folder_ + "/a/file";
+  ASSERT_TRUE(WriteFileAtomically(path, "first").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, absl::string_view("se\0cond", 7)).ok());
+  EXPECT_EQ(*ReadFile(path, 100), std::string("se\0cond", 7));
+  struct stat info;
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/a"), {}), 2);  // the file and b
+}
+
+TEST_F(DurableFileTest, RefusesMoreThanTheLimit) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "12345").ok());
+  EXPECT_TRUE(ReadFile(folder_ + "/file", 5).ok());
+  EXPECT_EQ(ReadFile(folder_ + "/file", 4).status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(DurableFileTest, NamesThePathAndTheReason) {
+  const auto missing = ReadFile(folder_ + "/nothing", 5);
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(missing.status().message(), HasSubstr(folder_ + "/nothing: No such file"));
+  EXPECT_EQ(ReadFile(folder_, 5).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(WriteFileAtomically(folder_ + "/nothing/file", "x").code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(MakeDirectories("/proc/nothing/here").ok());
+}
+
+TEST_F(DurableFileTest, AFailedRenameLeavesNoTemporaryFile) {
+  EXPECT_FALSE(WriteFileAtomically(folder_ + "/a", "x").ok());  // a is a folder
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(DurableFileTest, MakesFoldersForTheOwnerOnly) {
+  struct stat info;
+  ASSERT_EQ(::stat((folder_ + "/a/b").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  EXPECT_TRUE(MakeDirectories(folder_ + "/a/b").ok());
+}
+
+TEST(FileError, TellsTheCasesApart) {
+  EXPECT_EQ(FileError(ENOSPC, "write", "x").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FileError(EMFILE, "open", "x").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FileError(EACCES, "open", "x").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(FileError(ENOENT, "open", "x").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FileError(EIO, "fsync", "x").code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(DurableFileTest, ALockIsHeldOnceAndReleasedWithItsObject) {
+  {
+    auto lock = FileLock::Acquire(folder_ + "/lock");
+    ASSERT_TRUE(lock.ok());
+    EXPECT_EQ(FileLock::Acquire(folder_ + "/lock").status().code(), absl::StatusCode::kAborted);
+    FileLock moved = *std::move(lock);
+    EXPECT_EQ(FileLock::Acquire(folder_ + "/lock").status().code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_TRUE(FileLock::Acquire(folder_ + "/lock").ok());
+}
+
+TEST(Sha256, GivesTheKnownDigests) {
+  EXPECT_EQ(DigestToHex(Sha256Of("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(DigestToHex(Sha256Of("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Sha256().Update("a").Update("").Update("bc").Finish(), Sha256Of("abc"));
+}
+
+TEST(Sha256, TakesIntegersLittleEndian) {
+  EXPECT_EQ(Sha256().UpdateUint64(0x0102030405060708u).Finish(), Sha256Of("\x08\x07\x06\x05\x04\x03\x02\x01"));
+}
+
+TEST(Digest, IsReadBackOnlyFromItsOwnLength) {
+  const Digest digest = Sha256Of("x");
+  EXPECT_EQ(*DigestFromBytes(DigestToBytes(digest)), digest);
+  for (const size_t length : {0u, 31u, 33u}) EXPECT_EQ(DigestFromBytes(std::string(length, 'x')).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ExitCode, FollowsTheStatus) {
+  const std::pair<absl::StatusCode, ExitCode> pairs[] = {
+      {absl::StatusCode::kOk, ExitCode::kOk}, {absl::StatusCode::kInvalidArgument, ExitCode::kBadInput}, {absl::StatusCode::kNotFound, ExitCode::kBadInput},
+      {absl::StatusCode::kOutOfRange, ExitCode::kBadInput}, {absl::StatusCode::kUnavailable, ExitCode::kUnreachable},
+      {absl::StatusCode::kDeadlineExceeded, ExitCode::kUnreachable}, {absl::StatusCode::kResourceExhausted, ExitCode::kNoResources},
+      {absl::StatusCode::kCancelled, ExitCode::kInterrupted}, {absl::StatusCode::kDataLoss, ExitCode::kJournal},
+      {absl::StatusCode::kPermissionDenied, ExitCode::kRefusedByPeer}, {absl::StatusCode::kUnauthenticated, ExitCode::kRefusedByPeer},
+      {absl::StatusCode::kAlreadyExists, ExitCode::kRefusedByPeer}, {absl::StatusCode::kInternal, ExitCode::kInternal}};
+  for (const auto& [status, code] : pairs) EXPECT_EQ(ExitCodeFor(absl::Status(status, "")), code);
+}
+
+TEST(ExitCode, TheTableNamesEveryCode) {
+  const std::string table = ExitCodeTable();
+  for (const int code : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130}) EXPECT_THAT(table, HasSubstr(absl::StrCat(" ", code, "  ")));
+}
+
+}  // namespace
+}  // namespace blink
