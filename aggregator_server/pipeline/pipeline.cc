@@ -432,31 +432,33 @@ absl::Status Pipeline::Fail(const std::string& round_id, const std::string& reas
 }
 
 void Pipeline::Hear(const std::string& round_id, const WorkerProgress& progress) {
+  bool training = progress.stage == v1::ROUND_STATE_TRAINING;
   bool enters_training = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (cancelled_.count(round_id) > 0) return;
-    Live& live = live_[round_id];
-    live.progress = progress.progress;
-    live.text = progress.text;
-    enters_training = progress.stage == v1::ROUND_STATE_TRAINING && !live.training;
-    changed_.insert(round_id);
+    enters_training = training && !live_[round_id].training;
   }
-  if (!enters_training) return;
-  const absl::Status entered = store_
-                                   .UpdateRound(round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
-                                                [](v1::Round& round) {
-                                                  round.set_state(v1::ROUND_STATE_TRAINING);
-                                                  return absl::OkStatus();
-                                                })
-                                   .status();
-  // A second attempt finds the round in training already: a state never moves back. After a full disk the next line tries again.
-  if (!entered.ok() && !absl::IsFailedPrecondition(entered)) return;
+  if (enters_training) {
+    // The state first, then the text that belongs to it. A second attempt finds the round in training already: a state never
+    // moves back. After a full disk the next line tries again.
+    const absl::Status entered = store_
+                                     .UpdateRound(round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
+                                                  [](v1::Round& round) {
+                                                    round.set_state(v1::ROUND_STATE_TRAINING);
+                                                    return absl::OkStatus();
+                                                  })
+                                     .status();
+    training = entered.ok() || absl::IsFailedPrecondition(entered);
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto live = live_.find(round_id); live != live_.end()) live->second.training = true;
+    if (cancelled_.count(round_id) > 0) return;
+    Live& live = live_[round_id];
+    live = {progress.progress, progress.text, training || live.training};
+    changed_.insert(round_id);
   }
-  Changed(round_id);
+  if (enters_training) Changed(round_id);
 }
 
 bool Pipeline::ShouldStop(const std::string& round_id) {
