@@ -40,8 +40,10 @@ TEST(StatusMapping, OkIsOk) {
 }
 
 TEST(StatusMapping, ACodeOutsideTheRangeIsUnknownNeverOk) {
-  for (const int code : {17, 99, -1, 1 << 20}) {
+  for (const int code : {17, 31, -1}) {  // what the enumeration's bits can hold
     EXPECT_EQ(FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(code), "odd")).code(), absl::StatusCode::kUnknown);
+  }
+  for (const int code : {17, 99, -1, 1 << 20}) {
     EXPECT_EQ(ToGrpcStatus(absl::Status(static_cast<absl::StatusCode>(code), "odd")).error_code(), grpc::StatusCode::UNKNOWN);
   }
 }
