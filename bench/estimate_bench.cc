@@ -1,5 +1,5 @@
-// Estimation from reports in memory, as on Facebook: 22,470 nodes, mean degree 15, degree share 0.1. Prints the seconds of the MLE and of Hard, and
-// what the posterior's tables and masks cost in memory beyond the reports.
+// Estimation from reports in memory, as on Facebook: 22,470 nodes, mean degree 15, degree share 0.1. Prints the seconds
+// of the MLE and of Hard, and what the posterior's tables and masks cost in memory beyond the reports.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -13,7 +13,8 @@ namespace blink {
 namespace {
 
 CsrGraph SyntheticGraph(uint32_t nodes) {
-  return GenerateDataset({.nodes = nodes, .classes = 4, .mean_degree = 15.2, .features = 0, .words_per_node = 0})->graph;
+  return GenerateDataset({.nodes = nodes, .classes = 4, .mean_degree = 15.2, .features = 0, .words_per_node = 0})
+      ->graph;
 }
 
 void BM_Estimate(benchmark::State& state) {
@@ -45,13 +46,20 @@ void BM_Estimate(benchmark::State& state) {
   state.counters["hard_ms"] = 1e3 * denoise / rounds;
   state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
 }
-BENCHMARK(BM_Estimate)->Args({2708, 6})->Args({22470, 1})->Args({22470, 6})->Args({22470, 8})->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(BM_Estimate)
+    ->Args({2708, 6})
+    ->Args({22470, 1})
+    ->Args({22470, 6})
+    ->Args({22470, 8})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 // A million nodes: the MLE alone, from a power law of about a thousand distinct degrees.
 void BM_MleOfAMillionNodes(benchmark::State& state) {
   std::vector<int64_t> degrees(1'000'000);
   for (size_t i = 0; i < degrees.size(); ++i) {
-    degrees[i] = static_cast<int64_t>(6.0 / std::sqrt(1.0 - (static_cast<double>(i) + 0.5) / static_cast<double>(degrees.size())));
+    degrees[i] = static_cast<int64_t>(
+        6.0 / std::sqrt(1.0 - (static_cast<double>(i) + 0.5) / static_cast<double>(degrees.size())));
   }
   const DegreeClasses classes = ClassifyDegrees(degrees);
   state.counters["K"] = static_cast<double>(classes.degree.size());

@@ -22,18 +22,29 @@ int EndWith(const absl::Status& status) {
 void PrintSummary(const DatasetSummary& s, bool json) {
   if (json) {
     nlohmann::ordered_json out = {
-        {"name", s.name}, {"nodes", s.nodes}, {"links", s.links}, {"features", s.features}, {"classes", s.classes},
-        {"degree", {{"min", s.degree_min}, {"median", s.degree_median}, {"mean", s.degree_mean}, {"max", s.degree_max}, {"isolated", s.isolated}}},
+        {"name", s.name},
+        {"nodes", s.nodes},
+        {"links", s.links},
+        {"features", s.features},
+        {"classes", s.classes},
+        {"degree",
+         {{"min", s.degree_min},
+          {"median", s.degree_median},
+          {"mean", s.degree_mean},
+          {"max", s.degree_max},
+          {"isolated", s.isolated}}},
         {"homophily", std::isnan(s.homophily) ? nlohmann::ordered_json() : nlohmann::ordered_json(s.homophily)},
         {"feature_density", s.feature_density},
-        {"split", {{"train", s.train}, {"validation", s.validation}, {"test", s.test}}}, {"unlabelled", s.unlabelled}};
+        {"split", {{"train", s.train}, {"validation", s.validation}, {"test", s.test}}},
+        {"unlabelled", s.unlabelled}};
     std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
     return;
   }
   std::printf("%s\n", s.name.c_str());
   std::printf("  nodes      %u (%u isolated)\n", s.nodes, s.isolated);
   std::printf("  links      %llu\n", static_cast<unsigned long long>(s.links));
-  std::printf("  degree     mean %.2f, median %u, from %u to %u\n", s.degree_mean, s.degree_median, s.degree_min, s.degree_max);
+  std::printf("  degree     mean %.2f, median %u, from %u to %u\n", s.degree_mean, s.degree_median, s.degree_min,
+              s.degree_max);
   std::printf("  homophily  %.3f (share of links within a class)\n", s.homophily);
   std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
   std::printf("  features   %u (%.2f %% of the entries are not 0)\n", s.features, 100 * s.feature_density);
@@ -46,7 +57,8 @@ void AddGenerate(CLI::App& dataset, int& exit_code) {
     std::string output;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = dataset.add_subcommand("generate",
+  CLI::App* command = dataset.add_subcommand(
+      "generate",
       "Make a synthetic data set: a degree-corrected block model with features and labels; the defaults resemble Cora");
   command->add_option("--output", flags->output, "Folder to make; must not hold a data set yet")->required();
   SyntheticOptions& s = flags->synthetic;
@@ -56,18 +68,21 @@ void AddGenerate(CLI::App& dataset, int& exit_code) {
   command->add_option("--homophily", s.homophily, "Share of links within a class, 0 to 1")->capture_default_str();
   command->add_option("--features", s.features, "Number of binary features (words); 0 for none")->capture_default_str();
   command->add_option("--words-per-node", s.words_per_node, "Mean number of words of a node")->capture_default_str();
-  command->add_option("--seed", s.seed, "The same seed gives the same data set on every machine")->capture_default_str();
+  command->add_option("--seed", s.seed, "The same seed gives the same data set on every machine")
+      ->capture_default_str();
   command->callback([flags, &exit_code] {
     exit_code = EndWith([&]() -> absl::Status {
       std::error_code error;
       if (std::filesystem::exists(flags->output + "/labels.csv", error)) {
-        return absl::InvalidArgumentError(absl::StrCat(flags->output, " holds a data set already: choose another folder"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(flags->output, " holds a data set already: choose another folder"));
       }
       SyntheticOptions options = flags->synthetic;
       BLINK_ASSIGN_OR_RETURN(const Dataset made, GenerateDataset(options));
       BLINK_RETURN_IF_ERROR(WriteDataset(made, flags->output));
       std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags->output.c_str(), made.graph.node_count(),
-                  static_cast<unsigned long long>(made.graph.link_count()), made.attributes.features.cols, made.attributes.class_count);
+                  static_cast<unsigned long long>(made.graph.link_count()), made.attributes.features.cols,
+                  made.attributes.class_count);
       return absl::OkStatus();
     }());
   });
@@ -93,20 +108,24 @@ void AddInfo(CLI::App& dataset, int& exit_code) {
 
 void AddConvert(CLI::App& dataset, int& exit_code) {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* command = dataset.add_subcommand("convert",
-      "Turn an edge list (CSV, TSV or SNAP; plain or gzip; any ids) into a data-set folder");
-  command->add_option("--input,input", options->input, "The edge list: two ids a line, with or without a header")->required();
+  CLI::App* command = dataset.add_subcommand(
+      "convert", "Turn an edge list (CSV, TSV or SNAP; plain or gzip; any ids) into a data-set folder");
+  command->add_option("--input,input", options->input, "The edge list: two ids a line, with or without a header")
+      ->required();
   command->add_option("--output", options->output, "Folder to make")->required();
   command->add_option("--labels", options->labels, "node,label rows to bring along (original ids)");
   command->add_option("--split", options->split, "node,split rows to bring along (original ids)");
-  command->add_option("--features", options->features, "features.npz or .npy to bring along (rows in the order of the new ids)");
+  command->add_option("--features", options->features,
+                      "features.npz or .npy to bring along (rows in the order of the new ids)");
   command->callback([options, &exit_code] {
     exit_code = EndWith([&]() -> absl::Status {
       CsrGraph graph;
       BLINK_ASSIGN_OR_RETURN(const EdgeListReport report, ConvertEdgeList(*options, &graph));
-      std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n", options->output.c_str(),
-                  graph.node_count(), static_cast<unsigned long long>(graph.link_count()), static_cast<unsigned long long>(report.lines),
-                  static_cast<unsigned long long>(report.duplicates_dropped), static_cast<unsigned long long>(report.self_loops_dropped),
+      std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
+                  options->output.c_str(), graph.node_count(), static_cast<unsigned long long>(graph.link_count()),
+                  static_cast<unsigned long long>(report.lines),
+                  static_cast<unsigned long long>(report.duplicates_dropped),
+                  static_cast<unsigned long long>(report.self_loops_dropped),
                   report.mapped ? "ids were renumbered, see map.csv" : "ids are as they were");
       return absl::OkStatus();
     }());
@@ -119,15 +138,16 @@ void AddShard(CLI::App& dataset, int& exit_code) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command = dataset.add_subcommand("shard",
-      "Cut a data set for a simulated fleet: each node's list into its kit, the public attributes into the aggregator's folder");
+                                             "Cut a data set for a simulated fleet: each node's list into its kit, the "
+                                             "public attributes into the aggregator's folder");
   command->add_option("--dataset", flags->folder, "Data-set folder")->required();
   command->add_option("--out", flags->out, "Provisioning folder made by `blink provision`")->required();
   command->callback([flags, &exit_code] {
     exit_code = EndWith([&]() -> absl::Status {
       BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags->folder));
       BLINK_ASSIGN_OR_RETURN(const ShardReport report, ShardDataset(read, flags->out));
-      std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags->out.c_str(), report.nodes,
-                  read.graph.node_count(), report.kits);
+      std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags->out.c_str(),
+                  report.nodes, read.graph.node_count(), report.kits);
       return absl::OkStatus();
     }());
   });

@@ -36,11 +36,12 @@ absl::StatusOr<Kit> ReadKit(const std::string& folder, uint32_t node_count) {
   };
   const uint64_t first = unsigned_at("/nodes/first"), last = unsigned_at("/nodes/last"), n = unsigned_at("/node_count");
   if (n == std::numeric_limits<uint64_t>::max() || first > last || last >= n) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a kit with nodes.first, nodes.last and node_count: make it with `blink provision`"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is not a kit with nodes.first, nodes.last and node_count: make it with `blink provision`"));
   }
   if (n != node_count) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " was made for ", n, " nodes, but the data set has ", node_count,
-                                                   ": provision again with --nodes ", node_count));
+    return absl::InvalidArgumentError(absl::StrCat(path, " was made for ", n, " nodes, but the data set has ",
+                                                   node_count, ": provision again with --nodes ", node_count));
   }
   return Kit{folder, static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
 }
@@ -52,12 +53,13 @@ absl::StatusOr<std::vector<Kit>> ReadKits(const std::string& folder, uint32_t no
     if (!entry->is_directory(error)) continue;
     BLINK_ASSIGN_OR_RETURN(kits.emplace_back(), ReadKit(entry->path().string(), node_count));
   }
-  if (kits.empty()) return absl::NotFoundError(absl::StrCat(folder, " holds no kit: make them with `blink provision` first"));
+  if (kits.empty())
+    return absl::NotFoundError(absl::StrCat(folder, " holds no kit: make them with `blink provision` first"));
   std::sort(kits.begin(), kits.end(), [](const Kit& x, const Kit& y) { return x.first < y.first; });
   for (size_t k = 1; k < kits.size(); ++k) {
     if (kits[k].first <= kits[k - 1].last) {
-      return absl::InvalidArgumentError(absl::StrCat("the kits ", kits[k - 1].folder, " and ", kits[k].folder, " both host node ",
-                                                     kits[k].first, ": a node lives in one kit"));
+      return absl::InvalidArgumentError(absl::StrCat("the kits ", kits[k - 1].folder, " and ", kits[k].folder,
+                                                     " both host node ", kits[k].first, ": a node lives in one kit"));
     }
   }
   return kits;
@@ -82,7 +84,8 @@ std::string EdgesOf(const CsrGraph& graph) {
 }
 
 // Copies a file of rows "node,value", with the nodes put through the map.
-absl::Status CopyRows(const std::string& from, const std::string& to, const absl::flat_hash_map<std::string, NodeIndex>& index) {
+absl::Status CopyRows(const std::string& from, const std::string& to,
+                      const absl::flat_hash_map<std::string, NodeIndex>& index) {
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(from, kCompanionBytesMax));
   if (index.empty()) return WriteFileAtomically(to, text);
   std::string out;
@@ -99,7 +102,8 @@ absl::Status CopyRows(const std::string& from, const std::string& to, const absl
     }
     const auto found = index.find(std::string(line.substr(0, comma)));
     if (found == index.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(from, ", line ", number, ": the edge list has no node \"", line.substr(0, comma),
+      return absl::InvalidArgumentError(absl::StrCat(from, ", line ", number, ": the edge list has no node \"",
+                                                     line.substr(0, comma),
                                                      "\"; leave the line out, or add the node's links"));
     }
     absl::StrAppend(&out, found->second, line.substr(comma), "\n");
@@ -115,7 +119,8 @@ absl::Status CopyCompanions(const ConvertOptions& options, const EdgeListReport&
   if (options.features.empty()) return absl::OkStatus();
   const std::string extension = std::filesystem::path(options.features).extension().string();
   if (extension != ".npz" && extension != ".npy") {
-    return absl::InvalidArgumentError(absl::StrCat(options.features, ": features are a .npz (scipy.sparse.save_npz) or a .npy (numpy.save)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.features, ": features are a .npz (scipy.sparse.save_npz) or a .npy (numpy.save)"));
   }
   BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(options.features, kCompanionBytesMax));
   return WriteFileAtomically(absl::StrCat(options.output, "/features", extension), bytes);
@@ -126,8 +131,11 @@ absl::Status CopyCompanions(const ConvertOptions& options, const EdgeListReport&
 DatasetSummary Summarise(const Dataset& dataset) {
   const CsrGraph& graph = dataset.graph;
   const NodeAttributes& attributes = dataset.attributes;
-  DatasetSummary summary{.name = dataset.name, .nodes = graph.node_count(), .features = attributes.features.cols,
-                         .classes = attributes.class_count, .links = graph.link_count()};
+  DatasetSummary summary{.name = dataset.name,
+                         .nodes = graph.node_count(),
+                         .features = attributes.features.cols,
+                         .classes = attributes.class_count,
+                         .links = graph.link_count()};
   std::vector<uint32_t> degrees;
   uint64_t known = 0, equal = 0;
   for (NodeIndex i = 0; i < graph.node_count(); ++i) {
@@ -159,7 +167,8 @@ DatasetSummary Summarise(const Dataset& dataset) {
 absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, CsrGraph* graph) {
   std::error_code error;
   if (std::filesystem::exists(options.output + "/edges.csv", error)) {
-    return absl::InvalidArgumentError(absl::StrCat(options.output, " holds an edges.csv already: choose another folder"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.output, " holds an edges.csv already: choose another folder"));
   }
   BLINK_ASSIGN_OR_RETURN(auto list, ReadEdgeList(options.input));
   EdgeListReport& report = list.second;
@@ -175,8 +184,9 @@ absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, Cs
   if (options.labels.empty() || options.split.empty()) return std::move(report);
   BLINK_ASSIGN_OR_RETURN(const Dataset written, ReadDataset(options.output));
   if (written.graph.node_count() != graph->node_count()) {
-    return absl::InvalidArgumentError(absl::StrCat(options.labels, " has ", written.graph.node_count(), " nodes, the edge list ",
-                                                   graph->node_count(), ": both must name the same nodes"));
+    return absl::InvalidArgumentError(absl::StrCat(options.labels, " has ", written.graph.node_count(),
+                                                   " nodes, the edge list ", graph->node_count(),
+                                                   ": both must name the same nodes"));
   }
   return std::move(report);
 }

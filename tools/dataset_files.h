@@ -26,20 +26,21 @@ DatasetSummary Summarise(const Dataset& dataset);
 struct ConvertOptions {
   std::string input;   // an edge list in any form that ReadEdgeList takes
   std::string output;  // the folder to make; must not hold an edges.csv yet
-  // Optional companions, in the canonical form of a data-set folder. Where ids were mapped, the nodes in `labels` and `split` are the
-  // original ids, and the rows of `features` follow the new order of map.csv.
+  // Optional companions, in the canonical form of a data-set folder. Where ids were mapped, the nodes in `labels` and
+  // `split` are the original ids, and the rows of `features` follow the new order of map.csv.
   std::string labels, split, features;
 };
-// Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. INVALID_ARGUMENT when a companion names a
-// node that the edge list has not, or the other way round.
+// Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. INVALID_ARGUMENT when a companion
+// names a node that the edge list has not, or the other way round.
 absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, CsrGraph* graph);
 
 struct ShardReport {
   uint32_t kits = 0;
   uint32_t nodes = 0;  // hosted by the kits together
 };
-// Writes lists.csv (0600) into each kit of `out`/kits, and the attributes into `out`/aggregator/attributes. Everything is checked before
-// the first file is written: INVALID_ARGUMENT when a kit was made for another number of nodes, or two kits host the same node.
+// Writes lists.csv (0600) into each kit of `out`/kits, and the attributes into `out`/aggregator/attributes. Everything
+// is checked before the first file is written: INVALID_ARGUMENT when a kit was made for another number of nodes, or two
+// kits host the same node.
 absl::StatusOr<ShardReport> ShardDataset(const Dataset& dataset, const std::string& out);
 
 }  // namespace blink

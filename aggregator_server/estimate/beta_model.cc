@@ -15,7 +15,8 @@ constexpr double kCertificate = 1e-8;
 constexpr double kTarget = 1e-11;  // what Newton aims at: one more quadratic step than the certificate needs
 constexpr int kNewtonStepsMax = 300;
 constexpr int kConjugateStepsMax = 200;
-// How far beyond the boundary degrees without a maximum are pulled, as a share of the way that is left to the mean degree.
+// How far beyond the boundary degrees without a maximum are pulled, as a share of the way that is left to the mean
+// degree.
 constexpr double kPullMargin = 1.0 / 64;
 
 double Sigmoid(double x) {
@@ -28,7 +29,13 @@ double Sigmoid(double x) {
 class Likelihood {
  public:
   Likelihood(const std::vector<double>& degree, const std::vector<uint32_t>& size)
-      : count_(degree.size()), degree_(degree), size_(size.begin(), size.end()), weights_(count_ * count_), gradient_(count_), diagonal_(count_), expected_(count_) {}
+      : count_(degree.size()),
+        degree_(degree),
+        size_(size.begin(), size.end()),
+        weights_(count_ * count_),
+        gradient_(count_),
+        diagonal_(count_),
+        expected_(count_) {}
 
   void MoveTo(const std::vector<double>& beta) {
     std::fill(expected_.begin(), expected_.end(), 0.0);
@@ -38,7 +45,8 @@ class Likelihood {
         const double p = Sigmoid(beta[a] + beta[b]);
         const double q = Sigmoid(-beta[a] - beta[b]);
         const double w = p * q;
-        const double others = a == b ? size_[a] - 1 : size_[b];  // nodes of class b that a node of class a may be linked to
+        const double others =
+            a == b ? size_[a] - 1 : size_[b];  // nodes of class b that a node of class a may be linked to
         weights_[a * count_ + b] = size_[a] * others * w;
         weights_[b * count_ + a] = weights_[a * count_ + b];
         expected_[a] += others * p;
@@ -59,10 +67,13 @@ class Likelihood {
   }
 
   double residual() const { return residual_; }
-  const std::vector<double>& expected() const { return expected_; }  // [K] degree of a node of each class under the model
+  const std::vector<double>& expected() const {
+    return expected_;
+  }  // [K] degree of a node of each class under the model
   const std::vector<double>& gradient() const { return gradient_; }
 
-  // Solves (D + W) step = gradient by conjugate gradients with the diagonal as preconditioner: D^-1 W has its eigenvalues in
+  // Solves (D + W) step = gradient by conjugate gradients with the diagonal as preconditioner: D^-1 W has its
+  // eigenvalues in
   // [-1, 1], most of them near 0, so a few products of O(K^2) do. False when that is not enough.
   bool SolveByConjugateGradients(std::vector<double>& step) const {
     const double tolerance = 1e-10;
@@ -93,13 +104,15 @@ class Likelihood {
     return false;
   }
 
-  // The same by Cholesky's decomposition of the matrix scaled to a unit diagonal: O(K^3), for what is badly conditioned.
+  // The same by Cholesky's decomposition of the matrix scaled to a unit diagonal: O(K^3), for what is badly
+  // conditioned.
   void SolveByCholesky(std::vector<double>& step) const {
     const size_t k = count_;
     std::vector<double> scale(k), lower(k * k);
     for (size_t a = 0; a < k; ++a) scale[a] = 1.0 / std::sqrt(std::max(Pivot(a), 1e-300));
     for (size_t a = 0; a < k; ++a) {
-      for (size_t b = 0; b <= a; ++b) lower[a * k + b] = (weights_[a * k + b] + (a == b ? diagonal_[a] : 0)) * scale[a] * scale[b];
+      for (size_t b = 0; b <= a; ++b)
+        lower[a * k + b] = (weights_[a * k + b] + (a == b ? diagonal_[a] : 0)) * scale[a] * scale[b];
     }
     for (size_t a = 0; a < k; ++a) {
       for (size_t b = 0; b <= a; ++b) {
@@ -156,7 +169,8 @@ double MeanDegree(const std::vector<double>& degree, const std::vector<uint32_t>
   return sum / nodes;
 }
 
-// In the sparse limit exp(beta_i + beta_j) = d_i d_j / sum d; otherwise a node is placed among nodes of the mean degree.
+// In the sparse limit exp(beta_i + beta_j) = d_i d_j / sum d; otherwise a node is placed among nodes of the mean
+// degree.
 std::vector<double> StartingPoint(const std::vector<double>& degree, const std::vector<uint32_t>& size, double n) {
   const double mean = MeanDegree(degree, size), sum = mean * n;
   const bool sparse = degree.back() * degree.back() < 4 * sum && mean < 0.1 * (n - 1);
@@ -168,8 +182,9 @@ std::vector<double> StartingPoint(const std::vector<double>& degree, const std::
   return beta;
 }
 
-// Strict Erdos-Gallai. With d_1 >= ... >= d_n the degrees lie inside the polytope of degree sequences exactly when, for every k from 1
-// to n, sum_{i<=k} d_i < k (k-1) + sum_{i>k} min(d_i, k). (All degrees are positive, which is the remaining facet.)
+// Strict Erdos-Gallai. With d_1 >= ... >= d_n the degrees lie inside the polytope of degree sequences exactly when, for
+// every k from 1 to n, sum_{i<=k} d_i < k (k-1) + sum_{i>k} min(d_i, k). (All degrees are positive, which is the
+// remaining facet.)
 bool IsInside(const std::vector<double>& degree, const std::vector<uint32_t>& size, size_t n) {
   std::vector<double> prefix(n + 1, 0);  // sums of the k largest degrees
   size_t k = 0;
@@ -188,8 +203,9 @@ bool IsInside(const std::vector<double>& degree, const std::vector<uint32_t>& si
   return true;
 }
 
-// The regularised degrees: d + pull * (mean - d) with the smallest pull that brings them inside, and a margin. The regular graph lies inside, so
-// such a pull exists; the expected number of links does not change, nor does the order of the degrees.
+// The regularised degrees: d + pull * (mean - d) with the smallest pull that brings them inside, and a margin. The
+// regular graph lies inside, so such a pull exists; the expected number of links does not change, nor does the order of
+// the degrees.
 std::vector<double> PullInside(const std::vector<double>& degree, const std::vector<uint32_t>& size, size_t n) {
   const double mean = MeanDegree(degree, size);
   const auto pulled = [&](double pull) {
@@ -205,8 +221,8 @@ std::vector<double> PullInside(const std::vector<double>& degree, const std::vec
   return pulled(inside + kPullMargin * (1 - inside));
 }
 
-// Newton's method. A step is shortened until it does not pass the maximum along its direction (the function is concave, so it then rises), or
-// halves the residual (near the solution, where rounding hides the rise).
+// Newton's method. A step is shortened until it does not pass the maximum along its direction (the function is concave,
+// so it then rises), or halves the residual (near the solution, where rounding hides the rise).
 int Maximise(Likelihood& likelihood, std::vector<double>& beta) {
   std::vector<double> step(beta.size()), trial(beta.size());
   likelihood.MoveTo(beta);
@@ -255,7 +271,8 @@ DegreeClasses ClassifyDegrees(absl::Span<const int64_t> degrees) {
 }
 
 bool MleExists(const DegreeClasses& classes) {
-  return IsInside(std::vector<double>(classes.degree.begin(), classes.degree.end()), classes.size, classes.class_of_node.size());
+  return IsInside(std::vector<double>(classes.degree.begin(), classes.degree.end()), classes.size,
+                  classes.class_of_node.size());
 }
 
 absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes) {
@@ -274,8 +291,9 @@ absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes) {
   }
   model.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (!(likelihood.residual() <= kCertificate)) {
-    return absl::InternalError(absl::StrCat("the beta-model did not converge: relative residual ", likelihood.residual(), " after ",
-        model.iterations, " steps, with ", degree.size(), " distinct degrees of ", n, " nodes"));
+    return absl::InternalError(absl::StrCat("the beta-model did not converge: relative residual ",
+                                            likelihood.residual(), " after ", model.iterations, " steps, with ",
+                                            degree.size(), " distinct degrees of ", n, " nodes"));
   }
   return model;
 }

@@ -13,15 +13,17 @@
 namespace blink {
 namespace {
 
-// The expected number of links among `trials` entries of which `ones` were received as 1, each flipped with probability p:
-// (ones - trials p) / (1 - 2 p). With p = 1/2 the bits say nothing, and half the entries is as good as any answer.
+// The expected number of links among `trials` entries of which `ones` were received as 1, each flipped with probability
+// p: (ones - trials p) / (1 - 2 p). With p = 1/2 the bits say nothing, and half the entries is as good as any answer.
 double Debiased(double ones, double trials, const PrivacyParameters& parameters) {
   const double contrast = std::tanh(parameters.bit_log_odds() / 2);  // 1 - 2 p without cancellation
   if (!(contrast > 0)) return trials / 2;
   return (ones - trials * parameters.flip_probability()) / contrast;
 }
 
-int64_t RoundedDegree(double degree, uint32_t n) { return std::llround(std::clamp<double>(degree, -1.0, n)); }  // clipped to [1, n-2] later
+int64_t RoundedDegree(double degree, uint32_t n) {
+  return std::llround(std::clamp<double>(degree, -1.0, n));
+}  // clipped to [1, n-2] later
 
 // Ones received about each node of `silent`.
 std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent) {
@@ -29,7 +31,8 @@ std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent)
   reports.reported_nodes().ForEachOne([&](NodeIndex i) {
     const auto row = reports.row(i);
     for (uint32_t w = 0; w < row.size(); ++w) {
-      for (uint64_t bits = row[w] & silent.words()[w]; bits != 0; bits &= bits - 1) ++sums[w * 64 + std::countr_zero(bits)];
+      for (uint64_t bits = row[w] & silent.words()[w]; bits != 0; bits &= bits - 1)
+        ++sums[w * 64 + std::countr_zero(bits)];
     }
   });
   return sums;
@@ -44,9 +47,13 @@ double SumOverPairs(const PairScan& scan, const Posterior& posterior, const std:
       for (const Evidence evidence : kAllEvidence) {
         const uint64_t pairs = scan.Count(a, b, evidence);
         if (pairs == 0) continue;
-        const uint64_t linked = truth == nullptr ? 0 : (*truth)[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + evidence.Index()];
+        const uint64_t linked =
+            truth == nullptr
+                ? 0
+                : (*truth)[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + evidence.Index()];
         of_class += static_cast<double>(pairs - linked) * posterior.Probability(a, b, evidence);
-        if (linked > 0) of_class += static_cast<double>(linked) * posterior.Probability(a, b, evidence, /*complement=*/true);
+        if (linked > 0)
+          of_class += static_cast<double>(linked) * posterior.Probability(a, b, evidence, /*complement=*/true);
       }
     }
     total += of_class;
@@ -54,7 +61,8 @@ double SumOverPairs(const PairScan& scan, const Posterior& posterior, const std:
   return total;
 }
 
-void CompareWithTruth(const CsrGraph& truth, const ReportSet& reports, const PairScan& scan, const Posterior& posterior, LinkEstimate& estimate) {
+void CompareWithTruth(const CsrGraph& truth, const ReportSet& reports, const PairScan& scan, const Posterior& posterior,
+                      LinkEstimate& estimate) {
   std::vector<uint64_t> counts(scan.counts.size(), 0);
   const auto class_of_node = posterior.prior().class_of_node();
   for (NodeIndex i = 0; i < truth.node_count(); ++i) {
@@ -106,10 +114,12 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports) {
 }
 
 absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options) {
-  if (reports.report_count() == 0) return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
+  if (reports.report_count() == 0)
+    return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
   if (options.truth != nullptr && options.truth->node_count() != reports.node_count()) {
-    return absl::InvalidArgumentError(absl::StrCat("the true graph has ", options.truth->node_count(), " nodes, the reports are of ",
-                                                   reports.node_count(), ": compare with the data set that was reported"));
+    return absl::InvalidArgumentError(absl::StrCat("the true graph has ", options.truth->node_count(),
+                                                   " nodes, the reports are of ", reports.node_count(),
+                                                   ": compare with the data set that was reported"));
   }
   const auto report_progress = [&](double fraction) {
     if (options.progress) options.progress(fraction);
@@ -125,10 +135,12 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
 
   const BetaPrior prior(classes, estimate.mle);
   const Posterior posterior(prior, reports.parameters().bit_log_odds());
-  PairScan scan = ScanPairs(reports, posterior, options.threads, [&](double fraction) { report_progress(0.1 + 0.8 * fraction); });
+  PairScan scan =
+      ScanPairs(reports, posterior, options.threads, [&](double fraction) { report_progress(0.1 + 0.8 * fraction); });
   BLINK_ASSIGN_OR_RETURN(estimate.links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));
   estimate.expected_links = SumOverPairs(scan, posterior, nullptr);
-  estimate.denoise_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() - estimate.mle.seconds;
+  estimate.denoise_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() - estimate.mle.seconds;
   if (options.truth != nullptr) CompareWithTruth(*options.truth, reports, scan, posterior, estimate);
   report_progress(1.0);
   return estimate;

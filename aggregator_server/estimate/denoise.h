@@ -2,8 +2,8 @@
 //
 //   ReportSet -> EstimateDegrees -> ClassifyDegrees -> FitBetaModel -> posterior table [K, K, 6] -> links
 //
-// The evidence of a pair is the number of reports received for it (0, 1, 2) and the ones among them, so the posterior takes
-// one value per (class, class, evidence): logit P = beta_a + beta_b + (ones - zeros) * ln((1-p)/p).
+// The evidence of a pair is the number of reports received for it (0, 1, 2) and the ones among them, so the posterior
+// takes one value per (class, class, evidence): logit P = beta_a + beta_b + (ones - zeros) * ln((1-p)/p).
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_DENOISE_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_DENOISE_H_
 
@@ -20,29 +20,29 @@
 
 namespace blink {
 
-// d~ of every node: the reported one; without it (s = 0) the debiased row sum; for a node that never reported the debiased column
-// sum over those who did, scaled to n-1. Rounded; clipped to [1, n-2] by ClassifyDegrees.
+// d~ of every node: the reported one; without it (s = 0) the debiased row sum; for a node that never reported the
+// debiased column sum over those who did, scaled to n-1. Rounded; clipped to [1, n-2] by ClassifyDegrees.
 struct DegreeEstimate {
-  std::vector<int64_t> degrees;        // [n]
+  std::vector<int64_t> degrees;  // [n]
   uint32_t nodes_without_report = 0;
 };
 DegreeEstimate EstimateDegrees(const ReportSet& reports);
 
 struct LinkEstimate {
-  CsrGraph links;                // Hard
-  double expected_links = 0;     // sum of P over unordered pairs
-  uint32_t distinct_degrees = 0; // K
+  CsrGraph links;                 // Hard
+  double expected_links = 0;      // sum of P over unordered pairs
+  uint32_t distinct_degrees = 0;  // K
   uint32_t nodes_without_report = 0;
   BetaModel mle;
   double denoise_seconds = 0;
   // Against a true graph, when one was given (simulation only).
-  double mae = 0;                // mean of |P - A| over all n^2 entries
-  uint64_t true_positives = 0;   // links of the estimate that are links of the truth
+  double mae = 0;               // mean of |P - A| over all n^2 entries
+  uint64_t true_positives = 0;  // links of the estimate that are links of the truth
 };
 
 struct EstimateOptions {
-  int threads = 0;                       // 0: all cores
-  const CsrGraph* truth = nullptr;       // simulation only
+  int threads = 0;                  // 0: all cores
+  const CsrGraph* truth = nullptr;  // simulation only
   std::function<void(double fraction)> progress;
 };
 absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options);

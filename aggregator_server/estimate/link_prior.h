@@ -1,5 +1,5 @@
-// What the aggregator believes about a pair before it looks at the pair's bits. A seam: the posterior, the variants and the
-// models do not notice which prior was used.
+// What the aggregator believes about a pair before it looks at the pair's bits. A seam: the posterior, the variants and
+// the models do not notice which prior was used.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_LINK_PRIOR_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_LINK_PRIOR_H_
 
@@ -10,7 +10,8 @@
 
 namespace blink {
 
-// A prior whose log-odds depend on the classes of the two ends alone: a K x K table. The beta-model's is beta_a + beta_b.
+// A prior whose log-odds depend on the classes of the two ends alone: a K x K table. The beta-model's is beta_a +
+// beta_b.
 class LinkPrior {
  public:
   virtual ~LinkPrior() = default;

@@ -11,8 +11,8 @@ namespace {
 constexpr uint32_t kTileColumns = 512;  // a cache line of every row
 constexpr uint32_t kTileWords = kTileColumns / 64;
 
-// For the nodes of one class, and for those among them that reported or did not: over all other nodes, whose pair is a link
-// whatever the bits, with at least one 1, or with two.
+// For the nodes of one class, and for those among them that reported or did not: over all other nodes, whose pair is a
+// link whatever the bits, with at least one 1, or with two.
 struct LinkMasks {
   std::vector<uint64_t> always, any, both;
 };
@@ -20,8 +20,12 @@ struct LinkMasks {
 class Scanner {
  public:
   Scanner(const ReportSet& reports, const Posterior& posterior)
-      : reports_(reports), posterior_(posterior), n_(reports.node_count()), words_((n_ + 63) / 64),
-        class_count_(posterior.prior().class_count()), class_of_node_(posterior.prior().class_of_node()) {
+      : reports_(reports),
+        posterior_(posterior),
+        n_(reports.node_count()),
+        words_((n_ + 63) / 64),
+        class_count_(posterior.prior().class_count()),
+        class_of_node_(posterior.prior().class_of_node()) {
     tiles_ = (n_ + kTileColumns - 1) / kTileColumns;
     tile_links_.resize(tiles_);
     BuildMasks();
@@ -88,7 +92,8 @@ class Scanner {
     for (uint32_t t; (t = next_tile_.fetch_add(1)) < tiles_;) {
       TransposeTile(t, tile);
       const NodeIndex first = t * kTileColumns, end = std::min(first + kTileColumns, n_);
-      for (NodeIndex i = first; i < end; ++i) ScanRow(i, &tile[static_cast<size_t>(i - first) * words_], ones_[thread], tile_links_[t]);
+      for (NodeIndex i = first; i < end; ++i)
+        ScanRow(i, &tile[static_cast<size_t>(i - first) * words_], ones_[thread], tile_links_[t]);
       const uint32_t done = done_tiles_.fetch_add(1) + 1;
       if (progress) progress(static_cast<double>(done) / tiles_);
     }
@@ -103,7 +108,8 @@ class Scanner {
         const NodeIndex node = w * 64 + r;
         const bool sent = node < n_ && reports_.reported(node);
         const absl::Span<const uint64_t> row = sent ? reports_.row(node) : absl::Span<const uint64_t>();
-        for (uint32_t c = 0; c < kTileWords; ++c) block[c][r] = sent && first_word + c < words_ ? row[first_word + c] : 0;
+        for (uint32_t c = 0; c < kTileWords; ++c)
+          block[c][r] = sent && first_word + c < words_ ? row[first_word + c] : 0;
       }
       for (uint32_t c = 0; c < kTileWords; ++c) {
         Transpose64(block[c]);
@@ -112,7 +118,8 @@ class Scanner {
     }
   }
 
-  void ScanRow(NodeIndex i, const uint64_t* column, std::vector<uint64_t>& ones, std::vector<std::pair<NodeIndex, NodeIndex>>& links) const {
+  void ScanRow(NodeIndex i, const uint64_t* column, std::vector<uint64_t>& ones,
+               std::vector<std::pair<NodeIndex, NodeIndex>>& links) const {
     const bool reported = reports_.reported(i);
     const uint32_t a = class_of_node_[i];
     const LinkMasks& masks = masks_[2 * a + reported];
@@ -123,7 +130,8 @@ class Scanner {
       const uint64_t later = w == first_word ? ~uint64_t{0} << (i & 63) & ~(uint64_t{1} << (i & 63)) : ~uint64_t{0};
       const uint64_t sent = reported ? row[w] : 0;
       const uint64_t any = (sent | column[w]) & later, both = sent & column[w] & later;
-      for (uint64_t bits = (masks.always[w] | (masks.any[w] & any) | (masks.both[w] & both)) & later; bits != 0; bits &= bits - 1) {
+      for (uint64_t bits = (masks.always[w] | (masks.any[w] & any) | (masks.both[w] & both)) & later; bits != 0;
+           bits &= bits - 1) {
         links.emplace_back(i, w * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
       }
       for (uint64_t bits = any; bits != 0; bits &= bits - 1) {
@@ -140,9 +148,9 @@ class Scanner {
   const uint32_t n_, words_, class_count_;
   const absl::Span<const uint32_t> class_of_node_;
   uint32_t tiles_ = 0;
-  std::vector<LinkMasks> masks_;                                           // [2 K]: by class and whether it reported
-  std::vector<std::vector<std::pair<NodeIndex, NodeIndex>>> tile_links_;   // [tiles]
-  std::vector<std::vector<uint64_t>> ones_;                                // [threads][K, K, 3]: evidence 1/1, 2/1, 2/2
+  std::vector<LinkMasks> masks_;                                          // [2 K]: by class and whether it reported
+  std::vector<std::vector<std::pair<NodeIndex, NodeIndex>>> tile_links_;  // [tiles]
+  std::vector<std::vector<uint64_t>> ones_;                               // [threads][K, K, 3]: evidence 1/1, 2/1, 2/2
   std::atomic<uint32_t> next_tile_{0}, done_tiles_{0};
 };
 
@@ -211,7 +219,8 @@ Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j) {
   return evidence;
 }
 
-PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads, const std::function<void(double)>& progress) {
+PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads,
+                   const std::function<void(double)>& progress) {
   PairScan scan;
   scan.class_count = posterior.prior().class_count();
   scan.counts.assign(static_cast<size_t>(scan.class_count) * scan.class_count * kEvidences, 0);

@@ -1,5 +1,6 @@
-// One pass over all pairs of nodes as bit operations on the reports and their transpose: the links of Hard, and how many pairs there are
-// of each (class, class, evidence). Memory: the reports, three bit masks a class, and a tile of columns a thread.
+// One pass over all pairs of nodes as bit operations on the reports and their transpose: the links of Hard, and how
+// many pairs there are of each (class, class, evidence). Memory: the reports, three bit masks a class, and a tile of
+// columns a thread.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_
 
@@ -17,7 +18,7 @@ namespace blink {
 struct PairScan {
   std::vector<std::pair<NodeIndex, NodeIndex>> links;  // Hard, ascending (i, j), i < j
   uint32_t class_count = 0;
-  std::vector<uint64_t> counts;                        // [K, K, 6] unordered pairs; of two classes the smaller comes first
+  std::vector<uint64_t> counts;  // [K, K, 6] unordered pairs; of two classes the smaller comes first
 
   uint64_t Count(uint32_t a, uint32_t b, Evidence evidence) const {  // a <= b
     return counts[(static_cast<size_t>(a) * class_count + b) * kEvidences + evidence.Index()];
@@ -25,7 +26,8 @@ struct PairScan {
 };
 
 // The result does not depend on `threads` (0: all cores). `progress` is called by the calling thread only.
-PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads, const std::function<void(double)>& progress);
+PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads,
+                   const std::function<void(double)>& progress);
 
 // What was received about the pair (i, j), i != j.
 Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j);

@@ -49,7 +49,8 @@ class Posterior {
     return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
   }
   // The fewest ones with which a pair of `reports` reports is a link of Hard (P > 1/2); reports + 1: it never is.
-  // Log-odds within the error of the prior's certificate of 0 are a tie, and no link: a round of symmetric degrees must not be decided by rounding.
+  // Log-odds within the error of the prior's certificate of 0 are a tie, and no link: a round of symmetric degrees must
+  // not be decided by rounding.
   int OnesNeeded(uint32_t a, uint32_t b, int reports) const {
     int ones = 0;
     while (ones <= reports && !(LogOdds(a, b, {reports, ones}) > kTie)) ++ones;

@@ -12,7 +12,8 @@ absl::StatusOr<CsrGraph> CsrGraph::FromLinks(uint32_t node_count, std::vector<st
       return absl::InvalidArgumentError(
           absl::StrCat("the link ", a, "-", b, " has an end that is not below the number of nodes, ", node_count));
     }
-    if (a == b) return absl::InvalidArgumentError(absl::StrCat("node ", a, " is linked to itself: remove the self-loop"));
+    if (a == b)
+      return absl::InvalidArgumentError(absl::StrCat("node ", a, " is linked to itself: remove the self-loop"));
     if (a > b) std::swap(a, b);
   }
   std::sort(links.begin(), links.end());

@@ -45,39 +45,51 @@ absl::Status ForEachRow(const std::string& path, absl::string_view header, F row
     if (comma == absl::string_view::npos || line.find(',', comma + 1) != absl::string_view::npos) {
       return LineError(path, number, absl::StrCat("expected two values, \"", header, "\""));
     }
-    BLINK_RETURN_IF_ERROR(row(number, absl::StripAsciiWhitespace(line.substr(0, comma)), absl::StripAsciiWhitespace(line.substr(comma + 1))));
+    BLINK_RETURN_IF_ERROR(row(number, absl::StripAsciiWhitespace(line.substr(0, comma)),
+                              absl::StripAsciiWhitespace(line.substr(comma + 1))));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint32_t> ParseNode(const std::string& path, uint64_t line, absl::string_view text, uint64_t node_count) {
+absl::StatusOr<uint32_t> ParseNode(const std::string& path, uint64_t line, absl::string_view text,
+                                   uint64_t node_count) {
   uint32_t node = 0;
-  if (!absl::SimpleAtoi(text, &node)) return LineError(path, line, "a node is an integer from 0; use `blink dataset convert` for other ids");
-  if (node >= node_count) return LineError(path, line, absl::StrCat("node ", node, " is not below the number of nodes, ", node_count));
+  if (!absl::SimpleAtoi(text, &node))
+    return LineError(path, line, "a node is an integer from 0; use `blink dataset convert` for other ids");
+  if (node >= node_count)
+    return LineError(path, line, absl::StrCat("node ", node, " is not below the number of nodes, ", node_count));
   return node;
 }
 
 absl::Status ReadLabels(const std::string& path, NodeAttributes& attributes) {
   std::vector<std::pair<uint32_t, int32_t>> rows;
   std::vector<uint64_t> lines;
-  BLINK_RETURN_IF_ERROR(ForEachRow(path, "node,label", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const uint32_t node, ParseNode(path, line, a, kNodesMax));
-    int32_t label = 0;
-    if (!absl::SimpleAtoi(b, &label) || label < -1 || label >= kClassesMax) {
-      return LineError(path, line, absl::StrCat("a label is an integer from 0 to ", kClassesMax - 1, ", or -1 where it is unknown"));
-    }
-    rows.emplace_back(node, label);
-    lines.push_back(line);
-    return absl::OkStatus();
-  }));
-  if (rows.size() < kNodesMin) return LineError(path, 1, absl::StrCat("at least ", kNodesMin, " nodes are needed, one line each"));
+  BLINK_RETURN_IF_ERROR(
+      ForEachRow(path, "node,label", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
+        BLINK_ASSIGN_OR_RETURN(const uint32_t node, ParseNode(path, line, a, kNodesMax));
+        int32_t label = 0;
+        if (!absl::SimpleAtoi(b, &label) || label < -1 || label >= kClassesMax) {
+          return LineError(
+              path, line,
+              absl::StrCat("a label is an integer from 0 to ", kClassesMax - 1, ", or -1 where it is unknown"));
+        }
+        rows.emplace_back(node, label);
+        lines.push_back(line);
+        return absl::OkStatus();
+      }));
+  if (rows.size() < kNodesMin)
+    return LineError(path, 1, absl::StrCat("at least ", kNodesMin, " nodes are needed, one line each"));
   attributes.node_count = static_cast<uint32_t>(rows.size());
   constexpr int32_t kUnset = -2;
   attributes.labels.assign(rows.size(), kUnset);
   for (size_t k = 0; k < rows.size(); ++k) {
     const auto [node, label] = rows[k];
-    if (node >= rows.size()) return LineError(path, lines[k], absl::StrCat("node ", node, " among ", rows.size(), " lines: nodes are numbered from 0 without a gap"));
-    if (attributes.labels[node] != kUnset) return LineError(path, lines[k], absl::StrCat("node ", node, " stands twice: keep one line a node"));
+    if (node >= rows.size())
+      return LineError(
+          path, lines[k],
+          absl::StrCat("node ", node, " among ", rows.size(), " lines: nodes are numbered from 0 without a gap"));
+    if (attributes.labels[node] != kUnset)
+      return LineError(path, lines[k], absl::StrCat("node ", node, " stands twice: keep one line a node"));
     attributes.labels[node] = label;
     attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(label + 1));
   }
@@ -117,7 +129,8 @@ absl::Status ReadClassNames(const std::string& path, NodeAttributes& attributes)
   while (!attributes.class_names.empty() && attributes.class_names.back().empty()) attributes.class_names.pop_back();
   if (attributes.class_names.size() < attributes.class_count) {
     return LineError(path, attributes.class_names.size() + 1,
-                     absl::StrCat("labels.csv knows ", attributes.class_count, " classes: name each on its line, or remove the file"));
+                     absl::StrCat("labels.csv knows ", attributes.class_count,
+                                  " classes: name each on its line, or remove the file"));
   }
   if (attributes.class_names.size() > kClassesMax) return LineError(path, kClassesMax + 1, "too many classes");
   attributes.class_count = static_cast<uint32_t>(attributes.class_names.size());
@@ -129,21 +142,24 @@ absl::Status ReadFeatures(const std::string& folder, NodeAttributes& attributes)
   std::error_code error;
   const bool has_sparse = std::filesystem::exists(sparse, error), has_dense = std::filesystem::exists(dense, error);
   if (has_sparse && has_dense) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, " holds both features.npz and features.npy: remove the one that is not meant"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " holds both features.npz and features.npy: remove the one that is not meant"));
   }
   attributes.features.rows = attributes.node_count;
   if (!has_sparse && !has_dense) return absl::OkStatus();
   BLINK_ASSIGN_OR_RETURN(attributes.features, has_sparse ? ReadSparseNpz(sparse) : ReadDenseNpy(dense));
   if (attributes.features.rows != attributes.node_count) {
     return absl::InvalidArgumentError(absl::StrCat(has_sparse ? sparse : dense, " has ", attributes.features.rows,
-        " rows, but labels.csv has ", attributes.node_count, " nodes: both need one row a node"));
+                                                   " rows, but labels.csv has ", attributes.node_count,
+                                                   " nodes: both need one row a node"));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder) {
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
+  if (!std::filesystem::is_directory(folder, error))
+    return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
   NodeAttributes attributes;
   BLINK_RETURN_IF_ERROR(ReadLabels(folder + "/labels.csv", attributes));
   BLINK_RETURN_IF_ERROR(ReadClassNames(folder + "/classes.txt", attributes));
@@ -154,7 +170,8 @@ absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder
 
 bool MayHoldLinks(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  return absl::StartsWith(lower, "edge") || absl::StartsWith(lower, "adj") || lower == "orig" || lower == "lists" || lower == "lists.csv";
+  return absl::StartsWith(lower, "edge") || absl::StartsWith(lower, "adj") || lower == "orig" || lower == "lists" ||
+         lower == "lists.csv";
 }
 
 }  // namespace
@@ -164,7 +181,8 @@ absl::StatusOr<NodeAttributes> ReadAttributes(const std::string& folder) {
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (MayHoldLinks(name)) {
-      return absl::FailedPreconditionError(absl::StrCat("the attribute folder ", folder, " holds \"", name,
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the attribute folder ", folder, " holds \"", name,
           "\": an aggregator must not be able to see links; remove it, or make the folder with `blink dataset shard`"));
     }
   }
@@ -179,13 +197,15 @@ absl::StatusOr<Dataset> ReadDataset(const std::string& folder) {
   const std::string edges = folder + "/edges.csv";
   const uint32_t n = dataset.attributes.node_count;
   std::vector<std::pair<NodeIndex, NodeIndex>> links;
-  BLINK_RETURN_IF_ERROR(ForEachRow(edges, "source,target", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const uint32_t source, ParseNode(edges, line, a, n));
-    BLINK_ASSIGN_OR_RETURN(const uint32_t target, ParseNode(edges, line, b, n));
-    if (source == target) return LineError(edges, line, absl::StrCat("node ", source, " is linked to itself: remove the line"));
-    links.emplace_back(source, target);
-    return absl::OkStatus();
-  }));
+  BLINK_RETURN_IF_ERROR(
+      ForEachRow(edges, "source,target", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
+        BLINK_ASSIGN_OR_RETURN(const uint32_t source, ParseNode(edges, line, a, n));
+        BLINK_ASSIGN_OR_RETURN(const uint32_t target, ParseNode(edges, line, b, n));
+        if (source == target)
+          return LineError(edges, line, absl::StrCat("node ", source, " is linked to itself: remove the line"));
+        links.emplace_back(source, target);
+        return absl::OkStatus();
+      }));
   BLINK_ASSIGN_OR_RETURN(dataset.graph, CsrGraph::FromLinks(n, std::move(links)));
   return dataset;
 }

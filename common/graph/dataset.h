@@ -1,6 +1,8 @@
-// Data-set folders: edges.csv, labels.csv, split.csv, features.npz (scipy.sparse.save_npz) or features.npy, classes.txt.
+// Data-set folders: edges.csv, labels.csv, split.csv, features.npz (scipy.sparse.save_npz) or features.npy,
+// classes.txt.
 //
-// Every malformed file is INVALID_ARGUMENT naming the file, the line (1-based) and the remedy; a missing one is NOT_FOUND.
+// Every malformed file is INVALID_ARGUMENT naming the file, the line (1-based) and the remedy; a missing one is
+// NOT_FOUND.
 #ifndef BLINK_COMMON_GRAPH_DATASET_H_
 #define BLINK_COMMON_GRAPH_DATASET_H_
 
@@ -37,21 +39,22 @@ struct SyntheticOptions {
   uint32_t nodes = 2708;
   uint32_t classes = 7;
   double mean_degree = 3.9;
-  double homophily = 0.81;          // share of links within a class
+  double homophily = 0.81;  // share of links within a class
   uint32_t features = 1433;
-  double words_per_node = 18.0;     // mean ones in a feature row
+  double words_per_node = 18.0;  // mean ones in a feature row
   uint64_t seed = 1;
 };
 absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options);
 
-// What `blink dataset convert` reads: one link a line, as CSV, TSV or SNAP (white space), plain or gzip, LF or CRLF, with or
-// without header, '#' and '%' comments; ids integer (dense or sparse) or strings. Each link may stand once or twice.
+// What `blink dataset convert` reads: one link a line, as CSV, TSV or SNAP (white space), plain or gzip, LF or CRLF,
+// with or without header, '#' and '%' comments; ids integer (dense or sparse) or strings. Each link may stand once or
+// twice.
 struct EdgeListReport {
   uint64_t lines = 0;
   uint64_t self_loops_dropped = 0;
   uint64_t duplicates_dropped = 0;
-  bool mapped = false;                 // ids were not 0 .. n-1
-  std::vector<std::string> names;      // [n] when mapped: the original id of each node
+  bool mapped = false;             // ids were not 0 .. n-1
+  std::vector<std::string> names;  // [n] when mapped: the original id of each node
 };
 absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path);
 

@@ -43,8 +43,8 @@ absl::Status ForEachLine(const std::string& path, F line) {
     int error = Z_OK;
     const char* text = gzerror(file.get(), &error);
     if (got < 0 || error == Z_BUF_ERROR) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ", after line ", number, ": the gzip stream is damaged or cut off (", text,
-                                                     "); fetch the file again"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ", after line ", number, ": the gzip stream is damaged or cut off (", text, "); fetch the file again"));
     }
     if (got == 0) break;
     absl::string_view rest(buffer.data(), got);
@@ -55,7 +55,8 @@ absl::Status ForEachLine(const std::string& path, F line) {
     }
     carry.append(rest.data(), rest.size());
     if (carry.size() > kLineBytesMax) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ", line ", number + 1, ": longer than ", kLineBytesMax, " bytes: not an edge list"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ", line ", number + 1, ": longer than ", kLineBytesMax, " bytes: not an edge list"));
     }
   }
   return carry.empty() ? absl::OkStatus() : line(++number, absl::string_view(carry));
@@ -67,9 +68,11 @@ bool IsInteger(absl::string_view text, int64_t* value) {
 }
 
 bool IsHeaderName(absl::string_view text) {
-  static constexpr absl::string_view kNames[] = {"source", "target", "src", "dst", "from", "to", "u", "v", "id_1", "id_2", "id1", "id2",
-      "node_1", "node_2", "node1", "node2", "node_a", "node_b", "fromnodeid", "tonodeid", "from_node", "to_node", "source_id",
-      "target_id", "citing", "cited", "paper", "head", "tail", "user1", "user2", "from_id", "to_id"};
+  static constexpr absl::string_view kNames[] = {
+      "source",     "target",   "src",       "dst",     "from",      "to",        "u",      "v",      "id_1",
+      "id_2",       "id1",      "id2",       "node_1",  "node_2",    "node1",     "node2",  "node_a", "node_b",
+      "fromnodeid", "tonodeid", "from_node", "to_node", "source_id", "target_id", "citing", "cited",  "paper",
+      "head",       "tail",     "user1",     "user2",   "from_id",   "to_id"};
   return std::find(std::begin(kNames), std::end(kNames), absl::AsciiStrToLower(text)) != std::end(kNames);
 }
 
@@ -110,7 +113,8 @@ class EdgeListParser {
     }
     index_.clear();
     if (names_.size() < kNodesMin) {
-      return absl::InvalidArgumentError(absl::StrCat(path_, ": an edge list of ", names_.size(), " nodes; at least ", kNodesMin, " are needed"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": an edge list of ", names_.size(), " nodes; at least ", kNodesMin, " are needed"));
     }
     if (all_integers_) SortByNumber();
     const uint32_t n = static_cast<uint32_t>(names_.size());
@@ -134,12 +138,16 @@ class EdgeListParser {
     return absl::InvalidArgumentError(absl::StrCat(path_, ", line ", number, ": ", what));
   }
 
-  absl::Status Split(uint64_t number, absl::string_view line, absl::string_view& source, absl::string_view& target) const {
-    std::vector<absl::string_view> fields = separator_ == ' ' || separator_ == '\t'
-        ? std::vector<absl::string_view>(absl::StrSplit(line, absl::ByAnyChar(separator_ == ' ' ? " \t" : "\t"), absl::SkipEmpty()))
-        : std::vector<absl::string_view>(absl::StrSplit(line, separator_));
+  absl::Status Split(uint64_t number, absl::string_view line, absl::string_view& source,
+                     absl::string_view& target) const {
+    std::vector<absl::string_view> fields =
+        separator_ == ' ' || separator_ == '\t'
+            ? std::vector<absl::string_view>(
+                  absl::StrSplit(line, absl::ByAnyChar(separator_ == ' ' ? " \t" : "\t"), absl::SkipEmpty()))
+            : std::vector<absl::string_view>(absl::StrSplit(line, separator_));
     if (fields.size() != 2) {
-      return Error(number, absl::StrCat("expected two ids a line, found ", fields.size(), " fields; keep only the two columns of ids, with one separator"));
+      return Error(number, absl::StrCat("expected two ids a line, found ", fields.size(),
+                                        " fields; keep only the two columns of ids, with one separator"));
     }
     for (absl::string_view& field : fields) {
       field = absl::StripAsciiWhitespace(field);
@@ -216,7 +224,8 @@ class EdgeListParser {
 
 absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path) {
   EdgeListParser parser(path);
-  BLINK_RETURN_IF_ERROR(ForEachLine(path, [&](uint64_t number, absl::string_view line) { return parser.Line(number, line); }));
+  BLINK_RETURN_IF_ERROR(
+      ForEachLine(path, [&](uint64_t number, absl::string_view line) { return parser.Line(number, line); }));
   return parser.Finish();
 }
 

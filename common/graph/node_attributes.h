@@ -28,9 +28,9 @@ enum class Split : uint8_t { kNone = 0, kTrain = 1, kValidation = 2, kTest = 3 }
 
 struct NodeAttributes {
   uint32_t node_count = 0;
-  FeatureMatrix features;            // as on disk, not normalised; cols may be 0
-  std::vector<int32_t> labels;       // [n], 0 .. class_count-1, or -1: unknown
-  std::vector<Split> split;          // [n]
+  FeatureMatrix features;       // as on disk, not normalised; cols may be 0
+  std::vector<int32_t> labels;  // [n], 0 .. class_count-1, or -1: unknown
+  std::vector<Split> split;     // [n]
   uint32_t class_count = 0;
   std::vector<std::string> class_names;  // [class_count] or empty
 };

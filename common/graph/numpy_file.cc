@@ -29,12 +29,14 @@ constexpr uint64_t kDeflateRatioMax = 1032;  // what deflate can expand at most
 constexpr uint32_t kFeatureColumnsMax = 100'000'000;
 
 absl::Status Malformed(const std::string& name, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(name, ": ", what,
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, ": ", what,
       "; write it again with scipy.sparse.save_npz(path, scipy.sparse.csr_matrix(x)) or numpy.save(path, x)"));
 }
 
 // The text that follows `'key':` in the header's dictionary.
-absl::StatusOr<absl::string_view> HeaderValue(absl::string_view header, absl::string_view key, const std::string& name) {
+absl::StatusOr<absl::string_view> HeaderValue(absl::string_view header, absl::string_view key,
+                                              const std::string& name) {
   for (const char quote : {'\'', '"'}) {
     const std::string pattern = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
     const size_t at = header.find(pattern);
@@ -47,14 +49,17 @@ absl::StatusOr<absl::string_view> HeaderValue(absl::string_view header, absl::st
 
 absl::Status ParseShape(absl::string_view text, const std::string& name, NpyArray& array) {
   const size_t close = text.find(')');
-  if (!absl::ConsumePrefix(&text, "(") || close == absl::string_view::npos) return Malformed(name, "the shape is unreadable");
+  if (!absl::ConsumePrefix(&text, "(") || close == absl::string_view::npos)
+    return Malformed(name, "the shape is unreadable");
   array.items = 1;
   for (absl::string_view part : absl::StrSplit(text.substr(0, close - 1), ',')) {
     part = absl::StripAsciiWhitespace(part);
     if (part.empty()) continue;  // (3,) and ()
     uint64_t extent = 0;
-    if (!absl::SimpleAtoi(part, &extent) || extent > kFeatureFileBytesMax) return Malformed(name, "the shape is unreadable");
-    if (extent != 0 && array.items > kFeatureFileBytesMax / extent) return Malformed(name, "the shape is implausibly large");
+    if (!absl::SimpleAtoi(part, &extent) || extent > kFeatureFileBytesMax)
+      return Malformed(name, "the shape is unreadable");
+    if (extent != 0 && array.items > kFeatureFileBytesMax / extent)
+      return Malformed(name, "the shape is implausibly large");
     array.shape.push_back(extent);
     array.items *= extent;
   }
@@ -79,28 +84,52 @@ absl::StatusOr<std::vector<float>> Floats(const NpyArray& array, const std::stri
   for (uint64_t k = 0; k < array.items; ++k) {
     double value = 0;
     switch (array.kind * 16 + static_cast<int>(array.item_bytes)) {
-      case 'f' * 16 + 4: value = Load<float>(array, k); break;
-      case 'f' * 16 + 8: value = Load<double>(array, k); break;
-      case 'i' * 16 + 1: value = Load<int8_t>(array, k); break;
-      case 'i' * 16 + 2: value = Load<int16_t>(array, k); break;
-      case 'i' * 16 + 4: value = Load<int32_t>(array, k); break;
-      case 'i' * 16 + 8: value = static_cast<double>(Load<int64_t>(array, k)); break;
+      case 'f' * 16 + 4:
+        value = Load<float>(array, k);
+        break;
+      case 'f' * 16 + 8:
+        value = Load<double>(array, k);
+        break;
+      case 'i' * 16 + 1:
+        value = Load<int8_t>(array, k);
+        break;
+      case 'i' * 16 + 2:
+        value = Load<int16_t>(array, k);
+        break;
+      case 'i' * 16 + 4:
+        value = Load<int32_t>(array, k);
+        break;
+      case 'i' * 16 + 8:
+        value = static_cast<double>(Load<int64_t>(array, k));
+        break;
       case 'b' * 16 + 1:
-      case 'u' * 16 + 1: value = Load<uint8_t>(array, k); break;
-      case 'u' * 16 + 2: value = Load<uint16_t>(array, k); break;
-      case 'u' * 16 + 4: value = Load<uint32_t>(array, k); break;
-      case 'u' * 16 + 8: value = static_cast<double>(Load<uint64_t>(array, k)); break;
-      default: return Malformed(name, "features must be float32, float64, integers or bool");
+      case 'u' * 16 + 1:
+        value = Load<uint8_t>(array, k);
+        break;
+      case 'u' * 16 + 2:
+        value = Load<uint16_t>(array, k);
+        break;
+      case 'u' * 16 + 4:
+        value = Load<uint32_t>(array, k);
+        break;
+      case 'u' * 16 + 8:
+        value = static_cast<double>(Load<uint64_t>(array, k));
+        break;
+      default:
+        return Malformed(name, "features must be float32, float64, integers or bool");
     }
     values[k] = static_cast<float>(value);
-    if (!std::isfinite(values[k])) return Malformed(name, absl::StrCat("value ", k, " is not a finite number of float32"));
+    if (!std::isfinite(values[k]))
+      return Malformed(name, absl::StrCat("value ", k, " is not a finite number of float32"));
   }
   return values;
 }
 
 absl::StatusOr<FeatureMatrix> EmptyMatrix(uint64_t rows, uint64_t cols, const std::string& name) {
-  if (rows > kNodesMax) return Malformed(name, absl::StrCat(rows, " rows are above the limit of ", kNodesMax, " nodes"));
-  if (cols > kFeatureColumnsMax) return Malformed(name, absl::StrCat(cols, " columns are above the limit of ", kFeatureColumnsMax));
+  if (rows > kNodesMax)
+    return Malformed(name, absl::StrCat(rows, " rows are above the limit of ", kNodesMax, " nodes"));
+  if (cols > kFeatureColumnsMax)
+    return Malformed(name, absl::StrCat(cols, " columns are above the limit of ", kFeatureColumnsMax));
   return FeatureMatrix{.rows = static_cast<uint32_t>(rows), .cols = static_cast<uint32_t>(cols)};
 }
 
@@ -117,11 +146,13 @@ absl::StatusOr<std::string> ReadMember(zip_t* archive, const std::string& path, 
   zip_stat_t info;
   zip_stat_init(&info);
   const std::string name = absl::StrCat(path, " (", member, ")");
-  if (zip_stat(archive, member.c_str(), 0, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) || !(info.valid & ZIP_STAT_COMP_SIZE)) {
+  if (zip_stat(archive, member.c_str(), 0, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) ||
+      !(info.valid & ZIP_STAT_COMP_SIZE)) {
     return Malformed(path, absl::StrCat("the archive has no member ", member));
   }
   if (info.size > kFeatureFileBytesMax || info.size / kDeflateRatioMax > info.comp_size + 64) {
-    return Malformed(name, absl::StrCat("claims ", info.size, " bytes, which ", info.comp_size, " compressed bytes cannot hold"));
+    return Malformed(
+        name, absl::StrCat("claims ", info.size, " bytes, which ", info.comp_size, " compressed bytes cannot hold"));
   }
   std::unique_ptr<zip_file_t, ZipFileClose> file(zip_fopen(archive, member.c_str(), 0));
   if (file == nullptr) return Malformed(name, zip_strerror(archive));
@@ -154,7 +185,8 @@ absl::Status SortRow(FeatureMatrix& features, uint32_t row, const std::string& p
   return absl::OkStatus();
 }
 
-absl::Status FillCsr(const NpyArray& indptr, const NpyArray& indices, const std::string& path, FeatureMatrix& features) {
+absl::Status FillCsr(const NpyArray& indptr, const NpyArray& indices, const std::string& path,
+                     FeatureMatrix& features) {
   if (indptr.items != uint64_t{features.rows} + 1) return Malformed(path, "indptr must hold rows + 1 offsets");
   if (indices.items != features.values.size()) return Malformed(path, "indices and data differ in length");
   features.sparse = true;
@@ -167,7 +199,8 @@ absl::Status FillCsr(const NpyArray& indptr, const NpyArray& indices, const std:
       return Malformed(path, absl::StrCat("indptr[", i, "] is out of order"));
     }
   }
-  if (features.row_offsets.back() != static_cast<int64_t>(indices.items)) return Malformed(path, "indptr does not end at the last entry");
+  if (features.row_offsets.back() != static_cast<int64_t>(indices.items))
+    return Malformed(path, "indptr does not end at the last entry");
   features.columns.resize(indices.items);
   for (uint64_t k = 0; k < indices.items; ++k) {
     BLINK_ASSIGN_OR_RETURN(const int64_t column, IntegerAt(indices, k, path));
@@ -179,8 +212,8 @@ absl::Status FillCsr(const NpyArray& indptr, const NpyArray& indices, const std:
 }
 
 std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape, const void* data, uint64_t bytes) {
-  std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", absl::StrJoin(shape, ", "),
-                                    shape.size() == 1 ? ",), }" : "), }");
+  std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (",
+                                    absl::StrJoin(shape, ", "), shape.size() == 1 ? ",), }" : "), }");
   header.append(63 - (10 + header.size()) % 64, ' ');  // the data begin at a multiple of 64
   header.push_back('\n');
   std::string out("\x93NUMPY\x01\x00", 8);
@@ -194,10 +227,12 @@ std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape
 }  // namespace
 
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
-  if (bytes.size() < 12 || bytes.substr(0, 6) != absl::string_view("\x93NUMPY", 6)) return Malformed(name, "is not a NumPy array");
+  if (bytes.size() < 12 || bytes.substr(0, 6) != absl::string_view("\x93NUMPY", 6))
+    return Malformed(name, "is not a NumPy array");
   const auto byte = [&](size_t at) { return static_cast<uint64_t>(static_cast<uint8_t>(bytes[at])); };
   const bool short_header = byte(6) == 1;
-  if (byte(6) < 1 || byte(6) > 3) return Malformed(name, absl::StrCat("has the unknown NumPy format version ", byte(6)));
+  if (byte(6) < 1 || byte(6) > 3)
+    return Malformed(name, absl::StrCat("has the unknown NumPy format version ", byte(6)));
   const size_t start = short_header ? 10 : 12;
   const uint64_t length = byte(8) | byte(9) << 8 | (short_header ? 0 : byte(10) << 16 | byte(11) << 24);
   if (length > bytes.size() - start) return Malformed(name, "is cut off in its header");
@@ -210,7 +245,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
   descr = descr.substr(0, descr.find_first_of(descr.substr(0, 1), 1));
   if (descr.size() < 4 || descr[1] == '>' || absl::string_view("fiubS").find(descr[2]) == absl::string_view::npos ||
       !absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0 || array.item_bytes > 64) {
-    return Malformed(name, absl::StrCat("has the type ", descr.substr(0, 16), "', which is not a little-endian number"));
+    return Malformed(name,
+                     absl::StrCat("has the type ", descr.substr(0, 16), "', which is not a little-endian number"));
   }
   array.kind = descr[2];
   BLINK_RETURN_IF_ERROR(ParseShape(shape, name, array));
@@ -219,7 +255,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
   }
   array.data = bytes.substr(start + length);
   if (array.data.size() != array.items * array.item_bytes) {
-    return Malformed(name, absl::StrCat("its shape needs ", array.items * array.item_bytes, " bytes, but ", array.data.size(), " follow"));
+    return Malformed(name, absl::StrCat("its shape needs ", array.items * array.item_bytes, " bytes, but ",
+                                        array.data.size(), " follow"));
   }
   return array;
 }
@@ -274,7 +311,8 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
   const uint64_t entries = features.values.size();
   const std::pair<const char*, std::string> members[] = {
       {"indices.npy", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
-      {"indptr.npy", NpyBytes("<i8", {features.row_offsets.size()}, features.row_offsets.data(), features.row_offsets.size() * 8)},
+      {"indptr.npy",
+       NpyBytes("<i8", {features.row_offsets.size()}, features.row_offsets.data(), features.row_offsets.size() * 8)},
       {"format.npy", NpyBytes("|S3", {}, "csr", 3)},
       {"shape.npy", NpyBytes("<i8", {2}, shape, sizeof(shape))},
       {"data.npy", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
@@ -285,7 +323,8 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
   if (archive == nullptr) return FileError(errno, "create", temporary);
   for (const auto& [name, bytes] : members) {
     zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    if (source == nullptr) return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
+    if (source == nullptr)
+      return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
     const zip_int64_t index = zip_file_add(archive.get(), name, source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
       zip_source_free(source);
@@ -293,7 +332,8 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
     }
     zip_file_set_mtime(archive.get(), index, 315532800, 0);  // 1980-01-01: the same data give the same file
   }
-  if (zip_close(archive.get()) != 0) return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
+  if (zip_close(archive.get()) != 0)
+    return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
   archive.release();
   BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(temporary, kFeatureFileBytesMax));
   std::remove(temporary.c_str());

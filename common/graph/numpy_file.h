@@ -1,7 +1,7 @@
 // Feature matrices as NumPy and SciPy write them: .npy (dense) and .npz (scipy.sparse.save_npz, CSR).
 //
-// Nothing is allocated on the word of a header: a member may not be larger than deflate could have made of its compressed bytes,
-// and a shape has to agree with the bytes that follow it.
+// Nothing is allocated on the word of a header: a member may not be larger than deflate could have made of its
+// compressed bytes, and a shape has to agree with the bytes that follow it.
 #ifndef BLINK_COMMON_GRAPH_NUMPY_FILE_H_
 #define BLINK_COMMON_GRAPH_NUMPY_FILE_H_
 
@@ -18,11 +18,11 @@ namespace blink {
 
 // One array. `data` points into the bytes that were parsed.
 struct NpyArray {
-  char kind = 0;                // 'f', 'i', 'u', 'b' (bool), 'S' (bytes)
+  char kind = 0;  // 'f', 'i', 'u', 'b' (bool), 'S' (bytes)
   uint32_t item_bytes = 0;
   std::vector<uint64_t> shape;  // {} for a scalar
   uint64_t items = 0;
-  absl::string_view data;       // items * item_bytes bytes, little endian, C order
+  absl::string_view data;  // items * item_bytes bytes, little endian, C order
 };
 
 // `name` is for the error texts. INVALID_ARGUMENT unless the bytes are exactly one array in C order, little endian,

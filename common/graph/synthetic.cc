@@ -1,5 +1,5 @@
-// GenerateDataset. Data, not noise: a small generator of its own and nothing but +, *, / and sqrt on doubles, so that a seed gives
-// the same data set on every machine and with every standard library.
+// GenerateDataset. Data, not noise: a small generator of its own and nothing but +, *, / and sqrt on doubles, so that a
+// seed gives the same data set on every machine and with every standard library.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -54,13 +54,17 @@ class Weighted {
 
 absl::Status Check(const SyntheticOptions& options) {
   const auto refuse = [](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
-  if (options.nodes < kNodesMin || options.nodes > kNodesMax) return refuse("nodes must be from ", kNodesMin, " to ", kNodesMax);
-  if (options.classes < 1 || options.classes > 1000 || options.classes > options.nodes) return refuse("classes must be from 1 to 1000, and not more than the nodes");
+  if (options.nodes < kNodesMin || options.nodes > kNodesMax)
+    return refuse("nodes must be from ", kNodesMin, " to ", kNodesMax);
+  if (options.classes < 1 || options.classes > 1000 || options.classes > options.nodes)
+    return refuse("classes must be from 1 to 1000, and not more than the nodes");
   const double mean_max = std::min(1000.0, (options.nodes - 1) / 4.0);
-  if (!(options.mean_degree >= 0 && options.mean_degree <= std::max(mean_max, 1.0))) return refuse("mean_degree must be from 0 to ", std::max(mean_max, 1.0));
+  if (!(options.mean_degree >= 0 && options.mean_degree <= std::max(mean_max, 1.0)))
+    return refuse("mean_degree must be from 0 to ", std::max(mean_max, 1.0));
   if (!(options.homophily >= 0 && options.homophily <= 1)) return refuse("homophily must be from 0 to 1");
   if (options.features > 1'000'000) return refuse("features must be at most 1000000");
-  if (!(options.words_per_node >= 0 && options.words_per_node <= 0.5 * options.features)) return refuse("words_per_node must be from 0 to half the features");
+  if (!(options.words_per_node >= 0 && options.words_per_node <= 0.5 * options.features))
+    return refuse("words_per_node must be from 0 to half the features");
   return absl::OkStatus();
 }
 
@@ -69,14 +73,16 @@ std::vector<int32_t> DrawLabels(const SyntheticOptions& options, SplitMix64& ran
   Weighted classes;
   for (uint32_t c = 0; c < options.classes; ++c) classes.Add(c, 1.0 / (c + 2.0));
   std::vector<int32_t> labels(options.nodes);
-  for (uint32_t i = 0; i < options.nodes; ++i) labels[i] = static_cast<int32_t>(i < options.classes ? i : classes.Draw(random));
+  for (uint32_t i = 0; i < options.nodes; ++i)
+    labels[i] = static_cast<int32_t>(i < options.classes ? i : classes.Draw(random));
   Shuffle(labels, random);
   return labels;
 }
 
-// Every node first gets a link (real citation graphs have few isolated nodes), then links are added until the mean degree
-// is reached. Popularity has a power-law tail of exponent 3, capped as in a graph of this size.
-absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::vector<int32_t>& labels, double inside_share, SplitMix64& random) {
+// Every node first gets a link (real citation graphs have few isolated nodes), then links are added until the mean
+// degree is reached. Popularity has a power-law tail of exponent 3, capped as in a graph of this size.
+absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::vector<int32_t>& labels,
+                                   double inside_share, SplitMix64& random) {
   const uint32_t n = options.nodes;
   const double popularity_max = std::sqrt(static_cast<double>(n));
   std::vector<Weighted> of_class(options.classes);
@@ -105,12 +111,13 @@ absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::v
   for (uint32_t i = 0; i < n && links.size() < wanted; ++i) {
     if (!linked[i]) draw_from(i);
   }
-  for (uint64_t attempts = 0; links.size() < wanted && attempts < 20 * wanted + 1000; ++attempts) draw_from(all.Draw(random));
+  for (uint64_t attempts = 0; links.size() < wanted && attempts < 20 * wanted + 1000; ++attempts)
+    draw_from(all.Draw(random));
   return CsrGraph::FromLinks(n, std::move(links));
 }
 
-// A bag of words. A share of a node's words comes from its class's own vocabulary, the rest from a common one (both Zipf): enough for a
-// model without links to do clearly better than chance, and clearly worse than one with links.
+// A bag of words. A share of a node's words comes from its class's own vocabulary, the rest from a common one (both
+// Zipf): enough for a model without links to do clearly better than chance, and clearly worse than one with links.
 FeatureMatrix DrawFeatures(const SyntheticOptions& options, const std::vector<int32_t>& labels, SplitMix64& random) {
   constexpr double kTopicalShare = 0.30;
   FeatureMatrix features{.rows = options.nodes, .cols = options.features, .sparse = true};
@@ -131,7 +138,8 @@ FeatureMatrix DrawFeatures(const SyntheticOptions& options, const std::vector<in
     const uint32_t count = static_cast<uint32_t>(options.words_per_node * (0.5 + random.Uniform()) + 0.5);
     absl::flat_hash_set<int32_t> words;
     for (uint32_t attempts = 0; words.size() < count && attempts < 50 * count; ++attempts) {
-      words.insert(static_cast<int32_t>(random.Uniform() < share ? topical[labels[i]].Draw(random) : common.Draw(random)));
+      words.insert(
+          static_cast<int32_t>(random.Uniform() < share ? topical[labels[i]].Draw(random) : common.Draw(random)));
     }
     std::vector<int32_t> row(words.begin(), words.end());
     std::sort(row.begin(), row.end());
@@ -154,14 +162,15 @@ absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options) {
   attributes.class_count = options.classes;
   attributes.labels = DrawLabels(options, random);
   for (uint32_t c = 0; c < options.classes; ++c) attributes.class_names.push_back(absl::StrCat("class-", c));
-  // Some nodes get the label of a class drawn at random, so that no model is perfect. Links and words follow the class before; the share of
-  // links inside it is raised, so that the labels have the homophily that was asked for.
+  // Some nodes get the label of a class drawn at random, so that no model is perfect. Links and words follow the class
+  // before; the share of links inside it is raised, so that the labels have the homophily that was asked for.
   const double mislabelled = options.classes < 2 ? 0.0 : std::min(0.10, 1.0 - std::sqrt(options.homophily));
   const double others = std::max(1.0, options.classes - 1.0);
   const double wrong = mislabelled * others / (others + 1.0);  // a label drawn at random may be the right one
   const double equal_inside = (1.0 - wrong) * (1.0 - wrong) + wrong * wrong / others;
   const double equal_outside = 2.0 * wrong * (1.0 - wrong) / others;
-  const double inside_share = std::clamp((options.homophily - equal_outside) / (equal_inside - equal_outside), 0.0, 1.0);
+  const double inside_share =
+      std::clamp((options.homophily - equal_outside) / (equal_inside - equal_outside), 0.0, 1.0);
   BLINK_ASSIGN_OR_RETURN(dataset.graph, DrawLinks(options, attributes.labels, inside_share, random));
   attributes.features.rows = options.nodes;
   if (options.features > 0) attributes.features = DrawFeatures(options, attributes.labels, random);

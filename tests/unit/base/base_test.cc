@@ -21,7 +21,8 @@ using testing::HasSubstr;
 class DurableFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/base_" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+    folder_ = testing::TempDir() + "/base_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+              std::to_string(::getpid());
     ASSERT_TRUE(MakeDirectories(folder_ + "/a/b").ok());
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -98,23 +99,32 @@ TEST(Sha256, TakesIntegersLittleEndian) {
 TEST(Digest, IsReadBackOnlyFromItsOwnLength) {
   const Digest digest = Sha256Of("x");
   EXPECT_EQ(*DigestFromBytes(DigestToBytes(digest)), digest);
-  for (const size_t length : {0u, 31u, 33u}) EXPECT_EQ(DigestFromBytes(std::string(length, 'x')).status().code(), absl::StatusCode::kInvalidArgument);
+  for (const size_t length : {0u, 31u, 33u})
+    EXPECT_EQ(DigestFromBytes(std::string(length, 'x')).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ExitCode, FollowsTheStatus) {
   const std::pair<absl::StatusCode, ExitCode> pairs[] = {
-      {absl::StatusCode::kOk, ExitCode::kOk}, {absl::StatusCode::kInvalidArgument, ExitCode::kBadInput}, {absl::StatusCode::kNotFound, ExitCode::kBadInput},
-      {absl::StatusCode::kOutOfRange, ExitCode::kBadInput}, {absl::StatusCode::kUnavailable, ExitCode::kUnreachable},
-      {absl::StatusCode::kDeadlineExceeded, ExitCode::kUnreachable}, {absl::StatusCode::kResourceExhausted, ExitCode::kNoResources},
-      {absl::StatusCode::kCancelled, ExitCode::kInterrupted}, {absl::StatusCode::kDataLoss, ExitCode::kJournal},
-      {absl::StatusCode::kPermissionDenied, ExitCode::kRefusedByPeer}, {absl::StatusCode::kUnauthenticated, ExitCode::kRefusedByPeer},
-      {absl::StatusCode::kAlreadyExists, ExitCode::kRefusedByPeer}, {absl::StatusCode::kInternal, ExitCode::kInternal}};
+      {absl::StatusCode::kOk, ExitCode::kOk},
+      {absl::StatusCode::kInvalidArgument, ExitCode::kBadInput},
+      {absl::StatusCode::kNotFound, ExitCode::kBadInput},
+      {absl::StatusCode::kOutOfRange, ExitCode::kBadInput},
+      {absl::StatusCode::kUnavailable, ExitCode::kUnreachable},
+      {absl::StatusCode::kDeadlineExceeded, ExitCode::kUnreachable},
+      {absl::StatusCode::kResourceExhausted, ExitCode::kNoResources},
+      {absl::StatusCode::kCancelled, ExitCode::kInterrupted},
+      {absl::StatusCode::kDataLoss, ExitCode::kJournal},
+      {absl::StatusCode::kPermissionDenied, ExitCode::kRefusedByPeer},
+      {absl::StatusCode::kUnauthenticated, ExitCode::kRefusedByPeer},
+      {absl::StatusCode::kAlreadyExists, ExitCode::kRefusedByPeer},
+      {absl::StatusCode::kInternal, ExitCode::kInternal}};
   for (const auto& [status, code] : pairs) EXPECT_EQ(ExitCodeFor(absl::Status(status, "")), code);
 }
 
 TEST(ExitCode, TheTableNamesEveryCode) {
   const std::string table = ExitCodeTable();
-  for (const int code : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130}) EXPECT_THAT(table, HasSubstr(absl::StrCat(" ", code, "  ")));
+  for (const int code : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130})
+    EXPECT_THAT(table, HasSubstr(absl::StrCat(" ", code, "  ")));
 }
 
 }  // namespace

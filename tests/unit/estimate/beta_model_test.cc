@@ -1,4 +1,5 @@
-// The beta-model against slow twins: the paper's fixed point, and a brute force over all graphs for the existence of the MLE.
+// The beta-model against slow twins: the paper's fixed point, and a brute force over all graphs for the existence of
+// the MLE.
 #include "aggregator_server/estimate/beta_model.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +69,8 @@ TEST(ClassifyDegrees, ClipsAndGroups) {
 }
 
 TEST(ClassifyDegrees, SurvivesHugeNoise) {
-  const DegreeClasses classes = ClassifyDegrees({std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), 2, 2});
+  const DegreeClasses classes =
+      ClassifyDegrees({std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), 2, 2});
   EXPECT_EQ(classes.degree, (std::vector<uint32_t>{1, 2}));
   EXPECT_EQ(classes.size, (std::vector<uint32_t>{1, 3}));
 }
@@ -171,7 +173,8 @@ TEST(FitBetaModel, HandlesHeavyTailsAndStars) {
 
 TEST(FitBetaModel, SolvesAThousandClassesOfAMillionNodes) {
   std::vector<int64_t> degrees(1'000'000);
-  for (size_t i = 0; i < degrees.size(); ++i) degrees[i] = 1 + static_cast<int64_t>(30.0 / std::pow(1.0 - (i + 0.5) / degrees.size(), 0.5)) % 1500;
+  for (size_t i = 0; i < degrees.size(); ++i)
+    degrees[i] = 1 + static_cast<int64_t>(30.0 / std::pow(1.0 - (i + 0.5) / degrees.size(), 0.5)) % 1500;
   const DegreeClasses classes = ClassifyDegrees(degrees);
   EXPECT_GT(classes.degree.size(), 900u);
   const auto model = FitBetaModel(classes);
@@ -181,7 +184,9 @@ TEST(FitBetaModel, SolvesAThousandClassesOfAMillionNodes) {
   RecordProperty("steps", model->iterations);
 }
 
-TEST(FitBetaModel, RefusesTwoNodes) { EXPECT_EQ(FitBetaModel(DegreeClasses{{0, 0}, {1}, {2}}).status().code(), absl::StatusCode::kInvalidArgument); }
+TEST(FitBetaModel, RefusesTwoNodes) {
+  EXPECT_EQ(FitBetaModel(DegreeClasses{{0, 0}, {1}, {2}}).status().code(), absl::StatusCode::kInvalidArgument);
+}
 
 }  // namespace
 }  // namespace blink

@@ -68,7 +68,8 @@ Dense DenoiseDensely(const Round& round, const std::vector<double>& beta_of_node
     for (NodeIndex j = i + 1; j < n; ++j) {
       double logit = beta_of_node[i] + beta_of_node[j];
       for (const auto& [from, about] : {std::pair(i, j), std::pair(j, i)}) {
-        if (parameters.sends_bits() && reports.reported(from)) logit += (BitOf(reports, from, about) ? 1 : -1) * std::log((1 - p) / p);
+        if (parameters.sends_bits() && reports.reported(from))
+          logit += (BitOf(reports, from, about) ? 1 : -1) * std::log((1 - p) / p);
       }
       const double probability = 1 / (1 + std::exp(-logit));
       dense.sum += probability;
@@ -93,7 +94,8 @@ std::vector<int64_t> DegreesDensely(const ReportSet& reports) {
     if (!reports.reported(i)) continue;
     double ones = 0;
     for (NodeIndex j = 0; j < n && reports.parameters().sends_bits(); ++j) ones += j != i && BitOf(reports, i, j);
-    degrees[i] = reports.noisy_degree(i).has_value() ? *reports.noisy_degree(i) : std::llround((ones - (n - 1) * p) / (1 - 2 * p));
+    degrees[i] = reports.noisy_degree(i).has_value() ? *reports.noisy_degree(i)
+                                                     : std::llround((ones - (n - 1) * p) / (1 - 2 * p));
     sum += std::clamp<double>(degrees[i], 1, n - 2);
   }
   for (NodeIndex i = 0; i < n; ++i) {
@@ -127,7 +129,8 @@ TEST_P(AgainstTheDenseTwin, GivesTheSameDegreesLinksAndSums) {
     const std::vector<int64_t> slow_degrees = DegreesDensely(round.reports);
     const DegreeClasses classes = ClassifyDegrees(degrees.degrees), slow_classes = ClassifyDegrees(slow_degrees);
     for (NodeIndex i = 0; i < c.n; ++i) {
-      EXPECT_EQ(classes.degree[classes.class_of_node[i]], slow_classes.degree[slow_classes.class_of_node[i]]) << "node " << i;
+      EXPECT_EQ(classes.degree[classes.class_of_node[i]], slow_classes.degree[slow_classes.class_of_node[i]])
+          << "node " << i;
     }
     const auto estimate = EstimateLinks(round.reports, {.threads = 2, .truth = &round.truth});
     ASSERT_TRUE(estimate.ok()) << estimate.status();
@@ -144,12 +147,14 @@ TEST_P(AgainstTheDenseTwin, GivesTheSameDegreesLinksAndSums) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Rounds, AgainstTheDenseTwin,
-    testing::Values(Case{3, 2000000, 100000, 0}, Case{40, 500000, 100000, 0}, Case{63, 4000000, 0, 0.2}, Case{64, 1000000, 0, 0},
-                    Case{65, 8000000, 100000, 0.3}, Case{130, 6000000, 500000, 0.1}, Case{130, 2000000, 1000000, 0.2},
-                    Case{150, 4000000, 1000000, 0}, Case{200, 500000, 0, 0.5}, Case{300, 8000000, 100000, 0}, Case{300, 6000000, 0, 0.9},
-                    Case{290, 3000000, 100000, 0.05}, Case{600, 5000000, 100000, 0.1}));
+INSTANTIATE_TEST_SUITE_P(Rounds, AgainstTheDenseTwin,
+                         testing::Values(Case{3, 2000000, 100000, 0}, Case{40, 500000, 100000, 0},
+                                         Case{63, 4000000, 0, 0.2}, Case{64, 1000000, 0, 0},
+                                         Case{65, 8000000, 100000, 0.3}, Case{130, 6000000, 500000, 0.1},
+                                         Case{130, 2000000, 1000000, 0.2}, Case{150, 4000000, 1000000, 0},
+                                         Case{200, 500000, 0, 0.5}, Case{300, 8000000, 100000, 0},
+                                         Case{300, 6000000, 0, 0.9}, Case{290, 3000000, 100000, 0.05},
+                                         Case{600, 5000000, 100000, 0.1}));
 
 TEST(EstimateLinks, DoesNotDependOnTheNumberOfThreads) {
   const Round round = MakeRound(1300, 4000000, 100000, 0.1, 5);
@@ -172,7 +177,13 @@ TEST(EstimateLinks, FindsTheTrueGraphWithALargeBudget) {
 TEST(EstimateLinks, ReportsProgressUpToOne) {
   const Round round = MakeRound(1100, 6000000, 100000, 0, 3);
   double last = -1;
-  ASSERT_TRUE(EstimateLinks(round.reports, {.threads = 2, .progress = [&](double fraction) { EXPECT_GE(fraction, last); last = fraction; }}).ok());
+  ASSERT_TRUE(EstimateLinks(round.reports, {.threads = 2,
+                                            .progress =
+                                                [&](double fraction) {
+                                                  EXPECT_GE(fraction, last);
+                                                  last = fraction;
+                                                }})
+                  .ok());
   EXPECT_EQ(last, 1.0);
 }
 
@@ -204,7 +215,8 @@ TEST(EstimateLinks, SurvivesOneReportAndTheSmallestBudget) {
 }
 
 TEST(Posterior, TakesALinkOnlyAboveOneHalf) {
-  const DegreeClasses classes = ClassifyDegrees({2, 2, 2, 2, 2});  // d = (n-1)/2: beta = 0, and P without bits is exactly 1/2
+  const DegreeClasses classes =
+      ClassifyDegrees({2, 2, 2, 2, 2});  // d = (n-1)/2: beta = 0, and P without bits is exactly 1/2
   BetaModel model;
   model.beta = {0.0};
   const BetaPrior prior(classes, model);

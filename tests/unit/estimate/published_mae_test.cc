@@ -76,7 +76,8 @@ class PublishedMaeTest : public testing::Test {
   void SetUp() override {
     const char* datasets = std::getenv("BLINK_DATASETS");
     const char* reference = std::getenv("BLINK_REFERENCE");
-    if (datasets == nullptr || reference == nullptr) GTEST_SKIP() << "BLINK_DATASETS or BLINK_REFERENCE is not set: the published figures are not here";
+    if (datasets == nullptr || reference == nullptr)
+      GTEST_SKIP() << "BLINK_DATASETS or BLINK_REFERENCE is not set: the published figures are not here";
     const auto read = ReadDataset(std::string(datasets) + "/cora");
     ASSERT_TRUE(read.ok()) << read.status();
     graph_ = read->graph;
@@ -86,13 +87,14 @@ class PublishedMaeTest : public testing::Test {
   std::string reference_;
 };
 
-// The noise is of a fixed seed, so the outcome is too; for a fresh seed the standard error of the mean (under 1 % at these budgets) makes 6 % more than
-// six standard errors away: error probability below 1e-8.
+// The noise is of a fixed seed, so the outcome is too; for a fresh seed the standard error of the mean (under 1 % at
+// these budgets) makes 6 % more than six standard errors away: error probability below 1e-8.
 TEST_F(PublishedMaeTest, IsMetWithinSixPercentAtLowBudgets) {
   for (const int epsilon : {1, 4}) {
     const Published published = PublishedMae(reference_, epsilon);
     const Measured measured = MeasureMae(graph_, epsilon, 8);
-    std::printf("Cora, epsilon %d: MAE %.6g (published %.6g, %+.2f %%)\n", epsilon, measured.mean, published.mean, 100 * (measured.mean / published.mean - 1));
+    std::printf("Cora, epsilon %d: MAE %.6g (published %.6g, %+.2f %%)\n", epsilon, measured.mean, published.mean,
+                100 * (measured.mean / published.mean - 1));
     EXPECT_NEAR(measured.mean, published.mean, 0.06 * published.mean);
   }
 }
@@ -102,7 +104,8 @@ TEST_F(PublishedMaeTest, IsMetWithinThreeStandardErrorsAtEight) {
   const int draws = 40;
   const Published published = PublishedMae(reference_, 8);
   const Measured measured = MeasureMae(graph_, 8, draws);
-  const double error = std::sqrt(measured.deviation * measured.deviation / draws + published.deviation * published.deviation / 30);
+  const double error =
+      std::sqrt(measured.deviation * measured.deviation / draws + published.deviation * published.deviation / 30);
   std::printf("Cora, epsilon 8: MAE %.6g +- %.2g (published %.6g), difference %.2f standard errors\n", measured.mean,
               measured.deviation / std::sqrt(draws), published.mean, (measured.mean - published.mean) / error);
   EXPECT_NEAR(measured.mean, published.mean, 3 * error);

@@ -18,11 +18,14 @@ using testing::HasSubstr;
 class DatasetTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/dataset_" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+    folder_ = testing::TempDir() + "/dataset_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+              std::to_string(::getpid());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  void Write(const std::string& name, absl::string_view content) { ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + name, content).ok()); }
+  void Write(const std::string& name, absl::string_view content) {
+    ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + name, content).ok());
+  }
   void WriteSmall() {
     Write("labels.csv", "node,label\n0,0\n1,1\n2,-1\n3,1\n");
     Write("split.csv", "node,split\r\n0,train\r\n1,val\r\n2,test\r\n");
@@ -51,7 +54,8 @@ TEST_F(DatasetTest, ReadsASmallFolder) {
   EXPECT_EQ(read->attributes.class_count, 2u);
   EXPECT_EQ(read->attributes.features.cols, 0u);
   EXPECT_EQ(read->attributes.labels, (std::vector<int32_t>{0, 1, -1, 1}));
-  EXPECT_EQ(read->attributes.split, (std::vector<Split>{Split::kTrain, Split::kValidation, Split::kTest, Split::kNone}));
+  EXPECT_EQ(read->attributes.split,
+            (std::vector<Split>{Split::kTrain, Split::kValidation, Split::kTest, Split::kNone}));
 }
 
 TEST_F(DatasetTest, WritesWhatItReads) {
@@ -129,7 +133,8 @@ TEST_F(DatasetTest, EachMalformedLineIsNamed) {
 
 TEST_F(DatasetTest, RefusesFeaturesOfAnotherNumberOfNodes) {
   WriteSmall();
-  ASSERT_TRUE(WriteDenseNpy({.rows = 5, .cols = 2, .values = std::vector<float>(10, 1)}, folder_ + "/features.npy").ok());
+  ASSERT_TRUE(
+      WriteDenseNpy({.rows = 5, .cols = 2, .values = std::vector<float>(10, 1)}, folder_ + "/features.npy").ok());
   EXPECT_THAT(ErrorOfDataset(), HasSubstr("5 rows"));
 }
 
@@ -148,7 +153,8 @@ TEST_F(DatasetTest, RefusesASparseFileThatIsCutOrFlippedAnywhere) {
     Write("cut.npz", absl::string_view(bytes).substr(0, cut));
     EXPECT_FALSE(ReadSparseNpz(folder_ + "/cut.npz").ok()) << cut;
   }
-  for (size_t at = 0; at < bytes.size(); at += 5) {  // it may be a harmless bit (a time stamp): then the data must be the same
+  for (size_t at = 0; at < bytes.size();
+       at += 5) {  // it may be a harmless bit (a time stamp): then the data must be the same
     std::string flipped = bytes;
     flipped[at] ^= 0x10;
     Write("flipped.npz", flipped);
@@ -167,9 +173,11 @@ TEST(ParseNpy, ReadsScalarsVectorsAndMatrices) {
 }
 
 TEST(ParseNpy, RefusesWhatDoesNotFitItsBytes) {
-  for (const std::string shape : {"(2, 3)", "(1000000, 1000000, 1000000)", "(18446744073709551615,)", "(4294967296, 4294967296)", "(-1,)", "(", ""}) {
+  for (const std::string shape : {"(2, 3)", "(1000000, 1000000, 1000000)", "(18446744073709551615,)",
+                                  "(4294967296, 4294967296)", "(-1,)", "(", ""}) {
     EXPECT_EQ(ParseNpy(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape, "1234"), "x").status().code(),
-              absl::StatusCode::kInvalidArgument) << shape;
+              absl::StatusCode::kInvalidArgument)
+        << shape;
   }
   EXPECT_FALSE(ParseNpy(Npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
   EXPECT_FALSE(ParseNpy(Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1)}", "1234"), "x").ok());
@@ -185,7 +193,8 @@ TEST(GenerateDataset, LooksLikeCora) {
   EXPECT_NEAR(2.0 * made->graph.link_count() / 2708, 3.9, 0.01);
   uint64_t inside = 0;
   for (NodeIndex i = 0; i < 2708; ++i) {
-    for (const NodeIndex j : made->graph.NeighboursOf(i)) inside += made->attributes.labels[i] == made->attributes.labels[j];
+    for (const NodeIndex j : made->graph.NeighboursOf(i))
+      inside += made->attributes.labels[i] == made->attributes.labels[j];
   }
   EXPECT_NEAR(inside / 2.0 / made->graph.link_count(), 0.81, 0.02);
   EXPECT_NEAR(made->attributes.features.values.size() / 2708.0, 18.0, 0.4);
@@ -203,9 +212,10 @@ TEST(GenerateDataset, GivesTheSameGraphForASeedAndAnotherForAnother) {
 }
 
 TEST(GenerateDataset, RefusesWhatCannotBeMade) {
-  for (const SyntheticOptions& options : {SyntheticOptions{.nodes = 2}, SyntheticOptions{.classes = 0}, SyntheticOptions{.mean_degree = -1},
-                                          SyntheticOptions{.mean_degree = std::nan("")}, SyntheticOptions{.homophily = 1.5},
-                                          SyntheticOptions{.features = 10, .words_per_node = 9}, SyntheticOptions{.nodes = 5, .classes = 6}}) {
+  for (const SyntheticOptions& options :
+       {SyntheticOptions{.nodes = 2}, SyntheticOptions{.classes = 0}, SyntheticOptions{.mean_degree = -1},
+        SyntheticOptions{.mean_degree = std::nan("")}, SyntheticOptions{.homophily = 1.5},
+        SyntheticOptions{.features = 10, .words_per_node = 9}, SyntheticOptions{.nodes = 5, .classes = 6}}) {
     EXPECT_EQ(GenerateDataset(options).status().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_TRUE(GenerateDataset({.nodes = 3, .classes = 1, .mean_degree = 1, .features = 0, .words_per_node = 0}).ok());
@@ -214,8 +224,12 @@ TEST(GenerateDataset, RefusesWhatCannotBeMade) {
 TEST(RealData, IsReadWithItsPublishedCounts) {
   const char* root = std::getenv("BLINK_DATASETS");
   if (root == nullptr || *root == '\0') GTEST_SKIP() << "BLINK_DATASETS is not set: the real data sets are not here";
-  const std::tuple<std::string, uint32_t, uint64_t, uint32_t, uint32_t> sets[] = {{"cora", 2708, 5278, 1433, 7}, {"citeseer", 3327, 4552, 3703, 6},
-      {"facebook", 22470, 170823, 128, 4}, {"lastfm", 7624, 27806, 0, 18}, {"twitch_ptbr", 1912, 31299, 3170, 2}};
+  const std::tuple<std::string, uint32_t, uint64_t, uint32_t, uint32_t> sets[] = {
+      {"cora", 2708, 5278, 1433, 7},
+      {"citeseer", 3327, 4552, 3703, 6},
+      {"facebook", 22470, 170823, 128, 4},
+      {"lastfm", 7624, 27806, 0, 18},
+      {"twitch_ptbr", 1912, 31299, 3170, 2}};
   for (const auto& [name, nodes, links, features, classes] : sets) {
     const auto read = ReadDataset(std::string(root) + "/" + name);
     ASSERT_TRUE(read.ok()) << read.status();

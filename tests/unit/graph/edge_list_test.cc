@@ -25,12 +25,14 @@ class EdgeListTest : public testing::Test {
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << text;
     return std::string(read.status().message());
   }
-  std::string path_ = testing::TempDir() + "/edges_" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+  std::string path_ = testing::TempDir() + "/edges_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+                      std::to_string(::getpid());
 };
 
 TEST_F(EdgeListTest, AllFormsGiveTheSameGraph) {
-  for (const std::string text : {"source,target\n0,1\n1,2\n0,3\n", "0,1\n1,2\n0,3\n", "0\t1\r\n1\t2\r\n0\t3\r\n", "# SNAP\n# FromNodeId\tToNodeId\n0 1\n1  2\n 0   3",
-                                 "% comment\n\n0;1\n1;2\n0;3\n", "id_1,id_2\n\"0\",\"1\"\n1,2\n0,3\n", "\xEF\xBB\xBFu,v\n0, 1\n1, 2\n0, 3\n",
+  for (const std::string text : {"source,target\n0,1\n1,2\n0,3\n", "0,1\n1,2\n0,3\n", "0\t1\r\n1\t2\r\n0\t3\r\n",
+                                 "# SNAP\n# FromNodeId\tToNodeId\n0 1\n1  2\n 0   3", "% comment\n\n0;1\n1;2\n0;3\n",
+                                 "id_1,id_2\n\"0\",\"1\"\n1,2\n0,3\n", "\xEF\xBB\xBFu,v\n0, 1\n1, 2\n0, 3\n",
                                  "a column,another\n0,1\n1,0\n1,2\n2,1\n0,3\n3,0\n2,2\n"}) {
     const auto read = Read(text);
     ASSERT_TRUE(read.ok()) << read.status() << text;
@@ -100,7 +102,8 @@ TEST_F(EdgeListTest, RefusesACutGzipStream) {
   for (int i = 0; i < 5000; ++i) gzprintf(file, "%d,%d\n", i, i * 7919 % 5000 + 1);
   gzclose(file);
   const std::string bytes = *ReadFile(path_, 1 << 20);
-  for (const size_t keep : {bytes.size() / 2, bytes.size() - 4}) EXPECT_THAT(Error(absl::string_view(bytes).substr(0, keep)), HasSubstr("gzip"));
+  for (const size_t keep : {bytes.size() / 2, bytes.size() - 4})
+    EXPECT_THAT(Error(absl::string_view(bytes).substr(0, keep)), HasSubstr("gzip"));
 }
 
 TEST_F(EdgeListTest, NamesTheMalformedLine) {
@@ -118,13 +121,17 @@ TEST_F(EdgeListTest, RefusesTooSmallAGraph) {
   Error("0,1\n");
 }
 
-TEST_F(EdgeListTest, AMissingFileIsNotFound) { EXPECT_EQ(ReadEdgeList(path_ + "x").status().code(), absl::StatusCode::kNotFound); }
+TEST_F(EdgeListTest, AMissingFileIsNotFound) {
+  EXPECT_EQ(ReadEdgeList(path_ + "x").status().code(), absl::StatusCode::kNotFound);
+}
 
 TEST(RealEdgeLists, AreReadAsTheyAreFound) {
   const char* root = std::getenv("BLINK_DATASETS");
   if (root == nullptr || *root == '\0') GTEST_SKIP() << "BLINK_DATASETS is not set: the real data sets are not here";
-  const std::tuple<std::string, std::string, bool> files[] = {{"cora", "linqs/cora.cites", true}, {"facebook", "facebook_edges.csv", false},
-      {"lastfm", "lastfm_asia_edges.csv", false}, {"twitch_ptbr", "PTBR_edges.csv", false}};
+  const std::tuple<std::string, std::string, bool> files[] = {{"cora", "linqs/cora.cites", true},
+                                                              {"facebook", "facebook_edges.csv", false},
+                                                              {"lastfm", "lastfm_asia_edges.csv", false},
+                                                              {"twitch_ptbr", "PTBR_edges.csv", false}};
   for (const auto& [set, file, mapped] : files) {
     const auto read = ReadEdgeList(std::string(root) + "/" + set + "/orig/" + file);
     ASSERT_TRUE(read.ok()) << read.status();

@@ -7,7 +7,9 @@
 namespace blink {
 namespace {
 
-std::vector<NodeIndex> Neighbours(const CsrGraph& graph, NodeIndex i) { return {graph.NeighboursOf(i).begin(), graph.NeighboursOf(i).end()}; }
+std::vector<NodeIndex> Neighbours(const CsrGraph& graph, NodeIndex i) {
+  return {graph.NeighboursOf(i).begin(), graph.NeighboursOf(i).end()};
+}
 
 TEST(CsrGraph, StoresBothDirectionsInOrder) {
   const auto graph = CsrGraph::FromLinks(5, {{3, 1}, {1, 0}, {1, 3}, {4, 1}, {3, 1}});
@@ -25,9 +27,13 @@ TEST(CsrGraph, IsEmptyWithoutNodes) {
   EXPECT_EQ(CsrGraph::FromLinks(0, {})->node_count(), 0u);
 }
 
-TEST(CsrGraph, RefusesASelfLoop) { EXPECT_EQ(CsrGraph::FromLinks(5, {{2, 2}}).status().code(), absl::StatusCode::kInvalidArgument); }
+TEST(CsrGraph, RefusesASelfLoop) {
+  EXPECT_EQ(CsrGraph::FromLinks(5, {{2, 2}}).status().code(), absl::StatusCode::kInvalidArgument);
+}
 
-TEST(CsrGraph, RefusesAnEndOutOfRange) { EXPECT_EQ(CsrGraph::FromLinks(5, {{2, 5}}).status().code(), absl::StatusCode::kInvalidArgument); }
+TEST(CsrGraph, RefusesAnEndOutOfRange) {
+  EXPECT_EQ(CsrGraph::FromLinks(5, {{2, 5}}).status().code(), absl::StatusCode::kInvalidArgument);
+}
 
 TEST(BitRow, CountsAndVisitsOnes) {
   BitRow row(130);
@@ -43,7 +49,8 @@ TEST(BitRow, CountsAndVisitsOnes) {
 }
 
 TEST(NormalizeFeatures, DividesByTheRowSumButNotByLessThanOne) {
-  const FeatureMatrix features{.rows = 3, .cols = 3, .sparse = true, .row_offsets = {0, 2, 3, 3}, .columns = {0, 2, 1}, .values = {1, 3, 0.5}};
+  const FeatureMatrix features{
+      .rows = 3, .cols = 3, .sparse = true, .row_offsets = {0, 2, 3, 3}, .columns = {0, 2, 1}, .values = {1, 3, 0.5}};
   const FeatureMatrix normal = NormalizeFeatures(features);
   EXPECT_TRUE(normal.sparse);
   EXPECT_EQ(normal.values, (std::vector<float>{0.25, 0.75, 0.5}));
@@ -55,13 +62,16 @@ TEST(NormalizeFeatures, SubtractsTheMinimumOfADenseMatrix) {
 }
 
 TEST(NormalizeFeatures, MakesASparseMatrixWithNegativesDense) {
-  const FeatureMatrix features{.rows = 2, .cols = 2, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {-1, 2}};
+  const FeatureMatrix features{
+      .rows = 2, .cols = 2, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {-1, 2}};
   const FeatureMatrix normal = NormalizeFeatures(features);
   EXPECT_FALSE(normal.sparse);
   EXPECT_EQ(normal.values, (std::vector<float>{0, 1, 0.25, 0.75}));
 }
 
-TEST(NormalizeFeatures, LeavesAnEmptyMatrixEmpty) { EXPECT_TRUE(NormalizeFeatures(FeatureMatrix{.rows = 4}).values.empty()); }
+TEST(NormalizeFeatures, LeavesAnEmptyMatrixEmpty) {
+  EXPECT_TRUE(NormalizeFeatures(FeatureMatrix{.rows = 4}).values.empty());
+}
 
 }  // namespace
 }  // namespace blink

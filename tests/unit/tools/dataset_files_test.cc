@@ -20,7 +20,8 @@ using testing::HasSubstr;
 class DatasetFilesTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/files_" + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
+    folder_ = testing::TempDir() + "/files_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+              std::to_string(::getpid());
     std::filesystem::create_directories(folder_);
     dataset_ = *GenerateDataset({.nodes = 20, .classes = 2, .mean_degree = 3, .features = 10, .words_per_node = 2});
   }
@@ -32,7 +33,8 @@ class DatasetFilesTest : public testing::Test {
   }
   std::string Read(const std::string& name) const { return ReadFile(Path(name), 1 << 20).value_or("(missing)"); }
   void WriteKit(const std::string& name, int first, int last, int node_count) {
-    Write("out/kits/" + name + "/kit.json", "{\"format\":1,\"nodes\":{\"first\":" + std::to_string(first) + ",\"last\":" + std::to_string(last) +
+    Write("out/kits/" + name + "/kit.json", "{\"format\":1,\"nodes\":{\"first\":" + std::to_string(first) +
+                                                ",\"last\":" + std::to_string(last) +
                                                 "},\"node_count\":" + std::to_string(node_count) + "}");
   }
   int Run(std::vector<std::string> arguments) {
@@ -82,8 +84,10 @@ TEST_F(DatasetFilesTest, ShardRefusesANodeInTwoKits) {
 
 TEST_F(DatasetFilesTest, ShardRefusesWhatIsNoProvisioningFolder) {
   EXPECT_EQ(ShardDataset(dataset_, Path("out")).status().code(), absl::StatusCode::kNotFound);
-  for (const std::string json : {"", "[]", "{\"nodes\":{\"first\":-1,\"last\":2},\"node_count\":20}", "{\"nodes\":{\"first\":5,\"last\":2},\"node_count\":20}",
-                                 "{\"nodes\":{\"first\":5,\"last\":20},\"node_count\":20}", "{\"nodes\":7,\"node_count\":20}"}) {
+  for (const std::string json :
+       {"", "[]", "{\"nodes\":{\"first\":-1,\"last\":2},\"node_count\":20}",
+        "{\"nodes\":{\"first\":5,\"last\":2},\"node_count\":20}",
+        "{\"nodes\":{\"first\":5,\"last\":20},\"node_count\":20}", "{\"nodes\":7,\"node_count\":20}"}) {
     Write("out/kits/a/kit.json", json);
     EXPECT_EQ(ShardDataset(dataset_, Path("out")).status().code(), absl::StatusCode::kInvalidArgument) << json;
   }
@@ -107,9 +111,11 @@ TEST_F(DatasetFilesTest, ConvertRefusesALabelOfAnUnknownNodeAndAFolderInUse) {
   Write("in.tsv", "anna\tbert\nbert\tcarl\n");
   Write("labels.csv", "node,label\nbert,1\ndora,0\n");
   CsrGraph graph;
-  EXPECT_THAT(ConvertEdgeList({Path("in.tsv"), Path("set"), Path("labels.csv"), "", ""}, &graph).status().message(), HasSubstr("line 3: the edge list has no node \"dora\""));
+  EXPECT_THAT(ConvertEdgeList({Path("in.tsv"), Path("set"), Path("labels.csv"), "", ""}, &graph).status().message(),
+              HasSubstr("line 3: the edge list has no node \"dora\""));
   Write("used/edges.csv", "");
-  EXPECT_EQ(ConvertEdgeList({Path("in.tsv"), Path("used"), "", "", ""}, &graph).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ConvertEdgeList({Path("in.tsv"), Path("used"), "", "", ""}, &graph).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
@@ -129,12 +135,16 @@ TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
 }
 
 TEST_F(DatasetFilesTest, TheCommandEndsWithADocumentedCode) {
-  EXPECT_EQ(Run({"dataset", "generate", "--nodes", "50", "--features", "40", "--words-per-node", "5", "--output", Path("made")}), 0);
+  EXPECT_EQ(Run({"dataset", "generate", "--nodes", "50", "--features", "40", "--words-per-node", "5", "--output",
+                 Path("made")}),
+            0);
   EXPECT_EQ(Run({"dataset", "info", Path("made"), "--json"}), 0);
   EXPECT_EQ(Run({"dataset", "generate", "--output", Path("made")}), static_cast<int>(ExitCode::kBadInput));
-  EXPECT_EQ(Run({"dataset", "generate", "--nodes", "2", "--output", Path("other")}), static_cast<int>(ExitCode::kBadInput));
+  EXPECT_EQ(Run({"dataset", "generate", "--nodes", "2", "--output", Path("other")}),
+            static_cast<int>(ExitCode::kBadInput));
   EXPECT_EQ(Run({"dataset", "info", Path("nothing")}), static_cast<int>(ExitCode::kBadInput));
-  EXPECT_EQ(Run({"dataset", "shard", "--dataset", Path("made"), "--out", Path("nothing")}), static_cast<int>(ExitCode::kBadInput));
+  EXPECT_EQ(Run({"dataset", "shard", "--dataset", Path("made"), "--out", Path("nothing")}),
+            static_cast<int>(ExitCode::kBadInput));
   EXPECT_EQ(Run({"dataset", "convert", Path("made/edges.csv"), "--output", Path("converted")}), 0);
 }
 
