@@ -186,10 +186,10 @@ class Proxy:
                 connection.close()
 
 
-def generate_dataset(folder, nodes, mean_degree=5, seed=7, features=24, classes=3):
+def generate_dataset(folder, nodes, mean_degree=5, seed=7, features=48, classes=3):
     """A small seeded graph with features and labels."""
-    must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree", mean_degree,
-         "--features", features, "--classes", classes, "--seed", seed)
+    must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree", min(mean_degree, (nodes - 1) / 4),
+         "--features", features, "--words-per-node", features // 8, "--classes", classes, "--seed", seed)
 
 
 class Deployment:
