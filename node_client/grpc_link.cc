@@ -40,6 +40,13 @@ absl::Status FromRefusal(const v1::Refusal& refusal) {
 class GrpcLink::Call {
  public:
   Call(GrpcLink* link, absl::Duration deadline) : link_(link) {
+    // A channel that has lost its connection fails calls at once, and its next handshake advances only while somebody
+    // waits on the channel: between our attempts nobody does, so that it would time out again and again. A new one
+    // connects within the call.
+    if (link_->broken_ && link_->connect_) {
+      link_->stub_ = v1::NodeService::NewStub(link_->connect_());
+      link_->broken_ = false;
+    }
     context_.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(deadline));
     const std::lock_guard<std::mutex> lock(link_->mutex_);
     link_->active_ = &context_;
@@ -54,7 +61,7 @@ class GrpcLink::Call {
   LinkResult<T> Failed(const grpc::Status& status) {
     const std::optional<RetryWindow> window = TrailingWindow(context_);
     // A refusal with a window comes from the aggregator itself: nothing is wrong with the handshake.
-    return {window.has_value() ? FromGrpcStatus(status) : link_->Explain(FromGrpcStatus(status)), window};
+    return {window.has_value() ? FromGrpcStatus(status) : link_->Explain(status), window};
   }
 
  private:
@@ -71,11 +78,13 @@ absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit,
     BLINK_ASSIGN_OR_RETURN(
         credentials, MakeClientCredentials(TlsFiles{kit.certificate_path(), kit.key_path(), kit.ca_path()}, kit.deployment));
   }
-  return std::make_unique<GrpcLink>(MakeChannel(kit.aggregator, std::move(credentials)), kit, options);
+  auto connect = [address = kit.aggregator, credentials] { return MakeChannel(address, credentials); };
+  return std::make_unique<GrpcLink>(connect(), kit, options, connect);
 }
 
-GrpcLink::GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options)
-    : kit_(kit), options_(options), stub_(v1::NodeService::NewStub(std::move(channel))) {}
+GrpcLink::GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options,
+                   std::function<std::shared_ptr<grpc::Channel>()> connect)
+    : kit_(kit), options_(options), connect_(std::move(connect)), stub_(v1::NodeService::NewStub(std::move(channel))) {}
 
 void GrpcLink::Cancel() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -83,7 +92,14 @@ void GrpcLink::Cancel() {
   if (active_ != nullptr) active_->TryCancel();
 }
 
-absl::Status GrpcLink::Explain(const absl::Status& status) {
+absl::Status GrpcLink::Explain(const grpc::Status& reply) {
+  absl::Status status = FromGrpcStatus(reply);
+  if (status.code() == absl::StatusCode::kCancelled) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // Not by us: an aggregator that stops ends its calls so. It may come back.
+    if (!cancelled_) status = absl::UnavailableError("the aggregator ended the call; it may be restarting");
+  }
+  broken_ = broken_ || status.code() == absl::StatusCode::kUnavailable;
   if (status.code() != absl::StatusCode::kUnavailable || kit_.insecure) return status;
   if (absl::Now() - explained_at_ > kExplainEvery) {  // costs a connection and up to five seconds
     explained_at_ = absl::Now();

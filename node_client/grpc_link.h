@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,8 +31,9 @@ class GrpcLink final : public AggregatorLink {
   // mTLS with the kit's files, or plaintext to loopback when the kit says so. Errors as MakeClientCredentials and
   // RequireLoopback give them. Connects lazily.
   static absl::StatusOr<std::unique_ptr<GrpcLink>> Create(const KitConfig& kit, GrpcLinkOptions options = {});
-  // Over a channel made elsewhere (tests).
-  GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options = {});
+  // Over a channel made elsewhere (tests). `connect`, when given, makes the channel that replaces a broken one.
+  GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options = {},
+           std::function<std::shared_ptr<grpc::Channel>()> connect = nullptr);
 
   LinkResult<std::vector<OfferedRound>> GetRounds(NodeIndex node, const std::string& round_id) override;
   LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) override;
@@ -45,11 +47,13 @@ class GrpcLink final : public AggregatorLink {
  private:
   class Call;
   void FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const;
-  absl::Status Explain(const absl::Status& status);  // why a handshake failed, where that can be found out
+  absl::Status Explain(const grpc::Status& reply);  // why a handshake failed, where that can be found out
 
   const KitConfig kit_;
   const GrpcLinkOptions options_;
-  const std::unique_ptr<v1::NodeService::Stub> stub_;
+  const std::function<std::shared_ptr<grpc::Channel>()> connect_;
+  std::unique_ptr<v1::NodeService::Stub> stub_;
+  bool broken_ = false;  // the channel lost its connection, or found none
   std::mutex mutex_;
   grpc::ClientContext* active_ = nullptr;
   bool cancelled_ = false;

@@ -1,6 +1,7 @@
 #include "node_client/policy.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace blink {
 
@@ -19,9 +20,9 @@ absl::Status CheckTerms(const KitConfig& kit, const RoundView& round) {
                                                       ", the kit for version ", kit.roster_version));
   }
   if (asked.epsilon_micro() > kit.policy.epsilon_micro_per_round_max) {
-    return absl::FailedPreconditionError(absl::StrCat("the round asks for epsilon ", asked.epsilon(), ", the policy allows ",
-                                                      static_cast<double>(kit.policy.epsilon_micro_per_round_max) * 1e-6,
-                                                      " (policy.epsilon_micro_per_round_max)"));
+    return absl::FailedPreconditionError(absl::StrFormat(  // all six decimals: 5.999999 is not 6
+        "the round asks for epsilon %.8g, the policy allows %.8g (policy.epsilon_micro_per_round_max)", asked.epsilon(),
+        static_cast<double>(kit.policy.epsilon_micro_per_round_max) * 1e-6));
   }
   return absl::OkStatus();
 }

@@ -80,8 +80,13 @@ absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, ab
     BLINK_ASSIGN_OR_RETURN(credentials, MakeClientCredentials(config.tls, config.deployment));
   }
   OperatorClient client(std::move(config), timeout);
-  client.stub_ = v1::OperatorService::NewStub(MakeChannel(client.config_.aggregator, credentials));
+  client.credentials_ = std::move(credentials);
+  client.MakeStub();
   return client;
+}
+
+void OperatorClient::MakeStub() {
+  stub_ = v1::OperatorService::NewStub(MakeChannel(config_.aggregator, credentials_));
 }
 
 absl::Status OperatorClient::Explain(const grpc::Status& status) const {
@@ -164,12 +169,14 @@ absl::StatusOr<v1::Round> OperatorClient::Watch(const std::string& round_id,
     const grpc::Status status = reader->Finish();
     const absl::Status plain =
         status.ok() ? absl::UnavailableError("the aggregator ended the watch") : FromGrpcStatus(status);
-    if (!IsRetryable(plain)) return plain;
+    // CANCELLED: an aggregator that stops ends its calls so
+    if (!IsRetryable(plain) && !absl::IsCancelled(plain)) return plain;
     if (absl::Now() - heard > give_up_after) return Explain(ToGrpcStatus(plain));
     const RetryPolicy policy = {.base = absl::Milliseconds(200), .max = absl::Seconds(5)};
     BLINK_ASSIGN_OR_RETURN(const absl::Duration wait,
                            NextWait(policy, attempt, TrailingWindow(context), SecureRandom()));
     absl::SleepFor(wait);
+    MakeStub();  // nobody drives a channel on which no call waits: its handshake would time out between the attempts
   }
 }
 

@@ -57,9 +57,11 @@ class OperatorClient {
   template <typename Request>
   absl::StatusOr<v1::Round> CallFor(Method<Request> method, const std::string& round_id);
   absl::Status Explain(const grpc::Status& status) const;
+  void MakeStub();
 
   OperatorConfig config_;
   absl::Duration timeout_;
+  std::shared_ptr<grpc::ChannelCredentials> credentials_;
   std::unique_ptr<v1::OperatorService::Stub> stub_;
 };
 
