@@ -56,10 +56,12 @@ class BadNodes(BlinkTest):
 
     def test_a_round_of_another_number_of_nodes_is_refused_by_the_node(self):
         self.blink.edit_kit(self.name, node_count=NODES + 1)
+        self.assertEnds(self.node(), blinktest.JOURNAL, str(NODES), str(NODES + 1))
+        shutil.rmtree(self.blink.journal(self.name))
+        must("blink-node", "init", "--kit", self.blink.kit(self.name), "--journal", self.blink.journal(self.name))
         done = self.node()
         self.assertEnds(done, blinktest.REFUSED_BY_POLICY, str(NODES), str(NODES + 1))
-        self.blink.edit_kit(self.name, node_count=NODES)
-        self.assert_untouched()
+        self.assertEqual((self.blink.account(self.name)["draws"], self.blink.reports(self.round_id)), (0, 0))
 
     def test_a_round_of_another_roster_is_refused_by_the_node(self):
         self.blink.edit_kit(self.name, roster_version=2)
@@ -121,7 +123,7 @@ class BadNodes(BlinkTest):
         self.assertEnds(self.node("--leave", "at-receipt", name=names[1]), blinktest.OK)
         must("blink", "round", "seal", "--config", self.blink.operator, self.round_id)
         done = self.node()
-        self.assertEnds(done, blinktest.REFUSED_BY_PEER, "open")
+        self.assertEnds(done, blinktest.REFUSED_BY_PEER, "the round is ")
         self.assertEqual(self.blink.account(self.name)["draws"], 0)
         self.assertEqual(self.blink.wait_for_state(self.round_id, "ready")["reports"], self.blink.kit_size(names[1]))
 
@@ -235,7 +237,7 @@ class BadAggregator(BlinkTest):
     def test_attributes_of_another_number_of_nodes_are_refused(self):
         path = self.attributes / "labels.csv"
         path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
-        self.assertEnds(self.aggregator(), blinktest.BAD_INPUT, "labels.csv")
+        self.assertEnds(self.aggregator(), blinktest.BAD_INPUT, ".csv", "number of nodes")
 
     def test_an_unknown_key_of_the_configuration_is_refused(self):
         self.config.write_text(self.config.read_text() + '\nfavourite-colour="blue"\n')
