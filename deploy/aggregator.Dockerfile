@@ -31,6 +31,8 @@ COPY --from=build /opt/cpu /opt/torch
 COPY --from=build /src/build/release/bin/blink-aggregator /src/build/release/bin/blink-worker /src/build/release/bin/blink \
   /src/build/release/bin/blink-node /usr/local/bin/
 COPY deploy/simulation-init deploy/simulation-operator /usr/local/bin/
+# gRPC's own log says less than the programs' and repeats itself at every handshake.
+ENV GRPC_VERBOSITY=NONE
 USER blink
 EXPOSE 7443
 # Healthy: something accepts connections on the port. (An answer would need an operator's certificate.)

@@ -19,6 +19,8 @@ RUN apt-get update -qq \
  && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
  && install -d -o blink -g blink -m 700 /kit /journal
 COPY --from=build /src/build/node-only/bin/blink-node /usr/local/bin/blink-node
+# gRPC's own log says less than the programs' and repeats itself at every handshake.
+ENV GRPC_VERBOSITY=NONE
 USER blink
 # The kit (read-only) and the journal are volumes. The journal is made once, by `blink-node init` or with the kit; a container
 # that finds none refuses to start (exit code 5), because a second journal would be a second draw.
