@@ -31,7 +31,7 @@ absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConf
 absl::Status FromRefusal(const v1::Refusal& refusal) {
   const bool known = refusal.code() > 0 && refusal.code() <= 16;
   return absl::Status(known ? static_cast<absl::StatusCode>(refusal.code()) : absl::StatusCode::kUnknown,
-                      refusal.message().substr(0, 1024));
+                      PeerText(refusal.message()));
 }
 
 }  // namespace

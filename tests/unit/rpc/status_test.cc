@@ -34,6 +34,13 @@ TEST(StatusMapping, NamesCorrespondNotOnlyNumbers) {
   EXPECT_EQ(ToGrpcStatus(absl::UnauthenticatedError("")).error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
+TEST(StatusMapping, WhatAPeerSaysCanForgeNoLineAndSteerNoTerminal) {
+  const absl::Status status = FromGrpcStatus(grpc::Status(grpc::StatusCode::INTERNAL, "no\n2026 info: all is well\x1b[2J\r\x9b"));
+  EXPECT_EQ(status.message(), "no?2026 info: all is well?[2J??");
+  EXPECT_EQ(PeerText(std::string(1 << 20, 'x')).size(), 1024u);
+  EXPECT_EQ(PeerText(std::string("a\0b", 3)), "a?b");
+}
+
 TEST(StatusMapping, OkIsOk) {
   EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok());
   EXPECT_TRUE(FromGrpcStatus(grpc::Status::OK).ok());
