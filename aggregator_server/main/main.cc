@@ -13,6 +13,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
+#include "aggregator_server/service/acceptor.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
@@ -138,6 +139,8 @@ int Main(int argc, char** argv) {
   sigaddset(&ending, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
+  RaiseDescriptorLimit();
 
   absl::Status status = InitLogging("blink-aggregator", flags.log_level);
   if (status.ok()) status = CompleteOptions(flags);

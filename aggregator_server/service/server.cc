@@ -22,30 +22,30 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
     BLINK_RETURN_IF_ERROR(RequireLoopback(options.listen));
     credentials = grpc::InsecureServerCredentials();
   }
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(options.listen, credentials, &port);
+  using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  auto sink = builder.experimental().AddExternalConnectionAcceptor(From::FROM_FD, credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);
   builder.SetResourceQuota(grpc::ResourceQuota("blink-aggregator").Resize(options.memory_bytes_max));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second aggregator on the port is an error, not a lottery
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 20'000);  // whoever connects and says nothing is let go
   AllowKeepalive(builder);
   // Peers that vanished are noticed.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
-                                               ": the port is taken, or the address is not this machine's"));
-  }
-  return std::unique_ptr<AggregatorServer>(new AggregatorServer(std::move(server), port));
+  if (server == nullptr) return absl::InternalError("gRPC cannot start a server");
+  acceptor->Start(std::move(sink));
+  return std::unique_ptr<AggregatorServer>(new AggregatorServer(std::move(acceptor), std::move(server)));
 }
 
 AggregatorServer::~AggregatorServer() { Shutdown(absl::ZeroDuration()); }
 
 void AggregatorServer::Shutdown(absl::Duration grace) {
+  acceptor_->Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
 }

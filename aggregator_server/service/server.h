@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator_server/service/acceptor.h"
 #include "common/rpc/credentials.h"
 
 namespace blink {
@@ -30,14 +31,15 @@ class AggregatorServer {
                                                                  const std::vector<grpc::Service*>& services);
   ~AggregatorServer();
 
-  int port() const { return port_; }
+  int port() const { return acceptor_->port(); }
   // Refuses new calls, gives those under way `grace`, then ends them.
   void Shutdown(absl::Duration grace);
 
  private:
-  AggregatorServer(std::unique_ptr<grpc::Server> server, int port) : server_(std::move(server)), port_(port) {}
+  AggregatorServer(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<grpc::Server> server)
+      : acceptor_(std::move(acceptor)), server_(std::move(server)) {}
+  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
-  int port_;
 };
 
 }  // namespace blink

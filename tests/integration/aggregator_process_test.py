@@ -5,6 +5,7 @@ usage: aggregator_process_test.py BLINK_AGGREGATOR FAKE_WORKER
 """
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -51,8 +52,13 @@ class AggregatorProcess(unittest.TestCase):
         done = subprocess.run([AGGREGATOR, *arguments], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stderr + done.stdout
 
-    def start(self, arguments):
-        self.process = subprocess.Popen([AGGREGATOR, *arguments], stderr=subprocess.PIPE, text=True)
+    def start(self, arguments, limits=None):
+        """`limits`: resource limits of the process, {resource: value}."""
+        def set_limits():
+            for which, value in (limits or {}).items():
+                resource.setrlimit(which, (value, value))
+
+        self.process = subprocess.Popen([AGGREGATOR, *arguments], stderr=subprocess.PIPE, text=True, preexec_fn=set_limits)
         port_file = self.root / "port"
         for _ in range(600):
             if port_file.exists():
@@ -142,6 +148,42 @@ class AggregatorProcess(unittest.TestCase):
         code, text = self.run_to_end(self.flags(**{"port-file": None}) + ["--insecure"])
         self.assertNotEqual(code, 0)
         self.assertIn("another process holds", text)
+        self.assertEqual(self.stop(), 0)
+
+    def serves(self, port):
+        """Whether the server answers a new connection as HTTP/2 does: with its settings."""
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            try:
+                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
+                return connection.recv(9)[3:4] == b"\x04"
+            except OSError:
+                return False
+
+    def test_serves_again_after_more_connections_than_it_may_have_descriptors(self):
+        port = self.start(self.flags() + ["--insecure"], limits={resource.RLIMIT_NOFILE: 100})
+        self.assertTrue(self.serves(port))
+        crowd = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(300)]
+        descriptors = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        for _ in range(100):
+            if not self.serves(port):
+                break
+            time.sleep(0.05)
+        self.assertFalse(self.serves(port), "the crowd should fill it")
+        self.assertLessEqual(len(list(descriptors.iterdir())), 60, "a reserve is left to the store and the worker")
+        for connection in crowd:
+            connection.close()
+        for _ in range(600):
+            if self.serves(port):
+                break
+            time.sleep(0.05)
+        self.assertTrue(self.serves(port), "it never accepts again")
+        self.assertEqual(self.stop(), 0)
+
+    def test_outlives_a_quota_of_file_sizes(self):
+        self.start(self.flags() + ["--insecure"])
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        ignored = int(next(line for line in status.splitlines() if line.startswith("SigIgn")).split()[1], 16)
+        self.assertTrue(ignored >> (signal.SIGXFSZ - 1) & 1, "a write beyond the quota would kill it")
         self.assertEqual(self.stop(), 0)
 
     def test_help_lists_the_exit_codes(self):
