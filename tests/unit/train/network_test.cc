@@ -60,6 +60,11 @@ FeatureMatrix AsDense(const FeatureMatrix& sparse) {
 struct Case {
   Model model;
   bool dense_features;
+
+  friend void PrintTo(const Case& value, std::ostream* out) {
+    PrintTo(value.model, out);
+    *out << (value.dense_features ? ", dense features" : ", sparse features");
+  }
 };
 
 class NetworkCase : public ::testing::TestWithParam<Case> {

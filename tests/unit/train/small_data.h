@@ -2,7 +2,17 @@
 #ifndef BLINK_TESTS_UNIT_TRAIN_SMALL_DATA_H_
 #define BLINK_TESTS_UNIT_TRAIN_SMALL_DATA_H_
 
+#include <ostream>
+
+#include "aggregator_server/train/trainer.h"
 #include "common/graph/dataset.h"
+
+namespace blink {
+
+// The names of parameterised tests.
+inline void PrintTo(Model model, std::ostream* out) { *out << (model == Model::kGcn ? "gcn" : "mlp"); }
+
+}  // namespace blink
 
 namespace blink::testing {
 
