@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -17,6 +20,12 @@ namespace {
 int EndWith(const absl::Status& status) {
   if (!status.ok()) std::fprintf(stderr, "blink: %s\n", std::string(status.message()).c_str());
   return static_cast<int>(ExitCodeFor(status));
+}
+
+// "mean_degree is ..." becomes "--mean-degree is ...".
+std::string NamingTheFlag(absl::string_view message) {
+  const size_t name = message.find(' ');
+  return absl::StrCat("--", absl::StrReplaceAll(message.substr(0, name), {{"_", "-"}}), message.substr(name));
 }
 
 void PrintSummary(const DatasetSummary& s, bool json) {
@@ -45,7 +54,8 @@ void PrintSummary(const DatasetSummary& s, bool json) {
   std::printf("  links      %llu\n", static_cast<unsigned long long>(s.links));
   std::printf("  degree     mean %.2f, median %u, from %u to %u\n", s.degree_mean, s.degree_median, s.degree_min,
               s.degree_max);
-  std::printf("  homophily  %.3f (share of links within a class)\n", s.homophily);
+  std::printf("  homophily  %s (share of links within a class)\n",
+              std::isnan(s.homophily) ? "none" : absl::StrFormat("%.3f", s.homophily).c_str());
   std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
   std::printf("  features   %u (%.2f %% of the entries are not 0)\n", s.features, 100 * s.feature_density);
   std::printf("  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
@@ -69,16 +79,25 @@ void AddGenerate(CLI::App& dataset, int& exit_code) {
   command->add_option("--features", s.features, "Number of binary features (words); 0 for none")->capture_default_str();
   command->add_option("--words-per-node", s.words_per_node, "Mean number of words of a node")->capture_default_str();
   command->add_option("--seed", s.seed, "The same seed gives the same data set on every machine")
+      ->check(CLI::Validator(
+          [](std::string& text) { return absl::StartsWith(text, "-") ? text + " is negative" : std::string(); }, ""))
       ->capture_default_str();
   command->callback([flags, &exit_code] {
+    const absl::StatusOr<Dataset> generated = GenerateDataset(flags->synthetic);
+    if (absl::IsInvalidArgument(generated.status())) {  // the options are all that it is made from
+      std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n",
+                   NamingTheFlag(generated.status().message()).c_str());
+      exit_code = static_cast<int>(ExitCode::kUsage);
+      return;
+    }
     exit_code = EndWith([&]() -> absl::Status {
+      BLINK_RETURN_IF_ERROR(generated.status());
       std::error_code error;
       if (std::filesystem::exists(flags->output + "/labels.csv", error)) {
         return absl::InvalidArgumentError(
             absl::StrCat(flags->output, " holds a data set already: choose another folder"));
       }
-      SyntheticOptions options = flags->synthetic;
-      BLINK_ASSIGN_OR_RETURN(const Dataset made, GenerateDataset(options));
+      const Dataset& made = *generated;
       BLINK_RETURN_IF_ERROR(WriteDataset(made, flags->output));
       std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags->output.c_str(), made.graph.node_count(),
                   static_cast<unsigned long long>(made.graph.link_count()), made.attributes.features.cols,
@@ -113,7 +132,9 @@ void AddConvert(CLI::App& dataset, int& exit_code) {
   command->add_option("--input,input", options->input, "The edge list: two ids a line, with or without a header")
       ->required();
   command->add_option("--output", options->output, "Folder to make")->required();
-  command->add_option("--labels", options->labels, "node,label rows to bring along (original ids)");
+  command->add_option(
+      "--labels", options->labels,
+      "node,label rows to bring along (original ids, integer labels); may name nodes that have no link");
   command->add_option("--split", options->split, "node,split rows to bring along (original ids)");
   command->add_option("--features", options->features,
                       "features.npz or .npy to bring along (rows in the order of the new ids)");
@@ -127,6 +148,12 @@ void AddConvert(CLI::App& dataset, int& exit_code) {
                   static_cast<unsigned long long>(report.duplicates_dropped),
                   static_cast<unsigned long long>(report.self_loops_dropped),
                   report.mapped ? "ids were renumbered, see map.csv" : "ids are as they were");
+      if (report.nodes_added > 0) std::printf("  %u nodes have a label but no link\n", report.nodes_added);
+      if (report.maybe_header) {
+        std::printf(
+            "  the first line was taken for a link, but no other line has its ids: if it is a header, put a # before "
+            "it\n");
+      }
       return absl::OkStatus();
     }());
   });

@@ -9,8 +9,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -83,39 +85,74 @@ std::string EdgesOf(const CsrGraph& graph) {
   return edges;
 }
 
-// Copies a file of rows "node,value", with the nodes put through the map.
-absl::Status CopyRows(const std::string& from, const std::string& to,
-                      const absl::flat_hash_map<std::string, NodeIndex>& index) {
-  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(from, kCompanionBytesMax));
-  if (index.empty()) return WriteFileAtomically(to, text);
-  std::string out;
+struct Row {
+  uint64_t number = 0;  // line, 1-based
+  std::string node, value;
+};
+
+bool IsLabel(absl::string_view text) {
+  int32_t ignored;
+  return absl::SimpleAtoi(text, &ignored);
+}
+
+bool IsSplit(absl::string_view text) { return text == "train" || text == "val" || text == "test" || text == "none"; }
+
+// The rows "node,value" of a file, with or without a header of any names; the nodes may hold commas.
+absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, bool (*is_value)(absl::string_view),
+                                          const char* columns) {
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kCompanionBytesMax));
+  std::vector<Row> rows;
   absl::string_view rest = text;
+  absl::ConsumePrefix(&rest, "\xEF\xBB\xBF");
   for (uint64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const absl::string_view line = absl::StripAsciiWhitespace(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty()) continue;
     const size_t comma = line.rfind(',');
-    if (number == 1 || comma == absl::string_view::npos) {  // the header, or what the reader will refuse
-      absl::StrAppend(&out, line, "\n");
-      continue;
+    if (comma == absl::string_view::npos || (number == 1 && line.find(',') != comma)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ", line ", number, ": expected the two columns ", columns, "; keep only these"));
     }
-    const auto found = index.find(std::string(line.substr(0, comma)));
+    const absl::string_view value = absl::StripAsciiWhitespace(line.substr(comma + 1));
+    if (is_value(value)) {
+      rows.push_back({number, std::string(absl::StripAsciiWhitespace(line.substr(0, comma))), std::string(value)});
+    } else if (number > 1) {  // the first line is a header
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ", line ", number, ": \"", value, "\" is not what the columns ", columns,
+                       " hold: a label is an integer (-1 where it is unknown), a split train, val, test or none"));
+    }
+  }
+  return rows;
+}
+
+// Writes the rows in their canonical form, with the nodes put through the map.
+absl::Status WriteRows(const std::string& from, const std::vector<Row>& rows, const std::string& to,
+                       absl::string_view header, const absl::flat_hash_map<std::string, NodeIndex>& index) {
+  std::string out = absl::StrCat(header, "\n");
+  for (const Row& row : rows) {
+    const auto found = index.find(row.node);
     if (found == index.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(from, ", line ", number, ": the edge list has no node \"",
-                                                     line.substr(0, comma),
-                                                     "\"; leave the line out, or add the node's links"));
+      return absl::InvalidArgumentError(absl::StrCat(from, ", line ", row.number,
+                                                     ": neither the edge list nor the labels have node \"", row.node,
+                                                     "\"; leave the line out, or add the node"));
     }
-    absl::StrAppend(&out, found->second, line.substr(comma), "\n");
+    absl::StrAppend(&out, found->second, ",", row.value, "\n");
   }
   return WriteFileAtomically(to, out);
 }
 
-absl::Status CopyCompanions(const ConvertOptions& options, const EdgeListReport& report) {
+absl::Status CopyCompanions(const ConvertOptions& options, const std::vector<Row>& labels, NodeIndex node_count,
+                            const EdgeListReport& report) {
   absl::flat_hash_map<std::string, NodeIndex> index;
-  for (NodeIndex i = 0; i < report.names.size(); ++i) index.emplace(report.names[i], i);
-  if (!options.labels.empty()) BLINK_RETURN_IF_ERROR(CopyRows(options.labels, options.output + "/labels.csv", index));
-  if (!options.split.empty()) BLINK_RETURN_IF_ERROR(CopyRows(options.split, options.output + "/split.csv", index));
+  for (NodeIndex i = 0; i < node_count; ++i) index.emplace(report.mapped ? report.names[i] : absl::StrCat(i), i);
+  if (!options.labels.empty()) {
+    BLINK_RETURN_IF_ERROR(WriteRows(options.labels, labels, options.output + "/labels.csv", "node,label", index));
+  }
+  if (!options.split.empty()) {
+    BLINK_ASSIGN_OR_RETURN(const std::vector<Row> split, ReadRows(options.split, IsSplit, "node,split"));
+    BLINK_RETURN_IF_ERROR(WriteRows(options.split, split, options.output + "/split.csv", "node,split", index));
+  }
   if (options.features.empty()) return absl::OkStatus();
   const std::string extension = std::filesystem::path(options.features).extension().string();
   if (extension != ".npz" && extension != ".npy") {
@@ -170,11 +207,17 @@ absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, Cs
     return absl::InvalidArgumentError(
         absl::StrCat(options.output, " holds an edges.csv already: choose another folder"));
   }
-  BLINK_ASSIGN_OR_RETURN(auto list, ReadEdgeList(options.input));
+  std::vector<Row> labels;
+  if (!options.labels.empty()) {
+    BLINK_ASSIGN_OR_RETURN(labels, ReadRows(options.labels, IsLabel, "node,label"));
+  }
+  std::vector<std::string> labelled;
+  for (const Row& row : labels) labelled.push_back(row.node);
+  BLINK_ASSIGN_OR_RETURN(auto list, ReadEdgeList(options.input, labelled));
   EdgeListReport& report = list.second;
   *graph = std::move(list.first);
   BLINK_RETURN_IF_ERROR(MakeDirectories(options.output));
-  BLINK_RETURN_IF_ERROR(CopyCompanions(options, report));
+  BLINK_RETURN_IF_ERROR(CopyCompanions(options, labels, graph->node_count(), report));
   if (report.mapped) {
     std::string map = "node,name\n";
     for (NodeIndex i = 0; i < report.names.size(); ++i) absl::StrAppend(&map, i, ",", report.names[i], "\n");

@@ -26,12 +26,14 @@ DatasetSummary Summarise(const Dataset& dataset);
 struct ConvertOptions {
   std::string input;   // an edge list in any form that ReadEdgeList takes
   std::string output;  // the folder to make; must not hold an edges.csv yet
-  // Optional companions, in the canonical form of a data-set folder. Where ids were mapped, the nodes in `labels` and
-  // `split` are the original ids, and the rows of `features` follow the new order of map.csv.
+  // Optional companions. `labels` and `split` are rows "node,label" and "node,split" of original ids, with or without a
+  // header; a node that has a label but no link becomes a node without links. The rows of `features` follow the new
+  // order (map.csv, where ids were mapped).
   std::string labels, split, features;
 };
 // Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. INVALID_ARGUMENT when a companion
-// names a node that the edge list has not, or the other way round.
+// is not of its form, when the split names a node that neither the edge list nor the labels have, or when labels miss
+// one.
 absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, CsrGraph* graph);
 
 struct ShardReport {

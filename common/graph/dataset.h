@@ -53,10 +53,14 @@ struct EdgeListReport {
   uint64_t lines = 0;
   uint64_t self_loops_dropped = 0;
   uint64_t duplicates_dropped = 0;
+  uint32_t nodes_added = 0;        // of `further_nodes`, those that stand on no line
+  bool maybe_header = false;       // line 1 was taken for a link, but no other line has its two ids
   bool mapped = false;             // ids were not 0 .. n-1
   std::vector<std::string> names;  // [n] when mapped: the original id of each node
 };
-absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path);
+// `further_nodes`: ids of nodes that may have no link, which an edge list alone cannot name.
+absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path,
+                                                                 const std::vector<std::string>& further_nodes = {});
 
 }  // namespace blink
 

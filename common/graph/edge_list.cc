@@ -103,14 +103,16 @@ class EdgeListParser {
     return AddLink(number, source, target);
   }
 
-  absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> Finish() {
+  absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> Finish(const std::vector<std::string>& further_nodes) {
     if (first_line_names_ > 0) {
       if (all_integers_ && names_.size() > first_line_names_) {
         DropFirstLine();
       } else {
         all_integers_ = false;
+        maybe_header_ = first_line_names_ == 2;
       }
     }
+    BLINK_RETURN_IF_ERROR(AddNodes(further_nodes));
     index_.clear();
     if (names_.size() < kNodesMin) {
       return absl::InvalidArgumentError(
@@ -121,6 +123,7 @@ class EdgeListParser {
     const uint64_t given = links_.size();
     BLINK_ASSIGN_OR_RETURN(CsrGraph graph, CsrGraph::FromLinks(n, std::move(links_)));
     report_.duplicates_dropped = given - graph.link_count();
+    report_.maybe_header = maybe_header_ && graph.DegreeOf(0) == 1 && graph.DegreeOf(1) == 1 && graph.HasLink(0, 1);
     report_.mapped = !(all_integers_ && names_.front() == "0" && names_.back() == absl::StrCat(n - 1));
     if (report_.mapped) report_.names = std::move(names_);
     return std::make_pair(std::move(graph), std::move(report_));
@@ -183,6 +186,19 @@ class EdgeListParser {
     return absl::OkStatus();
   }
 
+  absl::Status AddNodes(const std::vector<std::string>& further_nodes) {
+    for (const std::string& name : further_nodes) {
+      if (!index_.try_emplace(name, 0).second) continue;
+      int64_t ignored;
+      all_integers_ = all_integers_ && IsInteger(name, &ignored);
+      names_.push_back(name);
+      ++report_.nodes_added;
+    }
+    if (names_.size() <= kNodesMax) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": more than ", kNodesMax, " nodes with those of the labels"));
+  }
+
   // The first line was a header: its names came first, and no other line holds them, since they are no integers.
   void DropFirstLine() {
     if (first_line_names_ == 1) {
@@ -190,6 +206,7 @@ class EdgeListParser {
     } else {
       links_.erase(links_.begin());
     }
+    for (NodeIndex i = 0; i < first_line_names_; ++i) index_.erase(names_[i]);
     names_.erase(names_.begin(), names_.begin() + first_line_names_);
     for (auto& [a, b] : links_) a -= first_line_names_, b -= first_line_names_;
   }
@@ -213,6 +230,7 @@ class EdgeListParser {
   char separator_ = 0;
   bool seen_data_ = false;
   bool all_integers_ = true;
+  bool maybe_header_ = false;
   NodeIndex first_line_names_ = 0;  // distinct names on the first line, when it may be a header
   absl::flat_hash_map<std::string, NodeIndex> index_;
   std::vector<std::string> names_;
@@ -222,11 +240,12 @@ class EdgeListParser {
 
 }  // namespace
 
-absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path) {
+absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path,
+                                                                 const std::vector<std::string>& further_nodes) {
   EdgeListParser parser(path);
   BLINK_RETURN_IF_ERROR(
       ForEachLine(path, [&](uint64_t number, absl::string_view line) { return parser.Line(number, line); }));
-  return parser.Finish();
+  return parser.Finish(further_nodes);
 }
 
 }  // namespace blink

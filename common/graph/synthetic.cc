@@ -55,16 +55,19 @@ class Weighted {
 absl::Status Check(const SyntheticOptions& options) {
   const auto refuse = [](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
   if (options.nodes < kNodesMin || options.nodes > kNodesMax)
-    return refuse("nodes must be from ", kNodesMin, " to ", kNodesMax);
+    return refuse("nodes is ", options.nodes, ": it must be from ", kNodesMin, " to ", kNodesMax);
   if (options.classes < 1 || options.classes > 1000 || options.classes > options.nodes)
-    return refuse("classes must be from 1 to 1000, and not more than the nodes");
+    return refuse("classes is ", options.classes, ": it must be from 1 to 1000, and not more than the nodes");
   const double mean_max = std::min(1000.0, (options.nodes - 1) / 4.0);
   if (!(options.mean_degree >= 0 && options.mean_degree <= std::max(mean_max, 1.0)))
-    return refuse("mean_degree must be from 0 to ", std::max(mean_max, 1.0));
-  if (!(options.homophily >= 0 && options.homophily <= 1)) return refuse("homophily must be from 0 to 1");
-  if (options.features > 1'000'000) return refuse("features must be at most 1000000");
-  if (!(options.words_per_node >= 0 && options.words_per_node <= 0.5 * options.features))
-    return refuse("words_per_node must be from 0 to half the features");
+    return refuse("mean_degree is ", options.mean_degree, ": it must be from 0 to ", std::max(mean_max, 1.0), " with ",
+                  options.nodes, " nodes");
+  if (!(options.homophily >= 0 && options.homophily <= 1))
+    return refuse("homophily is ", options.homophily, ": it must be from 0 to 1");
+  if (options.features > 1'000'000) return refuse("features is ", options.features, ": it must be at most 1000000");
+  if (options.features > 0 && !(options.words_per_node >= 0 && options.words_per_node <= 0.5 * options.features))
+    return refuse("words_per_node is ", options.words_per_node, ": it must be from 0 to half the features, ",
+                  0.5 * options.features);
   return absl::OkStatus();
 }
 

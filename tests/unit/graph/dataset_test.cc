@@ -218,7 +218,8 @@ TEST(GenerateDataset, RefusesWhatCannotBeMade) {
         SyntheticOptions{.features = 10, .words_per_node = 9}, SyntheticOptions{.nodes = 5, .classes = 6}}) {
     EXPECT_EQ(GenerateDataset(options).status().code(), absl::StatusCode::kInvalidArgument);
   }
-  EXPECT_TRUE(GenerateDataset({.nodes = 3, .classes = 1, .mean_degree = 1, .features = 0, .words_per_node = 0}).ok());
+  EXPECT_TRUE(GenerateDataset({.nodes = 3, .classes = 1, .mean_degree = 1, .features = 0}).ok())
+      << "no words without features";
 }
 
 TEST(RealData, IsReadWithItsPublishedCounts) {

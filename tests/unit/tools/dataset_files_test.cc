@@ -107,12 +107,48 @@ TEST_F(DatasetFilesTest, ConvertsNamesAndTakesLabelsAlong) {
   EXPECT_TRUE(read->graph.HasLink(1, 2));
 }
 
-TEST_F(DatasetFilesTest, ConvertRefusesALabelOfAnUnknownNodeAndAFolderInUse) {
-  Write("in.tsv", "anna\tbert\nbert\tcarl\n");
-  Write("labels.csv", "node,label\nbert,1\ndora,0\n");
+TEST_F(DatasetFilesTest, ConvertKeepsNodesThatHaveALabelButNoLinkAndTakesAnyHeader) {
+  Write("in.csv", "from,to\n0,2\n2,4\n");
+  Write("labels.csv", "\xEF\xBB\xBFid,target\r\n4,1\r\n0,0\r\n1,1\r\n3,-1\r\n2,0\r\n");
+  Write("split.csv", "0,train\n1,val\n2,test\n3,none\n4,train\n");
   CsrGraph graph;
-  EXPECT_THAT(ConvertEdgeList({Path("in.tsv"), Path("set"), Path("labels.csv"), "", ""}, &graph).status().message(),
-              HasSubstr("line 3: the edge list has no node \"dora\""));
+  const auto report = ConvertEdgeList({Path("in.csv"), Path("set"), Path("labels.csv"), Path("split.csv"), ""}, &graph);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->nodes_added, 2u);
+  EXPECT_FALSE(report->mapped) << "with them, ids are 0 .. n-1";
+  EXPECT_EQ(graph.DegreeOf(1), 0u);
+  const auto read = ReadDataset(Path("set"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->attributes.labels, (std::vector<int32_t>{0, 1, 0, -1, 1}));
+}
+
+TEST_F(DatasetFilesTest, ConvertRefusesLabelsOfAnotherForm) {
+  Write("in.csv", "0,1\n1,2\n");
+  CsrGraph graph;
+  const auto refusal = [&](const std::string& labels) {
+    Write("labels.csv", labels);
+    return std::string(
+        ConvertEdgeList({Path("in.csv"), Path("set"), Path("labels.csv"), "", ""}, &graph).status().message());
+  };
+  EXPECT_THAT(refusal("id,days,new_id\n7,3,0\n"), HasSubstr("labels.csv, line 1: expected the two columns node,label"));
+  EXPECT_THAT(refusal("id,type\n0,tvshow\n"), HasSubstr("labels.csv, line 2: \"tvshow\" is not"));
+  EXPECT_THAT(refusal("id,type\n0\n"), HasSubstr("labels.csv, line 2: expected"));
+}
+
+TEST_F(DatasetFilesTest, ConvertSaysWhenTheFirstLineMayBeAHeader) {
+  CsrGraph graph;
+  Write("in.csv", "person,friend\nanna,bert\nbert,carl\n");
+  EXPECT_TRUE(ConvertEdgeList({Path("in.csv"), Path("a"), "", "", ""}, &graph)->maybe_header);
+  Write("in.csv", "carl,bert\nanna,bert\n");
+  EXPECT_FALSE(ConvertEdgeList({Path("in.csv"), Path("b"), "", "", ""}, &graph)->maybe_header);
+}
+
+TEST_F(DatasetFilesTest, ConvertRefusesASplitOfAnUnknownNodeAndAFolderInUse) {
+  Write("in.tsv", "anna\tbert\nbert\tcarl\n");
+  Write("split.csv", "node,split\nbert,val\ndora,test\n");
+  CsrGraph graph;
+  EXPECT_THAT(ConvertEdgeList({Path("in.tsv"), Path("set"), "", Path("split.csv"), ""}, &graph).status().message(),
+              HasSubstr("line 3: neither the edge list nor the labels have node \"dora\""));
   Write("used/edges.csv", "");
   EXPECT_EQ(ConvertEdgeList({Path("in.tsv"), Path("used"), "", "", ""}, &graph).status().code(),
             absl::StatusCode::kInvalidArgument);
@@ -141,7 +177,7 @@ TEST_F(DatasetFilesTest, TheCommandEndsWithADocumentedCode) {
   EXPECT_EQ(Run({"dataset", "info", Path("made"), "--json"}), 0);
   EXPECT_EQ(Run({"dataset", "generate", "--output", Path("made")}), static_cast<int>(ExitCode::kBadInput));
   EXPECT_EQ(Run({"dataset", "generate", "--nodes", "2", "--output", Path("other")}),
-            static_cast<int>(ExitCode::kBadInput));
+            static_cast<int>(ExitCode::kUsage));
   EXPECT_EQ(Run({"dataset", "info", Path("nothing")}), static_cast<int>(ExitCode::kBadInput));
   EXPECT_EQ(Run({"dataset", "shard", "--dataset", Path("made"), "--out", Path("nothing")}),
             static_cast<int>(ExitCode::kBadInput));
