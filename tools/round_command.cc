@@ -190,8 +190,9 @@ class WatchBars {
     if (bar_ == nullptr || round.state() != state_) {
       state_ = round.state();
       bar_ = nullptr;  // ends its line before the next begins
-      bar_ = std::make_unique<Progress>(open ? "reports" : RoundStateName(state_), open ? round.parameters().node_count() : 100,
-                                        enabled_ && !IsTerminal(state_));
+      const bool shown = enabled_ && !IsTerminal(state_);
+      bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
+                  : Progress::Percent(RoundStateName(state_), shown);
     }
     bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()), round.progress_text());
   }

@@ -4,12 +4,13 @@
 
 #include <cstdio>
 #include <exception>
-#include <map>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <new>
+#include <optional>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "common/base/exit_code.h"
 #include "tools/simulate_report.h"
 #include "tools/simulate_run.h"
@@ -25,6 +26,25 @@ struct Flags {
   bool cpu_when_out_of_memory = false;
   bool json = false;
 };
+
+// A number that `within` accepts; `range` is for the message.
+CLI::Validator RealIn(const std::string& range, const std::function<bool(double)>& within) {
+  return CLI::Validator(
+      [range, within](std::string& text) {
+        double value = 0;
+        return absl::SimpleAtod(text, &value) && within(value) ? std::string() : text + " is not in " + range;
+      },
+      "");
+}
+
+std::string CheckDevice(const std::string& text) {
+  constexpr size_t kPrefix = sizeof("cuda:") - 1;
+  int index = 0;
+  if (text == "auto" || text == "cpu") return "";
+  const bool cuda =
+      text.compare(0, kPrefix, "cuda:") == 0 && absl::SimpleAtoi(text.substr(kPrefix), &index) && index >= 0;
+  return cuda ? "" : text + " is not auto, cpu or cuda:<index>";
+}
 
 uint64_t PeakRssBytes() {
   rusage usage{};
@@ -58,6 +78,10 @@ absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& opti
 int Run(const Flags& flags) {
   SimulateOptions options = flags.options;
   options.training = SpecOf(flags);
+  if (const absl::Status usable = ValidateSimulateOptions(options); !usable.ok()) {
+    std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(usable.message()).c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
   const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options);
   if (!simulation.ok()) {
     std::fprintf(stderr, "blink: %s\n", std::string(simulation.status().message()).c_str());
@@ -78,22 +102,33 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "simulate", "Privatise a data set, estimate its links and train, in one process without a network (for research)");
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
-  command->add_option("--epsilon", options.epsilon, "Budget of a report, (0, 50]");
+  command->add_option("--epsilon", options.epsilon,
+                      "Budget of a report, (0, 50]; not needed with --graph true, --reports or --model mlp");
   command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (0.1)");
   command->add_option_function<std::string>("--variant", [](const std::string&) {}, "How links are taken from the posterior (hard)")
       ->check(CLI::IsMember({"hard"}));
   command->add_option("--model", flags->model, "gcn or mlp, the bound without links (gcn)")->check(CLI::IsMember({"gcn", "mlp"}));
-  command->add_option("--graph", options.graph, "blink, or true: the bound with all links, NOT PRIVATE (blink)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, SimulatedGraph>{{"blink", SimulatedGraph::kBlink}, {"true", SimulatedGraph::kTrue}}));
+  command
+      ->add_option_function<std::string>(
+          "--graph",
+          [flags](const std::string& graph) {
+            flags->options.graph = graph == "true" ? SimulatedGraph::kTrue : SimulatedGraph::kBlink;
+          },
+          "blink, or true: the bound with all links, NOT PRIVATE (blink)")
+      ->check(CLI::IsMember({"blink", "true"}));
   command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
-  command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
-  command->add_option("--learning-rate", flags->learning_rate, "Of Adam, (0, 10] (0.01)");
-  command->add_option("--weight-decay", flags->weight_decay, "L2, 0 .. 1 (0.0001)");
-  command->add_option("--dropout", flags->dropout, "Between the layers, [0, 1) (0.1)");
+  command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)")
+      ->check(RealIn("0 .. 18446744073709551615", [](double value) { return value >= 0; }));
+  command->add_option("--learning-rate", flags->learning_rate, "Of Adam, (0, 10] (0.01)")
+      ->check(RealIn("(0, 10]", [](double value) { return value > 0 && value <= 10; }));
+  command->add_option("--weight-decay", flags->weight_decay, "L2, 0 .. 1 (0.0001)")
+      ->check(RealIn("0 .. 1", [](double value) { return value >= 0 && value <= 1; }));
+  command->add_option("--dropout", flags->dropout, "Between the layers, [0, 1) (0.1)")
+      ->check(RealIn("[0, 1)", [](double value) { return value >= 0 && value < 1; }));
   command->add_option("--epochs", flags->epochs, "1 .. 100,000 (300)")->check(CLI::Range(1, 100'000));
   command->add_option("--hidden", flags->hidden, "Width of the hidden layer, 1 .. 4096 (16)")->check(CLI::Range(1, 4096));
-  command->add_option("--device", flags->device, "auto, cpu or cuda:<index> (auto)");
+  command->add_option("--device", flags->device, "auto, cpu or cuda:<index> (auto)")
+      ->check(CLI::Validator(CheckDevice, ""));
   command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
   command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters");

@@ -34,7 +34,7 @@ Json Share(uint64_t part, uint64_t whole) {
 
 Json PrivacyPart(const Simulation& simulation) {
   Json json;
-  if (!simulation.parameters) {  // the true graph is used as it is
+  if (!simulation.parameters) {  // no report was drawn: the true graph, or the MLP, which sees no link
     json["private"] = false;
     for (const char* key : {"epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
                             "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
@@ -138,12 +138,18 @@ std::string Number(const Json& value, const char* unit = "", int digits = 6) {
   return absl::StrFormat("%.*g%s", digits, value.get<double>(), unit);
 }
 
-std::string Percent(const Json& value) { return value.is_null() ? "none" : absl::StrFormat("%.1f %%", 100 * value.get<double>()); }
+std::string Percent(const Json& value) {
+  if (value.is_null() || std::isnan(value.get<double>())) return "none";  // no node to measure it on
+  return absl::StrFormat("%.1f %%", 100 * value.get<double>());
+}
 
 std::string PrivacyLines(const Json& json) {
   const Json& privacy = json["privacy"];
   std::string text = "Privacy\n";
-  if (json["graph"] == "true") return text + Line("NONE", "the true graph was used as it is");
+  if (json["report"].is_null()) {
+    return text + Line("NONE", json["train"]["model"] == "mlp" ? "no link was used, and no report drawn"
+                                                               : "the true graph was used as it is");
+  }
   if (!privacy["private"].get<bool>()) text += Line("NONE", "NOT PRIVATE: the noise comes from a seed (--insecure-seeded-noise)");
   text += Line("epsilon asked", absl::StrFormat("%s (%s for the list, %s for the degree)", Number(privacy["epsilon"]),
                                                 Number(privacy["epsilon_list"]), Number(privacy["epsilon_degree"])));

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/reports/report_file.h"
+#include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/privatizer.h"
@@ -15,7 +17,34 @@
 namespace blink {
 namespace {
 
-absl::Status ValidateOptions(const SimulateOptions& options) {
+// The MLP sees no links: it needs no report, unless something of the reports is asked for.
+bool DrawsOrReadsReports(const SimulateOptions& options) {
+  if (options.graph == SimulatedGraph::kTrue) return false;
+  return options.training.model() != v1::MODEL_MLP || options.epsilon || options.degree_share ||
+         options.insecure_seeded_noise || !options.reports.empty() || !options.output.empty();
+}
+
+// `value` in millionths, which it must be a whole number of.
+absl::StatusOr<uint64_t> Millionths(double value, double max, const char* range, const char* flag) {
+  const double scaled = value * 1e6;
+  const double rounded = std::round(scaled);
+  if (!(value >= 0 && value <= max) || std::abs(scaled - rounded) > 1e-3 || (range[0] == '(' && rounded == 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is ", value, ": it must be in ", range, " and a multiple of 0.000001"));
+  }
+  return static_cast<uint64_t>(rounded);
+}
+
+absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "(0, 50]", "--epsilon"));
+  BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm,
+                         Millionths(options.degree_share.value_or(0.1), 1, "[0, 1]", "--degree-share"));
+  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
+}
+
+}  // namespace
+
+absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
     return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
   }
@@ -39,28 +68,14 @@ absl::Status ValidateOptions(const SimulateOptions& options) {
     }
     return absl::OkStatus();
   }
+  if (!DrawsOrReadsReports(options)) return absl::OkStatus();
   if (!options.epsilon) {
     return absl::InvalidArgumentError("--epsilon is missing: give the privacy budget of a report, such as --epsilon 6");
   }
-  return absl::OkStatus();
+  return ParametersOf(options, kNodesMin).status();
 }
 
-// `value` in millionths, which it must be a whole number of.
-absl::StatusOr<uint64_t> Millionths(double value, double max, const char* flag) {
-  const double scaled = value * 1e6;
-  const double rounded = std::round(scaled);
-  if (!(value >= 0 && value <= max) || std::abs(scaled - rounded) > 1e-3) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " is ", value, ": it must be in 0 .. ", max, " and a multiple of 0.000001"));
-  }
-  return static_cast<uint64_t>(rounded);
-}
-
-absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
-  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "--epsilon"));
-  BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm, Millionths(options.degree_share.value_or(0.1), 1, "--degree-share"));
-  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
-}
+namespace {
 
 struct DrawnReports {
   ReportSet reports;
@@ -111,21 +126,22 @@ v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folde
   return spec;
 }
 
-// One bar for all the trials: a trial counts 1000, of which drawing is 300, estimating 100 and training 600.
+// One bar for all the trials, in which a trial is drawing (30 %), estimating (10 %) and training (60 %).
 class TrialProgress {
  public:
-  TrialProgress(int trials, bool enabled) : trials_(trials), bar_("trials, thousandths", 1000 * trials, enabled) {}
-  void Drawing(int trial, double fraction) { Update(trial, 300 * fraction, "drawing reports"); }
+  TrialProgress(int trials, bool enabled) : trials_(trials), bar_(Progress::Percent("simulating", enabled)) {}
+  void Drawing(int trial, double fraction) { Update(trial, 0.3 * fraction, "drawing reports"); }
   void Analysing(int trial, Stage stage, double fraction, const std::string& text) {
-    Update(trial, stage == Stage::kEstimating ? 300 + 100 * fraction : 400 + 600 * fraction, text);
+    Update(trial, stage == Stage::kEstimating ? 0.3 + 0.1 * fraction : 0.4 + 0.6 * fraction, text);
   }
 
  private:
-  void Update(int trial, double thousandths, const std::string& text) {
-    bar_.Update(1000 * trial + static_cast<uint64_t>(thousandths), absl::StrCat("trial ", trial + 1, " of ", trials_, ": ", text));
+  void Update(int trial, double part, const std::string& text) {
+    bar_->Update(static_cast<uint64_t>(100 * (trial + part) / trials_),
+                 absl::StrCat("trial ", trial + 1, " of ", trials_, ": ", text));
   }
   const int trials_;
-  Progress bar_;
+  const std::unique_ptr<Progress> bar_;
 };
 
 class Simulator {
@@ -140,7 +156,7 @@ class Simulator {
         return absl::InvalidArgumentError(absl::StrCat("the reports are of a graph of ", folder_->reports.node_count(),
                                                        " nodes, but the data set has ", dataset_.graph.node_count()));
       }
-    } else if (options_.graph == SimulatedGraph::kBlink) {
+    } else if (DrawsOrReadsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
     }
     Describe();
@@ -152,7 +168,8 @@ class Simulator {
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, options_.graph == SimulatedGraph::kTrue ? TrueTrial(spec, t, progress) : BlinkTrial(spec, t, progress));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? BlinkTrial(spec, t, progress)
+                                                                        : TrialWithoutReports(spec, t, progress));
       simulation_.trials.push_back(std::move(trial));
     }
     return std::move(simulation_);
@@ -166,10 +183,10 @@ class Simulator {
     simulation_.features = dataset_.attributes.features.cols;
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
-    simulation_.is_private = options_.graph == SimulatedGraph::kBlink && !options_.insecure_seeded_noise;
+    simulation_.is_private = DrawsOrReadsReports(options_) && !options_.insecure_seeded_noise;
   }
 
-  absl::StatusOr<Trial> TrueTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     BLINK_ASSIGN_OR_RETURN(TrainOptions train_options, TrainOptionsFromSpec(spec));
     train_options.threads = options_.threads;
     train_options.progress = [&](int epoch, double) {
@@ -220,7 +237,7 @@ class Simulator {
 }  // namespace
 
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
-  BLINK_RETURN_IF_ERROR(ValidateOptions(options));
+  BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
   return Simulator(options, std::move(dataset)).Run();
 }

@@ -24,7 +24,7 @@ enum class SimulatedGraph { kBlink, kTrue };
 struct SimulateOptions {
   std::string dataset;                     // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  std::optional<double> epsilon;           // needed for kBlink without `reports`
+  std::optional<double> epsilon;           // needed for kBlink without `reports`, but not for the MLP alone
   std::optional<double> degree_share;      // default 0.1
   std::string reports;                     // round folder to replay, or empty
   bool insecure_seeded_noise = false;      // NOT PRIVATE
@@ -44,7 +44,7 @@ struct ReportFigures {
 
 struct Trial {
   uint64_t seed = 0;
-  std::optional<ReportFigures> report;  // absent on the true graph
+  std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<LinkEstimate> estimate;
   TrainResult training;
 };
@@ -54,11 +54,14 @@ struct Simulation {
   uint32_t nodes = 0, features = 0, classes = 0;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  bool is_private = false;                      // false: true graph, or seeded noise
-  std::optional<PrivacyParameters> parameters;  // absent on the true graph
+  bool is_private = false;                      // false: no reports (true graph, MLP alone), or seeded noise
+  std::optional<PrivacyParameters> parameters;  // absent where no report is drawn
   TrainOptions train_options;
   std::vector<Trial> trials;                    // at least one
 };
+
+// INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
+absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
 // INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and the
 // training as they come. UNAVAILABLE when the random source fails.

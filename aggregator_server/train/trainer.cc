@@ -54,7 +54,8 @@ absl::Status ValidateData(const CsrGraph& graph, const NodeAttributes& attribute
   const uint32_t n = attributes.node_count;
   if (attributes.features.cols == 0) {
     return absl::InvalidArgumentError(
-        "the data set has no node features, and this model needs them: add features.npz or features.npy to the attribute folder");
+        "the data set has no node features, and this model needs them: add features.npz or features.npy beside "
+        "labels.csv");
   }
   if (n == 0 || attributes.features.rows != n || attributes.labels.size() != n || attributes.split.size() != n) {
     return absl::InvalidArgumentError(absl::StrCat("the attributes disagree: ", n, " nodes, ", attributes.features.rows,

@@ -19,18 +19,32 @@ Progress::Progress(std::string what, uint64_t total, bool enabled)
       started_(absl::Now()),
       shown_(absl::InfinitePast()) {}
 
+std::unique_ptr<Progress> Progress::Percent(std::string what, bool enabled) {
+  auto progress = std::make_unique<Progress>(std::move(what), 100, enabled);
+  progress->percent_ = true;
+  return progress;
+}
+
+std::string Progress::Text(uint64_t done, const std::string& detail) const {
+  std::string text = percent_     ? absl::StrFormat("%s %d %%", what_, done)
+                     : total_ > 0 ? absl::StrFormat("%s %d/%d", what_, done, total_)
+                                  : absl::StrFormat("%s %d", what_, done);
+  if (!detail.empty()) absl::StrAppend(&text, "  ", detail);
+  if (total_ > 0 && done > 0 && done < total_) {
+    const absl::Duration left = (absl::Now() - started_) * (static_cast<double>(total_ - done) / done);
+    if (left >= absl::Seconds(1))
+      absl::StrAppend(&text, "  ", absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");
+  }
+  return text;
+}
+
 void Progress::Update(uint64_t done, const std::string& detail) {
   if (!enabled_) return;
   const absl::Time now = absl::Now();
   const bool last = total_ > 0 && done >= total_;
   if (!last && now - shown_ < (terminal_ ? absl::Milliseconds(100) : absl::Seconds(5))) return;
   shown_ = now;
-  std::string text = total_ > 0 ? absl::StrFormat("%s %d/%d", what_, done, total_) : absl::StrFormat("%s %d", what_, done);
-  if (!detail.empty()) absl::StrAppend(&text, "  ", detail);
-  if (total_ > 0 && done > 0 && !last) {
-    const absl::Duration left = (now - started_) * (static_cast<double>(total_ - done) / done);
-    absl::StrAppend(&text, "  ", absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");
-  }
+  const std::string text = Text(done, detail);
   if (!terminal_) {
     spdlog::info("{}", text);
     return;

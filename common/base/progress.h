@@ -3,6 +3,7 @@
 #define BLINK_COMMON_BASE_PROGRESS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
@@ -13,8 +14,12 @@ class Progress {
  public:
   // `what` for a person ("reports", "epochs"); `total` may be 0 when it is not known. `enabled` false: silent.
   Progress(std::string what, uint64_t total, bool enabled = true);
+  // Work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %".
+  static std::unique_ptr<Progress> Percent(std::string what, bool enabled = true);
   ~Progress();  // ends the line of the bar
   void Update(uint64_t done, const std::string& detail = "");
+  // The line without its bar: "reports 12/60  detail  3s left".
+  std::string Text(uint64_t done, const std::string& detail) const;
 
  private:
   const std::string what_;
@@ -24,6 +29,7 @@ class Progress {
   const absl::Time started_;
   absl::Time shown_;
   bool drawn_ = false;
+  bool percent_ = false;
 };
 
 }  // namespace blink

@@ -290,7 +290,16 @@ class BadOperators(BlinkTest):
     def test_an_epsilon_that_is_none_is_refused(self):
         for epsilon in ("0", "-1", "nan", "inf", "six"):
             done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", epsilon)
-            self.assertIn(done.code, (blinktest.USAGE, blinktest.BAD_INPUT), f"\n{done}")
+            self.assertEnds(done, blinktest.USAGE, "--epsilon")
+
+    def test_values_out_of_range_are_wrong_flags_and_named(self):
+        for flag, value in (("--learning-rate", 0), ("--dropout", 1), ("--weight-decay", -1), ("--seed", -1), ("--device", "gpu"),
+                            ("--graph", 0), ("--degree-share", 2), ("--trials", 0)):
+            done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, flag, value)
+            self.assertEnds(done, blinktest.USAGE, flag)
+        for flag, value in (("--mean-degree", "nan"), ("--nodes", 2), ("--words-per-node", 9999), ("--seed", -1)):
+            done = run("blink", "dataset", "generate", "--output", self.folder / "made", flag, value)
+            self.assertEnds(done, blinktest.USAGE, flag)
 
     def test_seeded_noise_is_never_called_private(self):
         dataset = self.folder / "dataset"

@@ -79,6 +79,26 @@ TEST_F(SimulateTest, TheTrueGraphIsNotPrivateAndHasNoReports) {
   EXPECT_THAT(SimulationTable(json), HasSubstr("true graph"));
 }
 
+TEST_F(SimulateTest, TheMlpAloneNeedsNoReportsAndTrainsAlikeWithThem) {
+  SimulateOptions options = Options();
+  options.training.set_model(v1::MODEL_MLP);
+  const Simulation with = Simulate(options).value();
+  options.epsilon.reset();
+  const Simulation without = Simulate(options).value();
+  EXPECT_EQ(with.trials[1].training.logits, without.trials[1].training.logits);
+  const auto json = SimulationJson(without, 1);
+  EXPECT_EQ(json["privacy"]["private"], false);
+  EXPECT_TRUE(json["privacy"].contains("achieved_epsilon") && json["privacy"]["achieved_epsilon"].is_null());
+  EXPECT_TRUE(json["report"].is_null());
+  EXPECT_TRUE(json["estimate"].is_null());
+  EXPECT_THAT(SimulationTable(json), HasSubstr("no report drawn"));
+  options.degree_share = 0.1;  // of reports, so they are wanted
+  ExpectRefused(options, "--epsilon is missing");
+  options.degree_share.reset();
+  options.output = folder_ + "/result";
+  ExpectRefused(options, "--epsilon is missing");
+}
+
 TEST_F(SimulateTest, AReplayTakesTheRoundsTrainingAndWhatIsAskedForGoesFirst) {
   SimulateOptions options;
   options.dataset = folder_ + "/dataset";

@@ -12,6 +12,7 @@
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "common/base/progress.h"
 
 namespace blink {
 namespace {
@@ -28,6 +29,12 @@ class DurableFileTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string folder_;
 };
+
+TEST(Progress, TellsCountsAndSharesInWords) {
+  EXPECT_EQ(Progress("reports", 60, false).Text(60, "all are there"), "reports 60/60  all are there");
+  EXPECT_EQ(Progress("reports", 0, false).Text(7, ""), "reports 7");
+  EXPECT_EQ(Progress::Percent("simulating", false)->Text(0, "trial 1 of 5"), "simulating 0 %  trial 1 of 5");
+}
 
 TEST_F(DurableFileTest, ReplacesAFileAndLeavesNothingElse) {
   const std::string path = folder_ + "/a/file";
