@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -28,13 +29,14 @@ constexpr int kReserve = 512;  // descriptors: the store's files, the worker's p
 constexpr int kWaitMs = 100;
 
 void LogSometimes(const std::string& what) {
-  static absl::Time next = absl::InfinitePast();  // one thread
+  thread_local absl::Time next = absl::InfinitePast();
   if (absl::Now() < next) return;
   next = absl::Now() + absl::Seconds(10);
   spdlog::warn("{}", what);
 }
 
-// The first descriptor that no connection gets: the system hands out the lowest free one, so that it tells how many are open.
+// The first descriptor that no connection gets: the system hands out the lowest free one, so that it tells how many are
+// open.
 int DescriptorMax() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024 - kReserve;
@@ -82,14 +84,18 @@ void RaiseDescriptorLimit() {
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT"));
+  uint32_t number = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &number) || number > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT"));
+  }
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int resolved = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), address.c_str() + colon + 1, &hints, &found);
+  const int resolved =
+      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), address.c_str() + colon + 1, &hints, &found);
   if (resolved != 0) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", ::gai_strerror(resolved)));
   }

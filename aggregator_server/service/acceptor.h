@@ -1,8 +1,8 @@
 // The listening sockets of an aggregator.
 //
-// gRPC 1.51's own listener ends for good, without a word, when accept() fails once for want of descriptors: whoever opens
-// enough connections, even without a certificate, would cut the aggregator off until it is started again. This one waits
-// and goes on, and keeps a reserve of descriptors for the store and the worker.
+// gRPC 1.51's own listener ends for good, without a word, when accept() fails once for want of descriptors: whoever
+// opens enough connections, even without a certificate, would cut the aggregator off until it is started again. This
+// one waits and goes on, and keeps a reserve of descriptors for the store and the worker.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_ACCEPTOR_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_ACCEPTOR_H_
 

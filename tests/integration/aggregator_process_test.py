@@ -186,6 +186,14 @@ class AggregatorProcess(unittest.TestCase):
         self.assertTrue(ignored >> (signal.SIGXFSZ - 1) & 1, "a write beyond the quota would kill it")
         self.assertEqual(self.stop(), 0)
 
+    def test_refuses_an_address_that_is_none_or_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            for listen, code in (("127.0.0.1:99999", 3), ("127.0.0.1:x", 3), ("127.0.0.1:", 3),
+                                 (f"127.0.0.1:{taken.getsockname()[1]}", 6)):
+                ended, text = self.run_to_end(self.flags(listen=listen) + ["--insecure"])
+                self.assertEqual(ended, code, text)
+                self.assertIn(listen, text)
+
     def test_help_lists_the_exit_codes(self):
         code, text = self.run_to_end(["--help"])
         self.assertEqual(code, 0)
