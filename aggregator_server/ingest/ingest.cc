@@ -13,6 +13,9 @@ namespace {
 // The most that EncodeBits can need for n bits: they are never coded longer than packed, but for a small head.
 uint32_t CodedBytesMax(uint32_t node_count) { return node_count / 8 + 1024; }
 
+// A node has one report; those before it may hang in connections that were lost.
+constexpr uint64_t kReportsOfANodeMax = 4;
+
 std::string Describe(const v1::PrivacyParameters& parameters) {
   return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ", parameters.degree_share_ppm(),
                       ", node_count ", parameters.node_count(), ", mechanism ", parameters.mechanism());
@@ -27,8 +30,14 @@ bool Same(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
 
 Ingest::Reservation::~Reservation() {
   if (ingest_ == nullptr) return;
-  ingest_->reports_in_flight_.fetch_sub(1);
+  {
+    const std::lock_guard<std::mutex> lock(ingest_->peers_mutex_);
+    const auto found = ingest_->peers_.find(peer_);
+    found->second.bytes -= bytes_;
+    if (--found->second.reports == 0) ingest_->peers_.erase(found);
+  }
   ingest_->bytes_in_flight_.fetch_sub(bytes_);
+  ingest_->reports_in_flight_.fetch_sub(1);  // last: it tells that all is given back
 }
 
 Ingest::Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, Clock& clock, Stored stored)
@@ -105,10 +114,23 @@ absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Ingest::Reservation>> Ingest::Reserve(uint64_t bytes) {
+absl::StatusOr<std::shared_ptr<Ingest::Reservation>> Ingest::Reserve(const Identity& peer, uint64_t bytes) {
+  const uint64_t peer_reports_max =
+      std::min<uint64_t>(limits_.peer_reports_max, kReportsOfANodeMax * (peer.last_node - peer.first_node + 1));
+  bool too_many = false;
+  {
+    const std::lock_guard<std::mutex> lock(peers_mutex_);
+    InFlight& in_flight = peers_[{peer.first_node, peer.last_node}];
+    in_flight.bytes += bytes;
+    too_many = ++in_flight.reports > peer_reports_max || (in_flight.bytes > limits_.peer_bytes_max && in_flight.reports > 1);
+  }
   const uint32_t reports = reports_in_flight_.fetch_add(1) + 1;
   const uint64_t total = bytes_in_flight_.fetch_add(bytes) + bytes;
-  auto reservation = std::make_shared<Reservation>(this, bytes);  // gives back what a refusal took
+  auto reservation = std::make_shared<Reservation>(this, peer, bytes);  // gives back what a refusal took
+  if (too_many) {
+    return absl::ResourceExhaustedError(absl::StrCat(peer.ToUri(), " has too many reports in flight already: end them, or try "
+                                                                   "again within the retry window"));
+  }
   if (reports > limits_.reports_in_flight_max) {
     return absl::ResourceExhaustedError(
         absl::StrCat(limits_.reports_in_flight_max, " reports are in flight already: try again within the retry window"));
@@ -135,7 +157,7 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
                                                         header.node_id(), " is held"));
     }
   }
-  BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(header.coded_bytes()));
+  BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
   Admission admission{header.round_id(), static_cast<NodeIndex>(header.node_id()), parameters, CodedReport(),
                       header.coded_bytes(), std::move(reservation)};
   admission.report.digest = digest;

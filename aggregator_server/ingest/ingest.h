@@ -42,6 +42,10 @@ struct Deployment {
 struct IngestLimits {
   uint32_t reports_in_flight_max = 8192;
   uint64_t bytes_in_flight_max = 256 << 20;                     // coded bits admitted and not yet durable
+  // Of these, one certificate may have so many, and no more than four reports for each of its nodes: a node that begins
+  // reports and never ends them takes nothing from others.
+  uint32_t peer_reports_max = 2048;
+  uint64_t peer_bytes_max = 64 << 20;
   absl::Duration report_time_max = absl::Seconds(60);           // from the header to the last chunk
 };
 
@@ -50,13 +54,16 @@ class Ingest {
   // What was reserved for one report; given back when it is destroyed.
   class Reservation {
    public:
-    Reservation(Ingest* ingest, uint64_t bytes) : ingest_(ingest), bytes_(bytes) {}
-    Reservation(Reservation&& other) noexcept : ingest_(std::exchange(other.ingest_, nullptr)), bytes_(other.bytes_) {}
+    Reservation(Ingest* ingest, const Identity& peer, uint64_t bytes)
+        : ingest_(ingest), peer_(peer.first_node, peer.last_node), bytes_(bytes) {}
+    Reservation(Reservation&& other) noexcept
+        : ingest_(std::exchange(other.ingest_, nullptr)), peer_(other.peer_), bytes_(other.bytes_) {}
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
 
    private:
     Ingest* ingest_;
+    std::pair<uint64_t, uint64_t> peer_;  // first and last node of its certificate
     uint64_t bytes_;
   };
 
@@ -99,7 +106,7 @@ class Ingest {
   absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
   // The round's parameters; derived once a round, since their exact arithmetic costs more than all other checks.
   absl::StatusOr<PrivacyParameters> ParametersOf(const v1::Round& round);
-  absl::StatusOr<std::shared_ptr<Reservation>> Reserve(uint64_t bytes);
+  absl::StatusOr<std::shared_ptr<Reservation>> Reserve(const Identity& peer, uint64_t bytes);
 
   const Deployment deployment_;
   const IngestLimits limits_;
@@ -111,6 +118,12 @@ class Ingest {
   std::map<std::string, PrivacyParameters> parameters_;  // of the rounds that reports came for lately
   std::atomic<uint32_t> reports_in_flight_{0};
   std::atomic<uint64_t> bytes_in_flight_{0};
+  struct InFlight {
+    uint32_t reports = 0;
+    uint64_t bytes = 0;
+  };
+  std::mutex peers_mutex_;
+  std::map<std::pair<uint64_t, uint64_t>, InFlight> peers_;  // those with something in flight
 };
 
 }  // namespace blink

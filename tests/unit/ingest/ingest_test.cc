@@ -233,6 +233,37 @@ TEST_F(IngestTest, RefusesMoreReportsThanItCanHoldAndTakesThemLater) {
   EXPECT_EQ(ingest_->Admit(Gateway(0, 99), header_).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(IngestTest, ReportsThatAPeerNeverEndsTakeNothingFromOthers) {
+  std::vector<Ingest::Admission> held;
+  const auto fill = [&](const Identity& peer, NodeIndex node) {
+    const CodedReport report = MakeReport(parameters_, node);
+    for (int i = 0; i < 100; ++i) {
+      auto admission = ingest_->Admit(peer, MakeHeader(parameters_, node, report));
+      if (!admission.ok()) return admission.status();
+      held.push_back(*std::move(admission));
+    }
+    return absl::OkStatus();
+  };
+  IngestLimits limits;
+  limits.peer_reports_max = 10;
+  MakeIngest(limits);
+  EXPECT_TRUE(absl::IsResourceExhausted(fill(Gateway(3, 3), 3)));
+  EXPECT_EQ(held.size(), 4) << "of one node";
+  EXPECT_TRUE(absl::IsResourceExhausted(fill(Gateway(10, 19), 12)));
+  EXPECT_EQ(held.size(), 14) << "of a gateway";
+  EXPECT_TRUE(Send(header_, report_.coded_bits, Gateway(7, 7)).ok());
+  held.clear();
+  EXPECT_TRUE(testing::Eventually([&] { return ingest_->reports_in_flight() == 0; }));
+  const CodedReport report = MakeReport(parameters_, 3);
+  EXPECT_TRUE(Send(MakeHeader(parameters_, 3, report), report.coded_bits, Gateway(3, 3)).ok()) << "as soon as it ends them";
+  EXPECT_TRUE(testing::Eventually([&] { return ingest_->reports_in_flight() == 0; }));
+  limits.peer_bytes_max = report.coded_bits.size();
+  MakeIngest(limits);
+  EXPECT_TRUE(absl::IsResourceExhausted(fill(Gateway(10, 19), 12)));
+  EXPECT_EQ(held.size(), 1) << "by bytes";
+  held.clear();
+}
+
 TEST_F(IngestTest, TakesReportsOfBothExtremes) {
   for (const uint32_t share : {0u, 1'000'000u}) {
     const std::string round_id = share == 0 ? kOtherRoundId : "00000000000000000000000000000000";
