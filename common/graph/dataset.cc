@@ -168,19 +168,24 @@ absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder
   return attributes;
 }
 
+// By the name, wherever such a word stands in it: graph.edges, .edges.csv, adjacency.npz.
 bool MayHoldLinks(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  return absl::StartsWith(lower, "edge") || absl::StartsWith(lower, "adj") || lower == "orig" || lower == "lists" ||
-         lower == "lists.csv";
+  for (const char* word : {"edge", "adjac", "neighb", "links"}) {
+    if (absl::StrContains(lower, word)) return true;
+  }
+  return absl::StartsWith(lower, "adj") || lower == "orig" || lower == "lists" || lower == "lists.csv";
 }
 
 }  // namespace
 
 absl::StatusOr<NodeAttributes> ReadAttributes(const std::string& folder) {
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (MayHoldLinks(name)) {
+  using Everything = std::filesystem::recursive_directory_iterator;
+  constexpr auto kOptions = std::filesystem::directory_options::skip_permission_denied;
+  for (Everything entry(folder, kOptions, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().lexically_relative(folder).string();
+    if (MayHoldLinks(entry->path().filename().string())) {
       return absl::FailedPreconditionError(absl::StrCat(
           "the attribute folder ", folder, " holds \"", name,
           "\": an aggregator must not be able to see links; remove it, or make the folder with `blink dataset shard`"));

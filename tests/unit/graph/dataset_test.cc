@@ -88,7 +88,8 @@ TEST_F(DatasetTest, AttributeFolderWithLinksIsRefused) {
   WriteSmall();
   std::filesystem::remove(folder_ + "/edges.csv");
   EXPECT_TRUE(ReadAttributes(folder_).ok());
-  for (const std::string name : {"edges.csv", "Edges.txt", "edge_list.npz", "adj.npz", "orig", "lists", "lists.csv"}) {
+  for (const std::string name : {"edges.csv", "Edges.txt", "edge_list.npz", "adj.npz", "orig", "lists", "lists.csv",
+                                 ".edges.csv", "graph.edges", "my_neighbours.csv", "links.csv.gz", "more/edges.csv"}) {
     std::filesystem::create_directories(folder_ + "/" + name);
     const auto read = ReadAttributes(folder_);
     EXPECT_EQ(read.status().code(), absl::StatusCode::kFailedPrecondition) << name;
