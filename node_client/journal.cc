@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "node_client/journal_format.h"
@@ -42,6 +43,7 @@ void PutParameters(std::string* out, const PrivacyParameters& parameters) {
   fmt_::Put<uint32_t>(out, kMechanismVersion);
 }
 
+// DATA_LOSS, and not what Create says to a caller, when they are none.
 absl::StatusOr<PrivacyParameters> GetParameters(fmt_::Fields& fields) {
   const auto epsilon_micro = fields.Get<uint64_t>();
   const auto degree_share_ppm = fields.Get<uint32_t>();
@@ -49,7 +51,9 @@ absl::StatusOr<PrivacyParameters> GetParameters(fmt_::Fields& fields) {
   if (fields.Get<uint32_t>() != kMechanismVersion) {
     return absl::DataLossError("a draw of a mechanism that this program does not know; use the program that wrote it");
   }
-  return PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count);
+  const auto parameters = PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count);
+  if (!parameters.ok()) return absl::DataLossError(absl::StrCat("parameters that no round has: ", parameters.status().message()));
+  return parameters;
 }
 
 bool OnlyZeros(absl::string_view bytes) { return bytes.find_first_not_of('\0') == absl::string_view::npos; }
@@ -203,7 +207,9 @@ absl::Status Journal::Apply(absl::string_view payload, uint64_t offset) {
       identity_.last_node = fields.Get<uint32_t>();
       identity_.node_count = fields.Get<uint32_t>();
       identity_.roster_version = fields.Get<uint64_t>();
-      if (!fields.Finished() || identity_.last_node < identity_.first_node || identity_.last_node >= identity_.node_count) {
+      // The limit on n comes before anything is allocated by the size of the range.
+      if (!fields.Finished() || identity_.last_node < identity_.first_node || identity_.last_node >= identity_.node_count ||
+          identity_.node_count > kNodesMax) {
         return Damaged(offset, "its first record makes no sense");
       }
       spent_micro_.assign(identity_.hosted(), 0);
@@ -217,12 +223,13 @@ absl::Status Journal::Apply(absl::string_view payload, uint64_t offset) {
     case fmt_::kRound: {
       const std::string round_id(fields.GetText());
       const auto epoch = fields.Get<uint32_t>();
-      BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, GetParameters(fields));
-      const DrawSet* set = FindSet(epoch, parameters);
+      const auto parameters = GetParameters(fields);
+      if (!parameters.ok()) return Damaged(offset, parameters.status().message());
+      const DrawSet* set = FindSet(epoch, *parameters);
       if (!fields.Finished() || set == nullptr || set->drawn != identity_.hosted() || rounds_.contains(round_id)) {
         return Damaged(offset, "a round's record makes no sense");
       }
-      rounds_.emplace(round_id, RoundRecord{{epoch, parameters}, {}, false});
+      rounds_.emplace(round_id, RoundRecord{{epoch, *parameters}, {}, false});
       return absl::OkStatus();
     }
     case fmt_::kReceipt: {
@@ -290,7 +297,9 @@ absl::Status Journal::ApplyDraw(absl::string_view bytes, uint64_t offset) {
   fmt_::Fields fields(bytes);
   const auto epoch = fields.Get<uint32_t>();
   const auto node = fields.Get<uint32_t>();
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, GetParameters(fields));
+  const auto read = GetParameters(fields);
+  if (!read.ok()) return Damaged(offset, read.status().message());
+  const PrivacyParameters& parameters = *read;
   Draw draw;
   draw.has_degree = fields.Get<uint8_t>() != 0;
   draw.noisy_degree = fields.Get<int64_t>();

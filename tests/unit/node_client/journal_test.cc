@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "node_client/journal_format.h"
 #include "tests/unit/node_client/fakes.h"
 
 namespace blink {
@@ -171,6 +172,57 @@ TEST_F(JournalTest, ARecordRemovedFromTheMiddleIsRefused) {
     const auto journal = Journal::OpenReadOnly(folder_.path(), identity_);
     ASSERT_FALSE(journal.ok() && (*journal)->receipts() > 0) << begin;
   }
+}
+
+// A journal whose records have the right checksums, whatever they say.
+std::string Framed(const std::vector<std::string>& payloads) {
+  std::string file(journal_format::kMagic, journal_format::kMagicBytes);
+  Digest chain = journal_format::ChainStart();
+  for (const std::string& payload : payloads) {
+    journal_format::Put<uint32_t>(&file, payload.size());
+    journal_format::Put<uint32_t>(&file, journal_format::HeaderCheck(chain, payload.size()));
+    chain = journal_format::NextChain(chain, payload);
+    file += payload + std::string(journal_format::Checksum(chain));
+  }
+  return file;
+}
+std::string InitPayload(const JournalIdentity& identity) {
+  std::string payload;
+  journal_format::Put<uint8_t>(&payload, journal_format::kInit);
+  journal_format::PutText(&payload, identity.deployment);
+  for (const uint32_t field : {identity.first_node, identity.last_node, identity.node_count}) {
+    journal_format::Put<uint32_t>(&payload, field);
+  }
+  journal_format::Put<uint64_t>(&payload, identity.roster_version);
+  return payload;
+}
+
+TEST_F(JournalTest, RefusesARecordWithParametersThatNoRoundHasAsDamage) {
+  for (const uint8_t type : {journal_format::kDraw, journal_format::kRound}) {
+    std::string payload;
+    journal_format::Put<uint8_t>(&payload, type);
+    if (type == journal_format::kRound) journal_format::PutText(&payload, kRoundA);
+    journal_format::Put<uint32_t>(&payload, 1);                                     // epoch
+    if (type == journal_format::kDraw) journal_format::Put<uint32_t>(&payload, 3);  // node
+    journal_format::Put<uint64_t>(&payload, 50'000'001);                            // epsilon, above every round's
+    journal_format::Put<uint32_t>(&payload, 0);
+    journal_format::Put<uint32_t>(&payload, identity_.node_count);
+    journal_format::Put<uint32_t>(&payload, kMechanismVersion);
+    WriteText(path(), Framed({InitPayload(identity_), payload}));
+    const auto journal = Journal::Open(folder_.path(), identity_);
+    EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss) << journal.status();
+    EXPECT_THAT(std::string(journal.status().message()), HasSubstr("journal.blj is damaged at byte"));
+  }
+}
+
+TEST_F(JournalTest, RefusesARangeBeyondEveryRosterBeforeItAllocatesForIt) {
+  JournalIdentity huge = identity_;
+  huge.first_node = 0;
+  huge.last_node = 0xFFFFFFFE;
+  huge.node_count = 0xFFFFFFFF;
+  WriteText(path(), Framed({InitPayload(huge)}));
+  const auto journal = Journal::Open(folder_.path(), identity_);
+  EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss) << journal.status();
 }
 
 TEST_F(JournalTest, AnEndOfZerosIsATornRecord) {
