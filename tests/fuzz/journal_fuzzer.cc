@@ -1,0 +1,107 @@
+// Opening a journal. A damaged one is refused, and an accepted one can be opened again with the same content, written
+// to, and gives its reports.
+//
+// Input: kind (u8), then
+//   kind 0   a file as it is
+//   kind 1   payloads (u16 length each), to which the right frames and checksums are added: what the records say is
+//   reached kind 2   position (u16), value (u8), then as kind 1, with that byte changed: always refused
+#include "absl/time/time.h"
+#include "common/base/logging.h"
+#include "node_client/journal.h"
+#include "node_client/journal_format.h"
+#include "tests/fuzz/fuzzing.h"
+
+namespace blink {
+namespace {
+
+namespace format = journal_format;
+
+const JournalIdentity kIdentity{"demo", 2, 4, 40, 1};  // as make_corpus.py has it
+
+std::string Framed(fuzzing::Input input) {
+  std::string file(format::kMagic, format::kMagicBytes);
+  Digest chain = format::ChainStart();
+  while (!input.empty()) {
+    const absl::string_view payload = input.TakePiece();
+    format::Put<uint32_t>(&file, payload.size());
+    format::Put<uint32_t>(&file, format::HeaderCheck(chain, payload.size()));
+    file.append(payload.data(), payload.size());
+    chain = format::NextChain(chain, payload);
+    const absl::string_view checksum = format::Checksum(chain);
+    file.append(checksum.data(), checksum.size());
+  }
+  return file;
+}
+
+struct Summary {
+  uint64_t draws, receipts, rounds, spent_max;
+  std::vector<std::string> unfinished;
+  bool operator==(const Summary&) const = default;
+};
+Summary SummaryOf(const Journal& journal) {
+  return {journal.draws(), journal.receipts(), journal.rounds(), journal.SpentMicroMax(), journal.UnfinishedRounds()};
+}
+
+void CheckReports(const Journal& journal) {
+  for (const std::string& round : journal.UnfinishedRounds()) {
+    const auto bound = journal.RoundBinding(round);
+    FUZZ_CHECK(bound.has_value());
+    for (NodeIndex node = kIdentity.first_node; node <= kIdentity.last_node; ++node) {
+      FUZZ_CHECK(journal.FindDraw(bound->epoch, bound->parameters, node).has_value());
+      const auto report = journal.LoadReport(bound->epoch, bound->parameters, node);
+      FUZZ_CHECK(report.ok() || absl::IsDataLoss(report.status()));
+      (void)journal.HasReceipt(round, node);
+    }
+  }
+}
+
+void CheckFile(const fuzzing::Folder& folder) {
+  const auto read_only = Journal::OpenReadOnly(folder.path(), kIdentity);
+  auto opened = Journal::Open(folder.path(), kIdentity);
+  FUZZ_CHECK(opened.ok() == read_only.ok());
+  if (!opened.ok()) {
+    FUZZ_CHECK(absl::IsDataLoss(opened.status()) || absl::IsFailedPrecondition(opened.status()));
+    return;
+  }
+  const Summary before = SummaryOf(**opened);
+  FUZZ_CHECK(SummaryOf(**read_only) == before);
+  CheckReports(**opened);
+  (*opened)->StageClock((*opened)->MonotoneNow(absl::FromUnixSeconds(1)));
+  FUZZ_CHECK((*opened)->Commit().ok());
+  *opened = nullptr;  // gives back the lock
+  const auto again = Journal::Open(folder.path(), kIdentity);
+  FUZZ_CHECK(again.ok() && SummaryOf(**again) == before);
+}
+
+}  // namespace
+}  // namespace blink
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  spdlog::set_level(spdlog::level::off);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace blink;
+  static const fuzzing::Folder folder;
+  fuzzing::Input input(data, size);
+  const auto kind = input.Get<uint8_t>() % 3;
+  std::string file;
+  if (kind == 0) {
+    file = std::string(input.rest());
+  } else if (kind == 1) {
+    file = Framed(input);
+  } else {
+    const auto position = input.Get<uint16_t>();
+    const auto value = input.Get<uint8_t>();
+    file = Framed(input);
+    char& byte = file[position % file.size()];
+    const bool changed = byte != static_cast<char>(value);
+    byte = static_cast<char>(value);
+    folder.Write("journal.blj", file);
+    if (changed) FUZZ_CHECK(!Journal::Open(folder.path(), kIdentity).ok());
+  }
+  folder.Write("journal.blj", file);
+  CheckFile(folder);
+  return 0;
+}

@@ -1,0 +1,85 @@
+// The report codec. Whatever is accepted is what the encoder gives for the decoded row, byte for byte; whatever the
+// encoder gives is accepted.
+//
+// Input: kind (u8), n (u32), self (u32), then
+//   kind 0   coded bits as they are
+//   kind 1   a row of n bits, which is encoded and decoded
+//   kind 2   position (u16), value (u8) and a row: its encoding with one byte changed, which no random byte string
+//   comes near kind 3   share (u32), degree (i64), presence (u8) and coded bits: a report, with the digest that fits
+#include <cstring>
+
+#include "common/wire/report_codec.h"
+#include "tests/fuzz/fuzzing.h"
+
+namespace blink {
+namespace {
+
+// Mostly small, since small rows reach every branch; now and then the largest that exists.
+uint32_t NodeCount(uint32_t raw) {
+  if (raw >> 24 == 0xFF) return raw % 10'000'000 + 1;
+  return (raw >> 24 & 1 ? raw % 40'000 : raw % 1'200) + 1;
+}
+
+void CheckDecode(absl::string_view coded, uint32_t n) {
+  const absl::StatusOr<BitRow> bits = DecodeBits(coded, n);
+  if (!bits.ok()) {
+    FUZZ_CHECK(absl::IsInvalidArgument(bits.status()));
+    return;
+  }
+  FUZZ_CHECK(bits->size() == n);
+  FUZZ_CHECK(EncodeBits(*bits) == coded);
+}
+
+BitRow Row(absl::string_view bytes, uint32_t n) {
+  BitRow bits(n);
+  const absl::Span<uint64_t> words = bits.mutable_words();
+  std::memcpy(words.data(), bytes.data(), std::min(bytes.size(), words.size() * 8));
+  bits.ClearTail();
+  return bits;
+}
+
+void CheckReport(fuzzing::Input input, uint32_t n, uint32_t self) {
+  const auto parameters = PrivacyParameters::Create(1'000'000, input.Get<uint32_t>() % 1'000'001, n);
+  if (!parameters.ok()) return;
+  CodedReport coded;
+  const auto degree = input.Get<int64_t>();
+  if (input.Get<uint8_t>() & 1) coded.noisy_degree = degree;
+  coded.coded_bits = std::string(input.rest());
+  coded.digest = ReportDigest(*parameters, coded.noisy_degree, coded.coded_bits);
+  const absl::StatusOr<PrivateReport> report = DecodeReport(*parameters, self, coded);
+  if (!report.ok()) return;
+  FUZZ_CHECK(!parameters->sends_bits() || !report->bits.Test(self));
+  const CodedReport again = EncodeReport(*parameters, *report);
+  FUZZ_CHECK(again.coded_bits == coded.coded_bits && again.noisy_degree == coded.noisy_degree);
+  FUZZ_CHECK(again.digest == coded.digest);
+  coded.digest[self % 32] ^= 1;
+  FUZZ_CHECK(!DecodeReport(*parameters, self, coded).ok());
+}
+
+}  // namespace
+}  // namespace blink
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace blink;
+  fuzzing::Input input(data, size);
+  const auto kind = input.Get<uint8_t>();
+  const uint32_t n = NodeCount(input.Get<uint32_t>());
+  const auto self = input.Get<uint32_t>();
+  if (kind % 4 == 0) {
+    CheckDecode(input.rest(), n);
+  } else if (kind % 4 == 1) {
+    const BitRow bits = Row(input.rest(), n);
+    const std::string coded = EncodeBits(bits);
+    const absl::StatusOr<BitRow> decoded = DecodeBits(coded, n);
+    FUZZ_CHECK(decoded.ok() && *decoded == bits);
+  } else if (kind % 4 == 2) {
+    const auto position = input.Get<uint16_t>();
+    const auto value = input.Get<uint8_t>();
+    std::string coded = EncodeBits(Row(input.rest(), n));
+    coded[position % coded.size()] = static_cast<char>(value);
+    CheckDecode(coded, n);
+  } else {
+    CheckReport(input, n, self % (n + 1));
+  }
+  return 0;
+}
