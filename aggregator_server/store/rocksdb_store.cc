@@ -1,5 +1,7 @@
 #include "aggregator_server/store/rocksdb_store.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -73,8 +75,11 @@ struct RoundEntry {
 
 class RocksDbStore final : public ReportStore {
  public:
-  RocksDbStore(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t batch_bytes_max)
-      : lock_(std::move(lock)), db_(std::move(db)), batch_bytes_max_(batch_bytes_max) {}
+  RocksDbStore(FileLock lock, std::unique_ptr<rocksdb::DB> db, const RocksDbOptions& options)
+      : lock_(std::move(lock)),
+        db_(std::move(db)),
+        batch_bytes_max_(options.batch_bytes_max),
+        space_reserve_(options.space_reserve) {}
 
   ~RocksDbStore() override {
     {
@@ -86,7 +91,9 @@ class RocksDbStore final : public ReportStore {
   }
 
   absl::Status Load();
-  void Start() { committer_ = std::thread([this] { Commit(); }); }
+  void Start() {
+    committer_ = std::thread([this] { Commit(); });
+  }
 
   absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) override;
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override;
@@ -136,7 +143,7 @@ class RocksDbStore final : public ReportStore {
 
   FileLock lock_;
   std::unique_ptr<rocksdb::DB> db_;
-  const uint64_t batch_bytes_max_;
+  const uint64_t batch_bytes_max_, space_reserve_;
 
   std::mutex rounds_mutex_;  // the committer writes under it and reads without it
   std::unordered_map<std::string, std::unique_ptr<RoundEntry>> rounds_;
@@ -180,7 +187,8 @@ absl::Status RocksDbStore::Load() {
     for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
       const uint64_t node = records::NodeOfKey(ViewOf(it->key()));
       if (it->key().size() != prefix.size() + 8 || node >= entry->reported.size()) {
-        return absl::DataLossError(absl::StrCat("the store holds a report of a node that round ", round_id, " has not"));
+        return absl::DataLossError(
+            absl::StrCat("the store holds a report of a node that round ", round_id, " has not"));
       }
       entry->reported.Set(static_cast<uint32_t>(node));
       ++entry->reports;
@@ -191,6 +199,13 @@ absl::Status RocksDbStore::Load() {
 }
 
 rocksdb::Status RocksDbStore::Write(rocksdb::WriteBatch& writes) {
+  // RocksDB must not meet a full disk: after an append that failed, Debian's build (with assertions) aborts at the
+  // next.
+  struct statvfs disk {};
+  if (::statvfs(db_->GetName().c_str(), &disk) == 0 &&
+      static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize < space_reserve_ + writes.GetDataSize()) {
+    return rocksdb::Status::NoSpace();
+  }
   rocksdb::WriteOptions options;
   options.sync = true;
   rocksdb::Status status = db_->Write(options, &writes);
@@ -306,7 +321,8 @@ void RocksDbStore::Flush(Batch& batch) {
       spdlog::error("{}", written.ToString());
       next_error_log_ = absl::Now() + absl::Seconds(10);
     }
-    // A status of its own for everyone: the count of a shared one is kept in Abseil's library, where TSan cannot see it.
+    // A status of its own for everyone: the count of a shared one is kept in Abseil's library, where TSan cannot see
+    // it.
     const auto failure = [&] { return absl::Status(written.code(), written.message()); };
     for (Gathered& gathered : batch.fresh) {
       written.ok() ? gathered.done(std::move(gathered.outcome)) : gathered.done(failure());
@@ -478,8 +494,7 @@ absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string&
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(options), folder, &raw);
   if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));
-  auto store =
-      std::make_unique<RocksDbStore>(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.batch_bytes_max);
+  auto store = std::make_unique<RocksDbStore>(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options);
   BLINK_RETURN_IF_ERROR(store->Load());
   store->Start();
   return std::unique_ptr<ReportStore>(std::move(store));

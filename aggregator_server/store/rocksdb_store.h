@@ -16,13 +16,16 @@ namespace blink {
 struct RocksDbOptions {
   uint64_t batch_bytes_max = 4 << 20;  // reports that share one fsync
   rocksdb::Env* env = nullptr;         // tests make it fail; nullptr: the machine's
+  uint64_t space_reserve =
+      64 << 20;  // bytes of the disk that stay free: what the write buffers need when they are flushed
 };
 
-// Opens or makes the store in `folder`. ABORTED: another process holds it. DATA_LOSS: damaged (a torn tail of the log, which
-// holds nothing acknowledged, is not damage). FAILED_PRECONDITION: of another format. Memory: about 64 MB, and n bits an open round.
+// Opens or makes the store in `folder`. ABORTED: another process holds it. DATA_LOSS: damaged (a torn tail of the log,
+// which holds nothing acknowledged, is not damage). FAILED_PRECONDITION: of another format. Memory: about 64 MB, and n
+// bits an open round.
 //
-// The write-ahead log is synced once a batch: while one batch is being synced the next one gathers, so that the cost of an
-// fsync is shared by all reports that arrived meanwhile.
+// The write-ahead log is synced once a batch: while one batch is being synced the next one gathers, so that the cost of
+// an fsync is shared by all reports that arrived meanwhile.
 absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string& folder, RocksDbOptions options = {});
 
 }  // namespace blink

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
 #include "aggregator_server/store/rocksdb_store.h"
 #include "rocksdb/env.h"
@@ -51,6 +52,30 @@ class FullableFileSystem final : public rocksdb::FileSystemWrapper {
   }
   std::atomic<bool> full{false};
 };
+
+TEST(DiskFull, LeavesAReserveOfTheDiskFreeAndWritesNothingIntoIt) {
+  testing::TempFolder folder;
+  const PrivacyParameters parameters = MakeParameters(10);
+  const auto put = [&](ReportStore& store) {
+    std::promise<absl::Status> promise;
+    store.PutReport(MakeChecked(parameters, 3),
+                    [&](absl::StatusOr<PutOutcome> outcome) { promise.set_value(outcome.status()); });
+    return promise.get_future().get();
+  };
+  ASSERT_TRUE((*OpenRocksDbStore(folder / "store"))->CreateRound(MakeRound(10), "").ok());
+  RocksDbOptions options;
+  options.space_reserve = uint64_t{1} << 62;  // no disk has so much
+  {
+    auto store = OpenRocksDbStore(folder / "store", options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ(put(**store).code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 0);
+  }
+  auto store = OpenRocksDbStore(folder / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 0);
+  EXPECT_TRUE(put(**store).ok());
+}
 
 TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
   testing::TempFolder folder;
