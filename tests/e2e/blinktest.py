@@ -368,7 +368,7 @@ def main():
     """Runs the test classes named on the command line; exits with 77, CTest's code for a skip, when all of them skipped."""
     program = unittest.main(module="__main__", verbosity=2, exit=False)
     result = program.result
-    if not result.wasSuccessful():
+    # a class whose set-up skips counts as one skip and no run
+    if not result.wasSuccessful() or result.testsRun + len(result.skipped) == 0:
         sys.exit(1)
-    # a class that skips as a whole ran no test
     sys.exit(77 if result.skipped and len(result.skipped) >= result.testsRun else 0)
