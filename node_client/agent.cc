@@ -24,6 +24,12 @@ absl::StatusOr<absl::Duration> DrawSpread(int64_t spread_seconds, RandomSource& 
   return absl::Milliseconds(value % (static_cast<uint64_t>(spread_seconds) * 1000 + 1));
 }
 
+// Preparing a round takes a little longer for longer lists. It is made to take a whole number of these, which depends on public sizes
+// alone and is some times what the work needs, so that no call that follows tells anything by its time.
+absl::Duration PreparationQuantum(const KitConfig& kit) {
+  return absl::Milliseconds(250) + absl::Nanoseconds(20) * (static_cast<int64_t>(kit.hosted()) * kit.node_count);
+}
+
 }  // namespace
 
 Agent::Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random, AgentOptions options)
@@ -205,7 +211,8 @@ absl::Status Agent::Prepare(Tracked& round) {
   }
   const auto spread = DrawSpread(kit_.config.policy.send_spread_seconds, random_);
   if (!spread.ok()) return Fatal(ExitCode::kInternal, spread.status());
-  round.send_at = clock_.Now() + *spread;
+  const absl::Time started = clock_.Now();
+  round.send_at = started + *spread;
   round.epoch = decision->epoch;
 
   if (!journal_.RoundBinding(view.round_id).has_value()) {
@@ -235,6 +242,10 @@ absl::Status Agent::Prepare(Tracked& round) {
     journal_.StageRound(view.round_id, decision->epoch, view.parameters);
     if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
   }
+  const absl::Duration quantum = PreparationQuantum(kit_.config);
+  absl::Time ended = started + quantum;
+  while (ended < clock_.Now()) ended += quantum;
+  clock_.SleepFor(ended - clock_.Now());
   round.prepared = true;
   spdlog::info("round {}: epsilon {}, {} report(s) of epoch {} are ready", view.round_id, view.parameters.epsilon(),
                kit_.config.hosted(), round.epoch);

@@ -4,7 +4,7 @@
 //   CheckTerms, DecideDraw     against kit, policy and ledger alone; a refusal is logged, and nothing is sent
 //   the moment of sending      is drawn, before any list is read
 //   DrawNoise, ApplyNoise      the epoch's snapshot; only for nodes that have no draw yet
-//   Journal::Commit            report and debit are durable
+//   Journal::Commit            report and debit are durable; then it waits until the time that public sizes alone allow it
 //   SubmitReport(s) ---------> the same bytes at every retry, reconnect and restart
 //   <--------------- receipt   into the journal
 //   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a restored backup) is sent again

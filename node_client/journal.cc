@@ -346,6 +346,11 @@ std::vector<std::string> Journal::UnfinishedRounds() const {
   return result;
 }
 
+uint32_t Journal::RoundsOfEpoch(uint32_t epoch) const {
+  return static_cast<uint32_t>(
+      std::count_if(rounds_.begin(), rounds_.end(), [epoch](const auto& entry) { return entry.second.bound.epoch == epoch; }));
+}
+
 std::optional<uint64_t> Journal::SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const {
   const DrawSet* set = FindSet(epoch, parameters);
   std::optional<uint64_t> result;

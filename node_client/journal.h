@@ -69,6 +69,7 @@ class Journal final : public Ledger {
   // Ledger.
   std::optional<Epoch> epoch() const override { return epoch_; }
   std::optional<BoundRound> RoundBinding(const std::string& round_id) const override;
+  uint32_t RoundsOfEpoch(uint32_t epoch) const override;
   std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const override;
 
   // The lists as they were when the current epoch began; draws use these, whatever the kit says now.

@@ -164,7 +164,9 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config) {
   while ((length = ::getline(&reader.line, &reader.capacity, file)) >= 0) {
     ++number;
     absl::string_view line(reader.line, length);
-    if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+    // Or a list that was cut within a number would pass for another list.
+    if (line.empty() || line.back() != '\n') return error("the file is cut: its last line does not end");
+    line.remove_suffix(1);
     if (!header) {
       if (line != "node,neighbour") return error("the first line must be \"node,neighbour\"");
       header = true;
@@ -191,7 +193,10 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config) {
     lists.offsets[node - config.first_node + 1] = lists.neighbours.size();
     last_node = node, last_neighbour = neighbour, any = true;
   }
-  if (std::ferror(file)) return FileError(errno, "read", path);
+  if (std::ferror(file)) {
+    if (errno == EISDIR) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+    return FileError(errno, "read", path);
+  }
   if (!header) return absl::InvalidArgumentError(absl::StrCat(path, ": empty; the first line must be \"node,neighbour\""));
   for (size_t i = 1; i < lists.offsets.size(); ++i) lists.offsets[i] = std::max(lists.offsets[i], lists.offsets[i - 1]);
   lists.neighbours.shrink_to_fit();

@@ -43,6 +43,10 @@ absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& 
     decision.epoch = epoch.has_value() ? epoch->index + 1 : 1;
     decision.begins_epoch = true;
   }
+  if (ledger.RoundsOfEpoch(decision.epoch) >= kRoundsPerEpochMax) {
+    return absl::FailedPreconditionError(absl::StrCat("this epoch has answered ", kRoundsPerEpochMax,
+                                                      " rounds already; further ones are answered in the next epoch"));
+  }
   const auto spent = ledger.SpentMicroMaxWithoutDraw(decision.epoch, round.parameters);
   decision.complete = !spent.has_value();
   if (spent.has_value() && *spent + round.parameters.epsilon_micro() > policy.epsilon_micro_lifetime_max) {

@@ -20,14 +20,18 @@ namespace blink {
 // smaller than the policy allows, or a larger epsilon than the policy allows in one round.
 absl::Status CheckTerms(const KitConfig& kit, const RoundView& round);
 
+// Rounds that one epoch answers. More of them cost no epsilon, but a line in the journal each: an aggregator that invents rounds must
+// not fill the disk.
+inline constexpr uint32_t kRoundsPerEpochMax = 1024;
+
 struct DrawDecision {
   uint32_t epoch = 0;         // the draws of this epoch answer the round
   bool begins_epoch = false;  // lists are snapshotted first
   bool complete = false;      // every hosted node has its draw already
 };
 
-// `now` by the journal's clock. FAILED_PRECONDITION when the draw would exceed the lifetime budget of a hosted node, or when
-// a round that was answered before comes back with other parameters. Debits nothing: the draw does.
+// `now` by the journal's clock. FAILED_PRECONDITION when the draw would exceed the lifetime budget of a hosted node, when
+// a round that was answered before comes back with other parameters, or beyond kRoundsPerEpochMax. Debits nothing: the draw does.
 absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& ledger, const RoundView& round,
                                         absl::Time now);
 

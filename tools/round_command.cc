@@ -14,6 +14,7 @@
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/status.h"
 #include "common/wire/round.h"
 #include "tools/command_line.h"
 #include "tools/decimal.h"
@@ -62,7 +63,7 @@ void Print(const v1::Round& round, bool json) { std::printf("%s", (json ? RoundJ
 // Says why a round that has ended has no result.
 ExitCode Judge(const v1::Round& round) {
   if (round.state() == v1::ROUND_STATE_FAILED) {
-    std::fprintf(stderr, "blink: the round failed: %s\n", round.failure_reason().c_str());
+    std::fprintf(stderr, "blink: the round failed: %s\n", PeerText(round.failure_reason()).c_str());
     return ExitCode::kRoundFailed;
   }
   if (round.state() == v1::ROUND_STATE_CANCELLED) {
@@ -194,7 +195,7 @@ class WatchBars {
       bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
                   : Progress::Percent(RoundStateName(state_), shown);
     }
-    bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()), round.progress_text());
+    bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
   }
   void End() { bar_ = nullptr; }
 

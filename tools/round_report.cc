@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "common/rpc/status.h"
 #include "common/wire/round.h"
 #include "nlohmann/json.hpp"
 #include "tools/decimal.h"
@@ -86,14 +87,14 @@ std::string RoundsJson(const std::vector<v1::Round>& rounds) {
 std::string RoundTable(const v1::Round& round) {
   std::string table = Line("round", round.round_id());
   absl::StrAppend(&table, Line("state", RoundStateName(round.state())));
-  if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", round.failure_reason()));
+  if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", PeerText(round.failure_reason())));
   absl::StrAppend(&table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
                   Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
                   Line("reports", absl::StrCat(round.reports(), " of ", round.parameters().node_count(), ", quorum ",
                                                round.quorum())),
                   Line("created", TimeText(round.created_ms())), Line("deadline", TimeText(round.deadline_ms())),
                   Line("model", ModelName(round.training().model())));
-  if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", round.progress_text()));
+  if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", PeerText(round.progress_text())));
   return table;
 }
 

@@ -500,5 +500,42 @@ TEST_F(AgentTest, TheCallsAndTheirTimesAreTheSameWhateverTheLists) {
   EXPECT_EQ(life(0, 11), life(20, 11));
 }
 
+// Preparation takes longer for longer lists: the generator stands for that work here and lets the clock pass.
+TEST_F(AgentTest, TheTimeThatPreparationTakesCannotBeSeen) {
+  class SlowRandom final : public RandomSource {
+   public:
+    SlowRandom(FakeClock& clock, absl::Duration work) : clock_(clock), work_(work) {}
+    absl::Status Fill(absl::Span<uint8_t> bytes) override {
+      if (bytes.size() > 1000) clock_.now += work_;  // the noise of a report, not a wait
+      return random_.Fill(bytes);
+    }
+
+   private:
+    FakeClock& clock_;
+    const absl::Duration work_;
+    FakeRandom random_;
+  };
+  auto times = [](absl::Duration work) {
+    TempFolder folder;
+    FakeClock clock;
+    SlowRandom random(clock, work);
+    FakeLink link;
+    const Kit kit = MakeKit(4, 4);
+    EXPECT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
+    auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
+    link.rounds = {MakeRound(kRoundA)};
+    std::vector<std::string> seen;
+    link.on_get_rounds = [&] { seen.push_back(absl::FormatTime(clock.now)); };
+    link.before_take = [&](const OutgoingReport&) {
+      seen.push_back(absl::FormatTime(clock.now));
+      return absl::OkStatus();
+    };
+    EXPECT_EQ(Agent(kit, *journal, link, clock, random, AgentOptions()).Run().code, ExitCode::kOk);
+    return seen;
+  };
+  EXPECT_EQ(times(absl::ZeroDuration()), times(absl::Milliseconds(200)));
+  EXPECT_NE(times(absl::ZeroDuration()), times(absl::Seconds(2))) << "or this test could not fail";
+}
+
 }  // namespace
 }  // namespace blink

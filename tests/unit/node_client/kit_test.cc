@@ -85,6 +85,24 @@ TEST(Kit, RefusesAMissingFileByName) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("lists.csv"));
 }
 
+TEST(Kit, RefusesAListThatWasCutAtAnyByte) {
+  TempFolder folder;
+  const std::string whole = "node,neighbour\n2,0\n2,33\n4,12\n";
+  WriteText(folder / "kit.json", kJson);
+  for (size_t size = 0; size < whole.size(); ++size) {
+    if (size > 0 && whole[size - 1] == '\n') continue;  // whole lines: another list
+    WriteText(folder / "lists.csv", whole.substr(0, size));
+    EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kInvalidArgument) << "cut to " << size;
+  }
+}
+
+TEST(Kit, RefusesAFolderInPlaceOfAList) {
+  TempFolder folder;
+  WriteText(folder / "kit.json", kJson);
+  std::filesystem::create_directories(folder / "lists.csv");
+  EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Kit, RefusesABadListWithFileAndLine) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "empty"},

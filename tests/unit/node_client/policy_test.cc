@@ -16,7 +16,9 @@ class FakeLedger final : public Ledger {
   std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters&) const override {
     return epoch == drawn_epoch ? std::nullopt : std::optional<uint64_t>(spent);
   }
+  uint32_t RoundsOfEpoch(uint32_t epoch) const override { return current && current->index == epoch ? rounds : 0; }
   std::optional<Epoch> current;
+  uint32_t rounds = 0;
   std::optional<BoundRound> bound;
   uint32_t drawn_epoch = 0;
   uint64_t spent = 0;
@@ -98,6 +100,21 @@ TEST(Policy, RefusesARoundThatComesBackWithOtherParameters) {
   ledger.current = Ledger::Epoch{1, kNow};
   ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA, 1'000'000).parameters};
   EXPECT_EQ(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(DecideDraw, RefusesMoreRoundsThanAnEpochAnswersAndNoneThatWasAnswered) {
+  FakeLedger ledger;
+  const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
+  const NodePolicy policy{8'000'000, 64'000'000, 86'400, 3, 0};
+  ledger.current = Ledger::Epoch{1, now};
+  ledger.drawn_epoch = 1;
+  ledger.rounds = kRoundsPerEpochMax - 1;
+  EXPECT_TRUE(DecideDraw(policy, ledger, MakeRound(kRoundA), now).ok());
+  ledger.rounds = kRoundsPerEpochMax;
+  EXPECT_EQ(DecideDraw(policy, ledger, MakeRound(kRoundA), now).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(DecideDraw(policy, ledger, MakeRound(kRoundA), now + absl::Seconds(86'400)).ok()) << "the next epoch";
+  ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA).parameters};
+  EXPECT_TRUE(DecideDraw(policy, ledger, MakeRound(kRoundA), now).ok()) << "answered before";
 }
 
 }  // namespace
