@@ -1,5 +1,4 @@
 """Bad input: each kind is refused with its exit code and a precise sentence, and leaves the round and the ledger as they were."""
-import json
 import pathlib
 import shutil
 import tempfile

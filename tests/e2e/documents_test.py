@@ -1,5 +1,4 @@
 """What is written down works: the commands of the README, the sample configurations, the demo."""
-import json
 import os
 import pathlib
 import re
@@ -8,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import blinktest
 from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, Deployment, Process, must, run, wait_until
