@@ -22,6 +22,7 @@ namespace blink {
 
 void AddProvisionCommand(CLI::App& app, std::function<int()>* run);
 void AddRoundCommand(CLI::App& app, std::function<int()>* run);
+void AddAuditCommand(CLI::App& app, std::function<int()>* run);
 
 // The exit code for `status`; an error's text goes to standard error first, as "blink: <text>". FAILED_PRECONDITION has no code of
 // its own in the table: it is unusable local input, unless the caller says that the peer said it.

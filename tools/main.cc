@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;  // of a command that does its work while the flags are parsed
   blink::AddProvisionCommand(app, &command);
   blink::AddRoundCommand(app, &command);
+  blink::AddAuditCommand(app, &command);
   blink::AddDatasetCommand(app, exit_code);
 #ifdef BLINK_HAS_SIMULATE
   blink::AddSimulateCommand(app, exit_code);

@@ -40,6 +40,7 @@ std::string ExitCodeTable() {
          "    7  the aggregator refuses (identity, another report held, round not open)\n"
          "    8  the round failed or was cancelled\n"
          "    9  out of a resource (disk full, memory, open files)\n"
+         "   10  an audit found a violation: this build does not keep its promise\n"
          "  130  interrupted by SIGINT or SIGTERM\n";
 }
 

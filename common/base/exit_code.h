@@ -19,6 +19,7 @@ enum class ExitCode : int {
   kRefusedByPeer = 7,      // the aggregator refuses: identity, another report held, round not open
   kRoundFailed = 8,        // the round failed or was cancelled
   kNoResources = 9,        // disk full, out of memory, too many open files
+  kAuditViolation = 10,    // an audit found that a build does not keep its promise
   kInterrupted = 130,      // SIGINT or SIGTERM
 };
 

@@ -70,6 +70,10 @@ class ReadmeCommands(BlinkTest):
         for process in background[1:]:
             self.assertEqual(process.wait(), blinktest.OK, process.log())
 
+    def test_auditing_the_privacy(self):
+        for command in self.block("blink audit mechanism"):
+            self.assertTrue(must(*command, "--json", "--quiet").json()["passed"])
+
     def test_research_without_a_network(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 80)

@@ -1,0 +1,387 @@
+#include "tools/audit_findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace blink {
+namespace {
+
+constexpr double kFamilyAlpha = kFalseAlarmMax / kAuditFamiliesMax;
+constexpr const char* kListNames[kAuditedLists] = {"sparse list", "neighbouring list", "dense list"};
+
+// One family of tests: remembers the smallest p.
+class Family {
+ public:
+  explicit Family(std::string claim) { check_.claim = std::move(claim); }
+  // `count` of `trials` where each has probability `p`, as one of `tests` tests, of which this one is worth looking at.
+  void Add(uint64_t count, uint64_t trials, double p, const std::string& name, uint64_t tests = 1) {
+    check_.tests += tests;
+    if (trials == 0) return;
+    const double p_value = BinomialTwoSided(count, trials, p);
+    const double expected = p * static_cast<double>(trials);
+    const double deviations = std::abs(static_cast<double>(count) - expected) / std::sqrt(std::max(expected * (1 - p), 1e-300));
+    // p may have underflowed to 0 in several tests: then the deviations tell which is worst.
+    if (std::make_pair(p_value, -deviations) >= std::make_pair(check_.smallest_p, -deviations_) && !check_.worst.empty()) return;
+    check_.smallest_p = p_value;
+    deviations_ = deviations;
+    check_.worst = absl::StrFormat("%s: %d of %d, %.6g expected", name, count, trials, expected);
+  }
+  // counts[i] of `trials`, all with the same p: a test each. The extremes have the smallest p, so that only they are computed.
+  void AddAlike(const std::vector<uint64_t>& counts, uint64_t trials, double p, const std::function<bool(size_t)>& use,
+                const std::function<std::string(size_t)>& name) {
+    size_t lowest = counts.size(), highest = counts.size();
+    uint64_t tests = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (!use(i)) continue;
+      ++tests;
+      if (lowest == counts.size() || counts[i] < counts[lowest]) lowest = i;
+      if (highest == counts.size() || counts[i] > counts[highest]) highest = i;
+    }
+    if (tests == 0) return;
+    Add(counts[lowest], trials, p, name(lowest), tests);
+    Add(counts[highest], trials, p, name(highest), 0);
+  }
+  void Fail(const std::string& worst) {
+    check_.smallest_p = 0;
+    check_.worst = worst;
+  }
+  AuditCheck Finish() {
+    check_.tests = std::max<uint64_t>(check_.tests, 1);
+    check_.threshold = kFamilyAlpha / static_cast<double>(check_.tests);
+    check_.violated = check_.smallest_p < check_.threshold;
+    return check_;
+  }
+
+ private:
+  AuditCheck check_;
+  double deviations_ = 0;  // of check_.worst
+};
+
+std::string BitName(size_t j) { return absl::StrCat("bit ", j); }
+
+// A count of an event under two neighbouring lists; what it proves about epsilon, in both directions.
+class RatioBound {
+ public:
+  explicit RatioBound(uint64_t events) : alpha_(kFamilyAlpha / static_cast<double>(4 * events)) {}  // 2 directions, 2 limits
+  void Add(uint64_t count_a, uint64_t trials_a, uint64_t count_b, uint64_t trials_b) {
+    AddDirection(count_a, trials_a, count_b, trials_b);
+    AddDirection(count_b, trials_b, count_a, trials_a);
+  }
+  double lower() const { return lower_; }
+
+ private:
+  void AddDirection(uint64_t count, uint64_t trials, uint64_t count_below, uint64_t trials_below) {
+    if (count == 0 || trials_below == 0) return;
+    const double estimate = std::log(static_cast<double>(count) / static_cast<double>(trials)) -
+                            std::log((static_cast<double>(count_below) + 0.5) / static_cast<double>(trials_below));
+    if (estimate <= lower_) return;  // the bound lies below the estimate: cannot be the largest
+    lower_ = std::max(lower_, std::log(LowerLimit(count, trials, alpha_) / UpperLimit(count_below, trials_below, alpha_)));
+  }
+  const double alpha_;
+  double lower_ = 0;
+};
+
+class Judgement {
+ public:
+  Judgement(const AuditEvidence& evidence, MechanismAudit& audit)
+      : evidence_(evidence), audit_(audit), parameters_(evidence.parameters), n_(parameters_.node_count()), p_(parameters_.flip_probability()) {
+    for (const ListCounts& counts : evidence.counts) all_.Merge(counts);
+  }
+
+  void Run() {
+    Form();
+    if (parameters_.sends_bits()) {
+      BitBounds();
+      FlipRates();
+      Pairs();
+      SuccessiveBits();
+    }
+    if (parameters_.sends_degree()) {
+      DegreeBounds();
+      DegreeNoise();
+    }
+    if (parameters_.sends_bits() && parameters_.sends_degree()) {
+      JointBounds();
+      BitsAgainstNoise();
+    }
+    Power();
+  }
+
+ private:
+  bool IsBit(size_t j) const { return j < n_ && j != evidence_.self; }
+  // j and j + distance are two bits of the report.
+  bool IsPair(size_t j, size_t distance) const { return IsBit(j) && IsBit(j + distance); }
+  void Conclude(Family family) { audit_.checks.push_back(family.Finish()); }
+  void Bound(std::string of, double lower, double promised) {
+    audit_.bounds.push_back({std::move(of), lower, promised, lower > promised});
+  }
+
+  void Form() {
+    Family form("a report has n bits, none for the node itself");
+    if (all_.malformed > 0) form.Fail(absl::StrCat(all_.malformed, " malformed reports"));
+    Conclude(std::move(form));
+    if (!parameters_.sends_degree()) return;
+    Family integral("the noisy degree is an integer");
+    if (all_.non_integer_degrees > 0) integral.Fail(absl::StrCat(all_.non_integer_degrees, " degrees with a fraction"));
+    Conclude(std::move(integral));
+  }
+
+  void BitBounds() {
+    const ListCounts& a = evidence_.counts[kSparse];
+    const ListCounts& b = evidence_.counts[kNeighbour];
+    RatioBound direct(2);
+    for (int bit = 0; bit < 2; ++bit) {
+      const auto count = [bit](const ListCounts& counts) {
+        return std::accumulate(counts.degree_cells[bit].begin(), counts.degree_cells[bit].end(), uint64_t{0});
+      };
+      direct.Add(count(a), a.reports, count(b), b.reports);
+    }
+    Bound("the bit in which two lists differ", direct.lower(), parameters_.epsilon_list());
+    uint64_t fewest = all_.reports, total = 0;
+    for (size_t j = 0; j < n_; ++j) {
+      if (!IsBit(j)) continue;
+      fewest = std::min(fewest, all_.flips[j]);
+      total += all_.flips[j];
+    }
+    const auto from_flips = [](uint64_t flips, uint64_t trials, double alpha) {
+      const double most = UpperLimit(flips, trials, alpha);
+      return most < 0.5 ? std::log1p(-most) - std::log(most) : 0;
+    };
+    Bound("the bit that was flipped least, of all bits", from_flips(fewest, all_.reports, kFamilyAlpha / (n_ - 1)),
+          parameters_.epsilon_list());
+    pooled_bit_ = from_flips(total, all_.reports * (n_ - 1), kFamilyAlpha);
+    Bound("a bit, pooled over all", pooled_bit_, parameters_.epsilon_list());
+  }
+
+  void FlipRates() {
+    Family pooled("all bits are flipped with probability p', pooled"), by_list("... whatever the list and its entry are");
+    Family each("each bit is flipped with probability p'"), each_by_list("... under each list");
+    uint64_t total = 0;
+    for (int name = 0; name < kAuditedLists; ++name) {
+      const ListCounts& counts = evidence_.counts[name];
+      const AuditedList& list = evidence_.lists[name];
+      uint64_t flips[2] = {0, 0};
+      for (size_t j = 0; j < n_; ++j) {
+        if (IsBit(j)) flips[list.row.Test(static_cast<uint32_t>(j))] += counts.flips[j];
+      }
+      const uint64_t ones = list.neighbours.size(), zeros = n_ - 1 - ones;
+      by_list.Add(flips[0] + flips[1], counts.reports * (n_ - 1), p_, kListNames[name]);
+      by_list.Add(flips[1], counts.reports * ones, p_, absl::StrCat(kListNames[name], ", entries with a link"));
+      by_list.Add(flips[0], counts.reports * zeros, p_, absl::StrCat(kListNames[name], ", entries without"));
+      total += flips[0] + flips[1];
+      each_by_list.AddAlike(counts.flips, counts.reports, p_, [this](size_t j) { return IsBit(j); },
+                            [name](size_t j) { return absl::StrCat(kListNames[name], ", bit ", j); });
+    }
+    pooled.Add(total, all_.reports * (n_ - 1), p_, "all bits");
+    each.AddAlike(all_.flips, all_.reports, p_, [this](size_t j) { return IsBit(j); }, BitName);
+    Conclude(std::move(pooled));
+    Conclude(std::move(by_list));
+    Conclude(std::move(each));
+    Conclude(std::move(each_by_list));
+  }
+
+  // Bits j and j + distance, flipped together in counts[j] reports: each pair, and pooled over pairs that have no bit in common (then the
+  // pairs are independent, and the sum is binomial).
+  void PairsAt(size_t distance, const std::vector<uint64_t>& counts, const std::string& claim) {
+    Family each(claim), pooled(absl::StrCat(claim, ", pooled"));
+    each.AddAlike(counts, all_.reports, p_ * p_, [&](size_t j) { return IsPair(j, distance); },
+                  [&](size_t j) { return absl::StrCat("bits ", j, " and ", j + distance); });
+    for (size_t parity = 0; parity < 2; ++parity) {
+      uint64_t pairs = 0, together = 0;
+      for (size_t j = 0; j < n_; ++j) {
+        if (!IsPair(j, distance) || j / distance % 2 != parity) continue;
+        ++pairs;
+        together += counts[j];
+      }
+      pooled.Add(together, all_.reports * pairs, p_ * p_, parity == 0 ? "even pairs" : "odd pairs");
+    }
+    Conclude(std::move(each));
+    Conclude(std::move(pooled));
+  }
+
+  void Pairs() {
+    PairsAt(1, all_.adjacent, "adjacent bits are independent");
+    PairsAt(64, all_.lanes, "a lane of two words in a row: independent");
+    Family every("every pair of bits is independent");
+    const auto& counts = evidence_.pair_counts;
+    std::pair<uint64_t, std::string> least{~uint64_t{0}, ""}, most{0, "no pair"};
+    uint64_t tests = 0;
+    for (size_t i = 0; i < n_; ++i) {
+      for (size_t j = i + 1; j < n_; ++j) {
+        if (!IsBit(i) || !IsBit(j)) continue;
+        ++tests;
+        const uint64_t count = counts[i * n_ + j];
+        if (count < least.first) least = {count, absl::StrCat("bits ", i, " and ", j)};
+        if (count > most.first) most = {count, absl::StrCat("bits ", i, " and ", j)};
+      }
+    }
+    every.Add(most.first, evidence_.pair_reports, p_ * p_, most.second, tests);
+    every.Add(least.first, evidence_.pair_reports, p_ * p_, least.second, 0);
+    Conclude(std::move(every));
+  }
+
+  void SuccessiveBits() {
+    Family family("successive reports share no flips");
+    uint64_t total = 0;
+    for (size_t j = 0; j < n_; ++j) total += IsBit(j) ? all_.successive[j] : 0;
+    family.Add(total, all_.report_pairs * (n_ - 1), p_ * p_, "all bits");
+    family.AddAlike(all_.successive, all_.report_pairs, p_ * p_, [this](size_t j) { return IsBit(j); }, BitName);
+    Conclude(std::move(family));
+  }
+
+  // Adds every event of the noisy degree alone: a cell, all up to it, all from it on. `of` maps counts to counts by cell.
+  template <typename Counts>
+  void AddDegreeEvents(RatioBound& bound, const Counts& of) {
+    const ListCounts& a = evidence_.counts[kSparse];
+    const ListCounts& b = evidence_.counts[kNeighbour];
+    const std::vector<uint64_t> in_a = of(a), in_b = of(b);
+    const uint64_t all_a = std::accumulate(in_a.begin(), in_a.end(), uint64_t{0});
+    const uint64_t all_b = std::accumulate(in_b.begin(), in_b.end(), uint64_t{0});
+    uint64_t below_a = 0, below_b = 0;
+    for (size_t c = 0; c < in_a.size(); ++c) {
+      bound.Add(in_a[c], a.reports, in_b[c], b.reports);
+      bound.Add(all_a - below_a, a.reports, all_b - below_b, b.reports);
+      below_a += in_a[c];
+      below_b += in_b[c];
+      bound.Add(below_a, a.reports, below_b, b.reports);
+    }
+  }
+
+  static std::vector<uint64_t> BothBits(const ListCounts& counts) {
+    std::vector<uint64_t> sum = counts.degree_cells[0];
+    for (size_t c = 0; c < sum.size(); ++c) sum[c] += counts.degree_cells[1][c];
+    return sum;
+  }
+
+  void DegreeBounds() {
+    RatioBound bound(3 * evidence_.cells.size());
+    AddDegreeEvents(bound, BothBits);
+    degree_ = bound.lower();
+    Bound("the degree", degree_, parameters_.epsilon_degree());
+  }
+
+  void JointBounds() {
+    RatioBound bound(6 * evidence_.cells.size());
+    for (int bit = 0; bit < 2; ++bit) {
+      AddDegreeEvents(bound, [bit](const ListCounts& counts) { return counts.degree_cells[bit]; });
+    }
+    Bound("the report: that bit and the degree", bound.lower(), parameters_.epsilon());
+    // Bits and degree noise are independent (tested below), so what each spends adds up.
+    Bound("the report: a bit, pooled, and the degree", pooled_bit_ + degree_, parameters_.epsilon());
+  }
+
+  void DegreeNoise() {
+    const double epsilon = parameters_.epsilon_degree();
+    for (int name = 0; name < kAuditedLists; ++name) {
+      const ListCounts& counts = evidence_.counts[name];
+      const AuditedList& list = evidence_.lists[name];
+      Family family(absl::StrCat("the degree noise is discrete Laplace: ", kListNames[name]));
+      const std::vector<double> probabilities = evidence_.cells.Probabilities(list.degree() - list.degree_origin, epsilon);
+      const std::vector<uint64_t> cells = BothBits(counts);
+      uint64_t below = 0;
+      for (size_t c = 0; c < cells.size(); ++c) {
+        const int64_t first = evidence_.cells.First(c) - (list.degree() - list.degree_origin);
+        family.Add(cells[c], counts.reports, probabilities[c], absl::StrCat("noise in the cell from ", first));
+        below += cells[c];
+        if (c + 1 == cells.size()) break;
+        const int64_t next = evidence_.cells.First(c + 1) - (list.degree() - list.degree_origin);
+        if (next <= 0) {
+          family.Add(below, counts.reports, DiscreteLaplaceAtLeast(1 - next, epsilon), absl::StrCat("noise below ", next));
+        } else {
+          family.Add(counts.reports - below, counts.reports, DiscreteLaplaceAtLeast(next, epsilon), absl::StrCat("noise from ", next, " on"));
+        }
+      }
+      Conclude(std::move(family));
+    }
+    Family successive("successive reports share no degree noise");
+    // Pr[Y = Y'] = sum over y of Pr[Y = y]^2 = tanh(e/2)^2 / tanh(e).
+    const double tanh_half = std::tanh(epsilon / 2);
+    successive.Add(all_.equal_noise, all_.report_pairs, tanh_half * tanh_half / std::tanh(epsilon), "equal noise");
+    Conclude(std::move(successive));
+  }
+
+  void BitsAgainstNoise() {
+    constexpr const char* kClassNames[kNoiseClasses] = {"positive", "negative", "large"};
+    Family pooled("flips do not depend on the degree noise, pooled"), each("... each bit");
+    for (int c = 0; c < kNoiseClasses; ++c) {
+      const std::vector<uint64_t>& flips = all_.class_flips[c];
+      const uint64_t reports = all_.class_reports[c];
+      if (reports == 0) continue;
+      const std::string suffix = absl::StrCat(" where the noise is ", kClassNames[c]);
+      uint64_t total = 0;
+      for (size_t j = 0; j < n_; ++j) total += IsBit(j) ? flips[j] : 0;
+      pooled.Add(total, reports * (n_ - 1), p_, absl::StrCat("all bits", suffix));
+      each.AddAlike(flips, reports, p_, [this](size_t j) { return IsBit(j); },
+                    [&suffix](size_t j) { return absl::StrCat(BitName(j), suffix); });
+    }
+    Conclude(std::move(pooled));
+    Conclude(std::move(each));
+  }
+
+  // By the normal approximation: a fault is noticed with probability 0.99 when it moves the expectation by the threshold's deviations and 2.33
+  // more.
+  void Power() {
+    constexpr double kNinetyNinePercent = 2.33;
+    const auto noticed = [&](double alpha) { return TwoSidedDeviations(alpha) + kNinetyNinePercent; };
+    const double reports = static_cast<double>(all_.reports);
+    AuditPower& power = audit_.power;
+    if (parameters_.sends_bits()) {
+      const double one = std::sqrt((1 - p_) / (p_ * reports));  // relative deviation of the rate of one bit
+      power.flip_rate_change = noticed(kFamilyAlpha) * one / std::sqrt(n_ - 1.0);
+      power.one_bit_flip_rate_change = noticed(kFamilyAlpha / (n_ - 1)) * one;
+      const double pairs = (n_ - 1.0) * (n_ - 2.0) / 2;
+      uint64_t critical = 0;  // the least count of a pair that is a violation
+      while (critical <= evidence_.pair_reports &&
+             2 * BinomialAtLeast(critical, evidence_.pair_reports, p_ * p_) >= kFamilyAlpha / pairs) {
+        critical += 1 + critical / 256;
+      }
+      power.reused_coin_miss = critical == 0 ? 0 : BinomialAtMost(critical - 1, evidence_.pair_reports, p_);
+    }
+    if (parameters_.sends_degree()) {
+      const double epsilon = parameters_.epsilon_degree();
+      const double tests = 2.0 * static_cast<double>(evidence_.cells.size());
+      double best = 0;  // deviations per relative change of the scale, over the tails Pr[Y >= t]
+      for (size_t c = static_cast<size_t>(evidence_.cells.half) + 1; c < evidence_.cells.size(); ++c) {
+        const double t = static_cast<double>(evidence_.cells.First(c));
+        const double tail = DiscreteLaplaceAtLeast(evidence_.cells.First(c), epsilon);
+        const double odds = std::exp(-epsilon) / (1 + std::exp(-epsilon));
+        const double change = tail * epsilon * (t - odds);  // d tail / d ln(scale)
+        best = std::max(best, std::abs(change) / std::sqrt(tail * (1 - tail) / static_cast<double>(audit_.reports_per_list)));
+      }
+      power.noise_scale_change = best > 0 ? noticed(kFamilyAlpha / tests) / best : 0;
+    }
+  }
+
+  const AuditEvidence& evidence_;
+  MechanismAudit& audit_;
+  const PrivacyParameters& parameters_;
+  const size_t n_;
+  const double p_;
+  ListCounts all_;  // of the three lists together; its degree_cells mean nothing
+  double pooled_bit_ = 0, degree_ = 0;
+};
+
+}  // namespace
+
+double MedianNoise(double epsilon_degree) {
+  // Pr[|Y| > m] = 2 a^(m+1) / (1 + a), a = e^-epsilon.
+  const double a = std::exp(-epsilon_degree);
+  return std::max(0.0, std::ceil(-std::log((1 + a) / 4) / epsilon_degree - 1));
+}
+
+uint64_t PairSample(double flip_probability) {
+  constexpr double kFlipsTogetherMin = 48;  // of a reused coin; a pair of honest bits has at most a few
+  uint64_t sample = 4096;
+  while (sample < 65536 && static_cast<double>(sample) * flip_probability < kFlipsTogetherMin) sample *= 2;
+  return sample;
+}
+
+void Judge(const AuditEvidence& evidence, MechanismAudit& audit) { Judgement(evidence, audit).Run(); }
+
+}  // namespace blink

@@ -1,0 +1,49 @@
+// `blink audit randomness`: nodes that are forked or cloned from one process, and threads, never share noise.
+//
+//   the parent draws (so that its generator has a state worth copying)
+//     fork() / clone() per process:  draws -> threads draw -> forks once more -> draws
+//   the parent's threads draw; then all draws of all of them are compared
+//
+// A draw is what a node would use: the noise of one report (DrawNoise) and 16 raw bytes, both from the source under audit. Two draws with 128
+// bits in common anywhere (aligned) are a collision; an honest generator has one with probability below draws^2 / 2^120.
+//
+// What it cannot see: a whole machine that is copied. A virtual machine or container that is suspended and resumed twice has the same kernel state,
+// the same process number and the same generator in both copies; see common/privacy/README.md.
+#ifndef BLINK_TOOLS_AUDIT_RANDOMNESS_H_
+#define BLINK_TOOLS_AUDIT_RANDOMNESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/privacy/random_source.h"
+
+namespace blink {
+
+struct RandomnessAuditOptions {
+  int processes = 64;  // forked (even ones) and cloned (odd ones) from the parent, 1 .. 400; each makes another
+  int threads = 4;     // in the parent and in every forked process, 1 .. 64
+  int draws = 64;      // of each process and each thread, 1 .. 10,000
+  bool progress = false;
+  std::function<RandomSource&()> source = SecureRandom;
+};
+
+struct RandomnessAudit {
+  int processes = 0;  // that drew, the parent and the children's children among them
+  uint64_t threads = 0;
+  uint64_t draws = 0;
+  uint64_t values = 0;  // of 128 bits, compared
+  uint64_t collisions = 0;
+  std::vector<std::string> examples;  // "fork 3 and clone 5", a few
+  bool passed() const { return collisions == 0; }
+};
+
+// The caller has no other threads. INVALID_ARGUMENT for options out of range; UNAVAILABLE when the source fails in any process;
+// RESOURCE_EXHAUSTED when the system gives no more processes.
+absl::StatusOr<RandomnessAudit> AuditRandomness(const RandomnessAuditOptions& options);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_AUDIT_RANDOMNESS_H_
