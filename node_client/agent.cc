@@ -202,14 +202,14 @@ absl::Status Agent::Advance(Tracked& round) {
 absl::Status Agent::Prepare(Tracked& round) {
   const RoundView& view = round.view;
   const absl::Time now = journal_.MonotoneNow(clock_.Now());
-  const absl::Status terms = CheckTerms(kit_.config, view);
-  const auto decision = terms.ok() ? DecideDraw(kit_.config.policy, journal_, view, now) : absl::StatusOr<DrawDecision>(terms);
+  const absl::Status terms = CheckTerms(kit_.config, kit_.policy, view);
+  const auto decision = terms.ok() ? DecideDraw(kit_.policy, journal_, view, now) : absl::StatusOr<DrawDecision>(terms);
   if (!decision.ok()) {
     Refuse(view.round_id, decision.status());
     round.over = true;
     return absl::OkStatus();
   }
-  const auto spread = DrawSpread(kit_.config.policy.send_spread_seconds, random_);
+  const auto spread = DrawSpread(kit_.policy.send_spread_seconds, random_);
   if (!spread.ok()) return Fatal(ExitCode::kInternal, spread.status());
   const absl::Time started = clock_.Now();
   round.send_at = started + *spread;

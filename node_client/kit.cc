@@ -12,7 +12,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
-#include "nlohmann/json.hpp"
+#include "node_client/strict_json.h"
 
 namespace blink {
 namespace {
@@ -20,72 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kKitBytesMax = 64 << 10;
-constexpr uint64_t kSecondsMax = 100ull * 365 * 86400;
-constexpr uint64_t kLifetimeMax = uint64_t{1} << 53;  // what JSON carries exactly
-
-// Reads the members of one JSON object; names what is missing, malformed or unknown.
-class Members {
- public:
-  Members(const Json& object, std::string path, std::string prefix)
-      : object_(object), path_(std::move(path)), prefix_(std::move(prefix)) {}
-
-  absl::Status RefuseUnknown(std::initializer_list<const char*> known) const {
-    for (const auto& [key, value] : object_.items()) {
-      bool found = false;
-      for (const char* name : known) found = found || key == name;
-      if (!found) return Error(absl::StrCat("unknown key \"", prefix_, key, "\"; remove it or correct its spelling"));
-    }
-    return absl::OkStatus();
-  }
-  absl::StatusOr<uint64_t> Integer(const char* key, uint64_t min, uint64_t max) const {
-    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
-    if (!value->is_number_unsigned() || value->get<uint64_t>() < min || value->get<uint64_t>() > max) {
-      return Error(absl::StrCat("\"", prefix_, key, "\" must be an integer from ", min, " to ", max));
-    }
-    return value->get<uint64_t>();
-  }
-  absl::StatusOr<std::string> Text(const char* key) const {
-    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
-    if (!value->is_string()) return Error(absl::StrCat("\"", prefix_, key, "\" must be a string"));
-    return value->get<std::string>();
-  }
-  absl::StatusOr<bool> Bool(const char* key) const {
-    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
-    if (!value->is_boolean()) return Error(absl::StrCat("\"", prefix_, key, "\" must be true or false"));
-    return value->get<bool>();
-  }
-  absl::StatusOr<const Json*> Object(const char* key) const {
-    BLINK_ASSIGN_OR_RETURN(const Json* value, Find(key));
-    if (!value->is_object()) return Error(absl::StrCat("\"", prefix_, key, "\" must be an object"));
-    return value;
-  }
-  absl::Status Error(const std::string& what) const { return absl::InvalidArgumentError(absl::StrCat(path_, ": ", what)); }
-
- private:
-  absl::StatusOr<const Json*> Find(const char* key) const {
-    const auto it = object_.find(key);
-    if (it == object_.end()) return Error(absl::StrCat("the key \"", prefix_, key, "\" is missing"));
-    return &*it;
-  }
-
-  const Json& object_;
-  const std::string path_;
-  const std::string prefix_;
-};
-
-absl::StatusOr<NodePolicy> ParsePolicy(const Json& object, const std::string& path) {
-  const Members members(object, path, "policy.");
-  BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"epsilon_micro_per_round_max", "epsilon_micro_lifetime_max",
-                                               "epoch_seconds_min", "node_count_min", "send_spread_seconds"}));
-  NodePolicy policy;
-  BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_per_round_max,
-                         members.Integer("epsilon_micro_per_round_max", 0, kEpsilonMicroMax));
-  BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_lifetime_max, members.Integer("epsilon_micro_lifetime_max", 0, kLifetimeMax));
-  BLINK_ASSIGN_OR_RETURN(policy.epoch_seconds_min, members.Integer("epoch_seconds_min", 0, kSecondsMax));
-  BLINK_ASSIGN_OR_RETURN(policy.node_count_min, members.Integer("node_count_min", kNodesMin, kNodesMax));
-  BLINK_ASSIGN_OR_RETURN(policy.send_spread_seconds, members.Integer("send_spread_seconds", 0, kSecondsMax));
-  return policy;
-}
+constexpr uint64_t kRosterVersionMax = uint64_t{1} << 53;  // what JSON carries exactly
 
 // A decimal number in its one spelling: digits only, no leading zero, below 2^32.
 bool ParseIndex(absl::string_view text, uint32_t* value) {
@@ -113,11 +48,14 @@ std::string KitConfig::NodesName() const {
 }
 
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  const Members members(json, path, "");
+  BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
+  const JsonMembers members(json, path, "");
+  if (members.Has("policy")) {
+    return members.Error("\"policy\" is no longer part of a kit, since it belongs to the owner of the lists: move its members into "
+                         "policy.json beside this file (deploy/policy.json is a sample), and remove it here");
+  }
   BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "deployment", "nodes", "node_count", "roster_version", "aggregator",
-                                               "insecure", "policy"}));
+                                               "insecure"}));
   BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
   KitConfig config;
   BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
@@ -126,16 +64,14 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   }
   BLINK_ASSIGN_OR_RETURN(config.node_count, members.Integer("node_count", kNodesMin, kNodesMax));
   BLINK_ASSIGN_OR_RETURN(const Json* nodes, members.Object("nodes"));
-  const Members range(*nodes, path, "nodes.");
+  const JsonMembers range(*nodes, path, "nodes.");
   BLINK_RETURN_IF_ERROR(range.RefuseUnknown({"first", "last"}));
   BLINK_ASSIGN_OR_RETURN(config.first_node, range.Integer("first", 0, config.node_count - 1));
   BLINK_ASSIGN_OR_RETURN(config.last_node, range.Integer("last", config.first_node, config.node_count - 1));
-  BLINK_ASSIGN_OR_RETURN(config.roster_version, members.Integer("roster_version", 0, kLifetimeMax));
+  BLINK_ASSIGN_OR_RETURN(config.roster_version, members.Integer("roster_version", 0, kRosterVersionMax));
   BLINK_ASSIGN_OR_RETURN(config.aggregator, members.Text("aggregator"));
   if (config.aggregator.find(':') == std::string::npos) return members.Error("\"aggregator\" must be host:port");
   BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
-  BLINK_ASSIGN_OR_RETURN(const Json* policy, members.Object("policy"));
-  BLINK_ASSIGN_OR_RETURN(config.policy, ParsePolicy(*policy, path));
   return config;
 }
 
@@ -203,9 +139,11 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config) {
   return lists;
 }
 
-absl::StatusOr<Kit> LoadKit(const std::string& folder) {
+absl::StatusOr<Kit> LoadKit(const std::string& folder, const std::string& policy_path) {
   Kit kit;
   BLINK_ASSIGN_OR_RETURN(kit.config, LoadKitConfig(folder));
+  BLINK_ASSIGN_OR_RETURN(kit.policy, LoadPolicy(policy_path.empty() ? DefaultPolicyPath(folder) : policy_path));
+  BLINK_RETURN_IF_ERROR(CheckDeployment(kit.policy, kit.config.deployment));
   BLINK_ASSIGN_OR_RETURN(kit.lists, LoadLists(kit.config));
   return kit;
 }

@@ -1,6 +1,7 @@
 // The start-up kit of a node (or of a gateway that hosts a range of nodes): all it knows of the world.
 //
-//   DIR/kit.json      who it is, n, roster version, where the aggregator is, and the policy it will not exceed
+//   DIR/kit.json      who it is, n, roster version, and where the aggregator is
+//   DIR/policy.json   what the owner of the lists allows (policy_file.h); may lie elsewhere
 //   DIR/tls/          client.crt, client.key, ca.crt (not needed when "insecure": true)
 //   DIR/lists.csv     header "node,neighbour", then one line per link of each hosted node, ascending
 //
@@ -16,18 +17,9 @@
 #include "absl/time/time.h"
 #include "common/graph/bit_row.h"
 #include "node_client/adjacency.h"
+#include "node_client/policy_file.h"
 
 namespace blink {
-
-// What the owner of the lists allows, whatever the aggregator asks.
-struct NodePolicy {
-  uint64_t epsilon_micro_per_round_max = 0;  // largest epsilon of one report, millionths
-  uint64_t epsilon_micro_lifetime_max = 0;   // largest sum over all draws of one node, millionths
-  int64_t epoch_seconds_min = 0;             // lists are snapshotted anew no earlier than this
-  uint32_t node_count_min = 0;               // never report on a smaller roster
-  int64_t send_spread_seconds = 0;           // the first sending of a round is spread uniformly over this time
-  friend bool operator==(const NodePolicy&, const NodePolicy&) = default;
-};
 
 struct KitConfig {
   std::string deployment;
@@ -37,7 +29,6 @@ struct KitConfig {
   uint64_t roster_version = 0;
   std::string aggregator;    // host:port
   bool insecure = false;     // plaintext, loopback only
-  NodePolicy policy;
   std::string folder;        // where the kit was read from
 
   bool is_gateway() const { return first_node != last_node; }
@@ -51,11 +42,12 @@ struct KitConfig {
 
 struct Kit {
   KitConfig config;
+  NodePolicy policy;
   AdjacencyLists lists;
 };
 
 // kit.json alone. NOT_FOUND when it is missing; INVALID_ARGUMENT naming the key and its range when it is malformed, holds
-// an unknown key, or lacks one.
+// an unknown key or one twice, or lacks one.
 absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder);
 
 // `text` as kit.json; `path` only for messages.
@@ -65,7 +57,9 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
 // a self-loop, a duplicate, not ascending. Reads line by line: memory is that of the lists.
 absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config);
 
-absl::StatusOr<Kit> LoadKit(const std::string& folder);
+// Everything, with the policy of `policy_path` (empty: the kit's own policy.json). FAILED_PRECONDITION when the policy does not
+// allow the kit's deployment.
+absl::StatusOr<Kit> LoadKit(const std::string& folder, const std::string& policy_path = "");
 
 }  // namespace blink
 

@@ -27,7 +27,7 @@ namespace blink {
 namespace {
 
 struct Flags {
-  std::string kit, journal, round_id, leave = "when-sealed", log_level = "info";
+  std::string kit, policy, journal, round_id, leave = "when-sealed", log_level = "info";
   bool daemon = false, json = false;
   double give_up_after_seconds = 0;
 };
@@ -124,7 +124,8 @@ int Init(const Flags& flags) {
 
 int Run(const Flags& flags) {
   StopSignal stop;
-  auto kit = LoadKit(flags.kit);
+  auto kit = LoadKit(flags.kit, flags.policy);
+  if (absl::IsFailedPrecondition(kit.status())) return Report(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
   if (!kit.ok()) return Report(kit.status());
   auto journal = Journal::Open(flags.journal, IdentityOf(kit->config));
   if (!journal.ok()) return Report(JournalCode(journal.status()), std::string(journal.status().message()));
@@ -148,6 +149,8 @@ int Run(const Flags& flags) {
 int Account(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
   if (!kit.ok()) return Report(kit.status());
+  const auto policy = LoadPolicy(flags.policy.empty() ? DefaultPolicyPath(flags.kit) : flags.policy);
+  if (!policy.ok()) return Report(policy.status());
   const auto opened = Journal::OpenReadOnly(flags.journal, IdentityOf(*kit));
   if (!opened.ok()) return Report(JournalCode(opened.status()), std::string(opened.status().message()));
   const Journal& journal = **opened;
@@ -162,7 +165,7 @@ int Account(const Flags& flags) {
                                  {"receipts", journal.receipts()},
                                  {"epoch", epoch},
                                  {"epsilon_micro_spent_max", journal.SpentMicroMax()},
-                                 {"epsilon_micro_lifetime_max", kit->policy.epsilon_micro_lifetime_max}};
+                                 {"epsilon_micro_lifetime_max", policy->epsilon_micro_lifetime_max}};
     std::cout << json.dump() << "\n";
     return 0;
   }
@@ -172,7 +175,7 @@ int Account(const Flags& flags) {
             << "  receipts  " << journal.receipts() << "\n"
             << "  epoch     " << epoch << "\n"
             << "  epsilon   " << static_cast<double>(journal.SpentMicroMax()) * 1e-6 << " spent by the node that spent most, of "
-            << static_cast<double>(kit->policy.epsilon_micro_lifetime_max) * 1e-6
+            << static_cast<double>(policy->epsilon_micro_lifetime_max) * 1e-6
             << " allowed for one list; an undirected link stands in two lists and costs twice that\n";
   return 0;
 }
@@ -198,12 +201,15 @@ int Main(int argc, char** argv) {
   run->add_option("--leave", flags.leave, "when to end")
       ->check(CLI::IsMember({"when-sealed", "at-receipt"}))
       ->capture_default_str();
+  CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
+  for (CLI::App* command : {run, account}) {
+    command->add_option("--policy", flags.policy, "file with the policy of the lists' owner; default: policy.json of the kit");
+  }
   run->add_option("--round", flags.round_id, "only this round (32 hexadecimal digits)");
   run->add_option("--give-up-after", flags.give_up_after_seconds,
                   "end after so many seconds without an answer or an open round; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
   account->add_flag("--json", flags.json, "one JSON object");
   try {
     app.parse(argc, argv);

@@ -1,5 +1,5 @@
-// Whether a node answers a round, and from which epoch. Decided from the round's parameters, the kit's terms and the ledger
-// alone: no list, no bit, nothing that depends on one can be reached from here, so a refusal says nothing about a list.
+// Whether a node answers a round, and from which epoch. Decided from the round's parameters, the kit's terms, the policy and the
+// ledger alone: no list, no bit, nothing that depends on one can be reached from here, so a refusal says nothing about a list.
 //
 // One epoch, one draw: within an epoch the same parameters get the same report for every round; another epoch or other
 // parameters are a new draw and a debit. (A reuse that depended on "has my list changed?" would reveal that with certainty.)
@@ -18,7 +18,7 @@ namespace blink {
 
 // FAILED_PRECONDITION, naming the term and both values, when the round asks for another n, another roster version, a roster
 // smaller than the policy allows, or a larger epsilon than the policy allows in one round.
-absl::Status CheckTerms(const KitConfig& kit, const RoundView& round);
+absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const RoundView& round);
 
 // Rounds that one epoch answers. More of them cost no epsilon, but a line in the journal each: an aggregator that invents rounds must
 // not fill the disk.

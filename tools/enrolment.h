@@ -15,7 +15,7 @@
 
 namespace blink {
 
-// The policy that a kit carries to its node; the same members as in kit.json.
+// The policy that is suggested to a node; the members of its policy.json.
 struct KitPolicy {
   uint64_t epsilon_micro_per_round_max = 8'000'000;
   uint64_t epsilon_micro_lifetime_max = 64'000'000;

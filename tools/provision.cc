@@ -115,21 +115,27 @@ absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out) {
 }
 
 std::string KitJson(const Enrolment& enrolment, const Identity& nodes) {
-  const KitPolicy& policy = enrolment.policy;
   const nlohmann::ordered_json kit = {{"format", 1},
                                       {"deployment", enrolment.deployment()},
                                       {"nodes", {{"first", nodes.first_node}, {"last", nodes.last_node}}},
                                       {"node_count", enrolment.node_count()},
                                       {"roster_version", enrolment.roster_version()},
                                       {"aggregator", enrolment.aggregator},
-                                      {"insecure", enrolment.insecure},
-                                      {"policy",
-                                       {{"epsilon_micro_per_round_max", policy.epsilon_micro_per_round_max},
-                                        {"epsilon_micro_lifetime_max", policy.epsilon_micro_lifetime_max},
-                                        {"epoch_seconds_min", policy.epoch_seconds_min},
-                                        {"node_count_min", policy.node_count_min},
-                                        {"send_spread_seconds", policy.send_spread_seconds}}}};
+                                      {"insecure", enrolment.insecure}};
   return kit.dump(2) + "\n";
+}
+
+// A suggestion: the file belongs to the owner of the lists.
+std::string PolicyJson(const Enrolment& enrolment) {
+  const KitPolicy& policy = enrolment.policy;
+  const nlohmann::ordered_json json = {{"format", 1},
+                                       {"deployments", {enrolment.deployment()}},
+                                       {"epsilon_micro_per_round_max", policy.epsilon_micro_per_round_max},
+                                       {"epsilon_micro_lifetime_max", policy.epsilon_micro_lifetime_max},
+                                       {"epoch_seconds_min", policy.epoch_seconds_min},
+                                       {"node_count_min", policy.node_count_min},
+                                       {"send_spread_seconds", policy.send_spread_seconds}};
+  return json.dump(2) + "\n";
 }
 
 std::string ListenAddress(const std::string& aggregator) {
@@ -196,6 +202,7 @@ absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, cons
     case Identity::Kind::kNodes:
       break;
   }
+  BLINK_RETURN_IF_ERROR(WriteNew(place.folder + "/policy.json", PolicyJson(enrolment)));
   return WriteNew(place.folder + "/kit.json", KitJson(enrolment, entry.identity));
 }
 

@@ -28,7 +28,7 @@ struct PolicyFlags {
   std::string send_spread = "0s";
 
   void AddTo(CLI::App* command) {
-    const std::string group = "Policy of the kits";
+    const std::string group = "Policy suggested to the nodes (policy.json of every kit)";
     command->add_option("--epsilon-per-round-max", epsilon_per_round_max, "Largest epsilon of one report")
         ->capture_default_str()
         ->group(group);

@@ -13,7 +13,7 @@ enum class ExitCode : int {
   kInternal = 1,           // a defect, or an error of the system that has no code of its own
   kUsage = 2,              // wrong flags
   kBadInput = 3,           // a malformed or missing file, kit, attribute folder or data set
-  kRefusedByPolicy = 4,    // the node's policy or ledger refuses the round
+  kRefusedByPolicy = 4,    // the node's policy or ledger refuses the round or the deployment
   kJournal = 5,            // the journal is missing, damaged, of another node, or held by another process
   kUnreachable = 6,        // no answer from the aggregator within the time allowed
   kRefusedByPeer = 7,      // the aggregator refuses: identity, another report held, round not open

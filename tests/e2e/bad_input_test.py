@@ -43,15 +43,32 @@ class BadNodes(BlinkTest):
         self.assertEqual((account["draws"], account["epsilon_micro_spent_max"]), (draws, 6_000_000 if draws else 0))
 
     def test_a_round_above_the_policy_is_refused_by_the_node(self):
-        self.blink.edit_kit(self.name, policy={"epsilon_micro_per_round_max": 5_999_999})
+        self.blink.edit_policy(self.name, epsilon_micro_per_round_max=5_999_999)
         self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "5.999999")
         self.assert_untouched()
 
     def test_a_round_above_what_is_left_for_life_is_refused_by_the_node(self):
-        self.blink.edit_kit(self.name, policy={"epsilon_micro_lifetime_max": 5_000_000,
-                                               "epsilon_micro_per_round_max": 5_000_000})
-        self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "policy")
+        self.blink.edit_policy(self.name, epsilon_micro_lifetime_max=5_000_000)
+        self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "epsilon_micro_lifetime_max")
         self.assert_untouched()
+
+    def test_a_deployment_that_the_policy_does_not_name_is_refused_at_the_start(self):
+        self.blink.edit_policy(self.name, deployments=["other"])
+        self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "e2e", "other")
+        self.assert_untouched()
+
+    def test_a_policy_can_lie_outside_the_kit_and_must_lie_somewhere(self):
+        mine = self.blink.folder / "mine.json"
+        shutil.move(self.blink.kit(self.name) / "policy.json", mine)
+        self.assertEnds(self.node(), blinktest.BAD_INPUT, "policy.json", "--policy")
+        blinktest.edit_json(mine, {"epsilon_micro_per_round_max": 1})
+        self.assertEnds(self.node("--policy", mine), blinktest.REFUSED_BY_POLICY, "0.000001")
+        shutil.move(mine, self.blink.kit(self.name) / "policy.json")
+        self.assert_untouched()
+
+    def test_a_kit_that_still_holds_a_policy_is_refused_with_the_remedy(self):
+        self.blink.edit_kit(self.name, policy=1)
+        self.assertEnds(self.node(), blinktest.BAD_INPUT, "policy.json")
 
     def test_a_round_of_another_number_of_nodes_is_refused_by_the_node(self):
         self.blink.edit_kit(self.name, node_count=NODES + 1)

@@ -191,6 +191,14 @@ def generate_dataset(folder, nodes, mean_degree=5, seed=7, features=48, classes=
          "--features", features, "--words-per-node", features // 8, "--classes", classes, "--seed", seed)
 
 
+def edit_json(path, changes):
+    """Changes keys of an object in a file, and keys of the objects in it."""
+    document = json.loads(path.read_text())
+    for key, value in changes.items():
+        document[key] = {**document[key], **value} if isinstance(value, dict) else value
+    path.write_text(json.dumps(document))
+
+
 class Deployment:
     """A provisioned deployment in a temporary folder, and its processes."""
 
@@ -250,12 +258,12 @@ class Deployment:
         return numbers[-1] - numbers[0] + 1
 
     def edit_kit(self, name, **changes):
-        """Changes keys of a kit.json; policy keys are given as policy={...}."""
-        path = self.kit(name) / "kit.json"
-        kit = json.loads(path.read_text())
-        for key, value in changes.items():
-            kit[key] = {**kit[key], **value} if isinstance(value, dict) else value
-        path.write_text(json.dumps(kit))
+        """Changes keys of a kit.json."""
+        edit_json(self.kit(name) / "kit.json", changes)
+
+    def edit_policy(self, name, **changes):
+        """Changes keys of a kit's policy.json."""
+        edit_json(self.kit(name) / "policy.json", changes)
 
     def account(self, name):
         return must("blink-node", "account", "--kit", self.kit(name), "--journal", self.journal(name), "--json").json()

@@ -117,6 +117,7 @@ class SampleConfigs(BlinkTest):
         self.place("aggregator.conf", self.blink.out / "aggregator" / "aggregator.conf")
         self.place("operator.conf", self.blink.operator)
         self.place("kit.json", self.blink.kit("nodes-0-676") / "kit.json")
+        self.place("policy.json", self.blink.kit("nodes-0-676") / "policy.json")
         self.blink.start_aggregator()
         round_id = self.blink.create_round(6, 0.1, "10m", 3)
         node = self.blink.start_node("nodes-0-676", "--leave", "at-receipt")

@@ -1,7 +1,7 @@
-// kit.json and lists.csv. Accepted lists are exactly those of the file, ascending, in range and without self-links.
+// kit.json, policy.json and lists.csv. Accepted lists are exactly those of the file, ascending, in range and without self-links.
 //
-// Input: kit.json, a zero byte, lists.csv. Where kit.json is refused, the lists are read with a kit of nodes 2 to 9
-// of 40.
+// Input: kit.json, a zero byte, policy.json, a zero byte, lists.csv. Where kit.json is refused, the lists are read with a kit of
+// nodes 2 to 9 of 40.
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "node_client/kit.h"
@@ -24,9 +24,20 @@ std::string Csv(const AdjacencyLists& lists) {
 void CheckConfig(const KitConfig& config) {
   FUZZ_CHECK(config.first_node <= config.last_node && config.last_node < config.node_count);
   FUZZ_CHECK(config.node_count >= kNodesMin && config.node_count <= kNodesMax);
-  FUZZ_CHECK(config.policy.epsilon_micro_per_round_max <= kEpsilonMicroMax);
-  FUZZ_CHECK(config.policy.epoch_seconds_min >= 0 && config.policy.send_spread_seconds >= 0);
   FUZZ_CHECK(!config.deployment.empty() && config.deployment.size() <= kDeploymentCharactersMax);
+}
+
+void CheckPolicy(const std::string& json) {
+  const auto policy = ParsePolicy(json, "policy.json");
+  if (!policy.ok()) {
+    FUZZ_CHECK(absl::IsInvalidArgument(policy.status()));
+    return;
+  }
+  FUZZ_CHECK(policy->epsilon_micro_per_round_max <= kEpsilonMicroMax);
+  FUZZ_CHECK(policy->epsilon_micro_lifetime_max <= kEpsilonMicroLifetimeMax);
+  FUZZ_CHECK(policy->epoch_seconds_min >= 0 && policy->send_spread_seconds >= 0);
+  FUZZ_CHECK(policy->node_count_min >= kNodesMin && !policy->deployments.empty());
+  for (const std::string& deployment : policy->deployments) FUZZ_CHECK(CheckDeployment(*policy, deployment).ok());
 }
 
 }  // namespace
@@ -46,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FUZZ_CHECK(absl::IsInvalidArgument(parsed.status()));
     config.first_node = 2, config.last_node = 9, config.node_count = 40;
   }
+  CheckPolicy(std::string(input.TakeUntil('\0')));
   config.folder = folder.path();
   folder.Write("lists.csv", input.rest());
   const absl::StatusOr<AdjacencyLists> lists = LoadLists(config);

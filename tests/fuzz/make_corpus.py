@@ -52,18 +52,20 @@ def identity():
 
 
 KIT = b"""{"format":1,"deployment":"demo","nodes":{"first":0,"last":9},"node_count":40,"roster_version":1,
-"aggregator":"127.0.0.1:7443","insecure":false,"policy":{"epsilon_micro_per_round_max":8000000,
-"epsilon_micro_lifetime_max":64000000,"epoch_seconds_min":86400,"node_count_min":3,"send_spread_seconds":0}}"""
+"aggregator":"127.0.0.1:7443","insecure":false}"""
+POLICY = b"""{"format":1,"deployments":["demo"],"epsilon_micro_per_round_max":8000000,
+"epsilon_micro_lifetime_max":64000000,"epoch_seconds_min":86400,"node_count_min":3,"send_spread_seconds":0}"""
 
 
 def kit():
     header = b"node,neighbour\n"
-    yield "good", KIT + b"\0" + header + b"0,1\n0,39\n3,0\n9,8"
-    yield "empty-lists", KIT + b"\0" + header
+    yield "good", KIT + b"\0" + POLICY + b"\0" + header + b"0,1\n0,39\n3,0\n9,8"
+    yield "empty-lists", KIT + b"\0" + POLICY + b"\0" + header
+    yield "key-twice", b"\0" + POLICY.replace(b'"node_count_min":3', b'"node_count_min":3,"node_count_min":9') + b"\0" + header
     yield "deep", b"[" * 2000
     for name, lines in {"ascending": b"2,3\n2,39\n9,0\n", "twice": b"2,3\n2,3\n", "self": b"2,2\n", "range": b"2,40\n",
                         "foreign": b"1,3\n", "crlf": b"2,3\r\n", "zeros": b"2,03\n", "zero-byte": b"2,\x003\n"}.items():
-        yield name, b"\0" + header + lines
+        yield name, b"\0\0" + header + lines
 
 
 def journal():

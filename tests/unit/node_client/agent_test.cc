@@ -166,7 +166,7 @@ TEST_F(AgentTest, OtherParametersAreADrawFromTheSnapshotAndADebit) {
   MakeJournal(kit);
   // At epsilon 50 with no degree the report is, but for a chance of 34 e^-50, the list.
   Kit loose = kit, changed = MakeKit(5, 5, 4);
-  loose.config.policy.epsilon_micro_per_round_max = changed.config.policy.epsilon_micro_per_round_max = 50'000'000;
+  loose.policy.epsilon_micro_per_round_max = changed.policy.epsilon_micro_per_round_max = 50'000'000;
   link_.rounds = {MakeRound(kRoundA, 1'000'000)};
   EXPECT_EQ(Run(loose).code, ExitCode::kOk);
   link_.rounds.push_back(MakeRound(kRoundB, 50'000'000, 0));
@@ -178,8 +178,8 @@ TEST_F(AgentTest, OtherParametersAreADrawFromTheSnapshotAndADebit) {
 
 TEST_F(AgentTest, TheNextEpochDrawsAnewFromTheListsAsTheyAreThen) {
   Kit kit = MakeKit(5, 5), changed = MakeKit(5, 5, 4);
-  kit.config.policy.epsilon_micro_per_round_max = changed.config.policy.epsilon_micro_per_round_max = 50'000'000;
-  kit.config.policy.epsilon_micro_lifetime_max = changed.config.policy.epsilon_micro_lifetime_max = 200'000'000;
+  kit.policy.epsilon_micro_per_round_max = changed.policy.epsilon_micro_per_round_max = 50'000'000;
+  kit.policy.epsilon_micro_lifetime_max = changed.policy.epsilon_micro_lifetime_max = 200'000'000;
   MakeJournal(kit);
   link_.rounds = {MakeRound(kRoundA, 50'000'000, 0)};
   EXPECT_EQ(Run(kit).code, ExitCode::kOk);
@@ -206,7 +206,7 @@ TEST_F(AgentTest, AClockThatIsSetBackDoesNotLengthenNorSetForwardOnceAndBackShor
 TEST_F(AgentTest, RefusalsSendNothingAndDebitNothing) {
   Kit kit = MakeKit(5, 5);
   MakeJournal(kit);
-  kit.config.policy.epsilon_micro_lifetime_max = 5'000'000;
+  kit.policy.epsilon_micro_lifetime_max = 5'000'000;
   const RoundView rounds[] = {
       MakeRound(kRoundA, 2'000'000, 100'000, 35),      // another n
       MakeRound(kRoundA, 2'000'000, 100'000, 34, 7),   // another roster
@@ -441,7 +441,7 @@ TEST_F(AgentTest, ADaemonGoesOnOverRoundsAndEndsCleanly) {
 
 TEST_F(AgentTest, TheSpreadDelaysTheSendingNotTheDraw) {
   Kit kit = MakeKit(5, 5);
-  kit.config.policy.send_spread_seconds = 3600;
+  kit.policy.send_spread_seconds = 3600;
   MakeJournal(kit);
   link_.rounds = {MakeRound(kRoundA)};
   const absl::Time start = clock_.now;
@@ -471,7 +471,7 @@ TEST_F(AgentTest, TheCallsAndTheirTimesAreTheSameWhateverTheLists) {
     int steps = 0;
     options.stopped = [&] { return ++steps > 200; };
     Kit kit = MakeKit(4, last, extra_links);
-    kit.config.policy.send_spread_seconds = 30;
+    kit.policy.send_spread_seconds = 30;
     EXPECT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
     auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
     // Hostile: a refused round, a window, lost answers, a lost store, a repeated question at another epsilon.

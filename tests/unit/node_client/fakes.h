@@ -177,7 +177,7 @@ inline Kit MakeKit(NodeIndex first, NodeIndex last, uint32_t extra_links = 0, ui
   kit.config.roster_version = 1;
   kit.config.aggregator = "127.0.0.1:1";
   kit.config.insecure = true;
-  kit.config.policy = NodePolicy{8'000'000, 64'000'000, 86'400, 3, 0};
+  kit.policy = NodePolicy{8'000'000, 64'000'000, 86'400, 3, 0, {"demo"}};
   kit.lists.first = first;
   kit.lists.offsets = {0};
   for (NodeIndex node = first; node <= last; ++node) {

@@ -11,11 +11,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const char kJson[] = R"({"format":1,"deployment":"demo","nodes":{"first":2,"last":4},"node_count":34,"roster_version":1,
-"aggregator":"127.0.0.1:7443","insecure":false,"policy":{"epsilon_micro_per_round_max":8000000,
-"epsilon_micro_lifetime_max":64000000,"epoch_seconds_min":86400,"node_count_min":3,"send_spread_seconds":0}})";
+"aggregator":"127.0.0.1:7443","insecure":false})";
+const char kPolicyJson[] = R"({"format":1,"deployments":["demo","other"],"epsilon_micro_per_round_max":8000000,
+"epsilon_micro_lifetime_max":64000000,"epoch_seconds_min":86400,"node_count_min":3,"send_spread_seconds":0})";
 
-std::string With(const std::string& from, const std::string& to) {
-  std::string json = kJson;
+std::string With(const std::string& from, const std::string& to, std::string json = kJson) {
   const size_t at = json.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return json.replace(at, from.size(), to);
@@ -24,6 +24,7 @@ std::string With(const std::string& from, const std::string& to) {
 absl::Status ListsStatus(const std::string& csv) {
   TempFolder folder;
   WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "policy.json", kPolicyJson);
   WriteText(folder / "lists.csv", csv);
   return LoadKit(folder.path()).status();
 }
@@ -31,11 +32,12 @@ absl::Status ListsStatus(const std::string& csv) {
 TEST(Kit, LoadsConfigurationAndLists) {
   TempFolder folder;
   WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "policy.json", kPolicyJson);
   WriteText(folder / "lists.csv", "node,neighbour\n2,0\n2,33\n4,2\n");
   const auto kit = LoadKit(folder.path());
   ASSERT_TRUE(kit.ok()) << kit.status();
   EXPECT_EQ(kit->config.NodesName(), "nodes-2-4");
-  EXPECT_EQ(kit->config.policy, (NodePolicy{8'000'000, 64'000'000, 86'400, 3, 0}));
+  EXPECT_EQ(kit->policy, (NodePolicy{8'000'000, 64'000'000, 86'400, 3, 0, {"demo", "other"}}));
   EXPECT_THAT(kit->lists.Of(2), ElementsAre(0, 33));
   EXPECT_TRUE(kit->lists.Of(3).empty());
   EXPECT_THAT(kit->lists.Of(4), ElementsAre(2));
@@ -44,6 +46,7 @@ TEST(Kit, LoadsConfigurationAndLists) {
 TEST(Kit, ANodeWithoutLinksHasAnEmptyList) {
   TempFolder folder;
   WriteText(folder / "kit.json", With(R"("last":4)", R"("last":2)"));
+  WriteText(folder / "policy.json", kPolicyJson);
   WriteText(folder / "lists.csv", "node,neighbour\n");
   const auto kit = LoadKit(folder.path());
   ASSERT_TRUE(kit.ok()) << kit.status();
@@ -54,8 +57,10 @@ TEST(Kit, ANodeWithoutLinksHasAnEmptyList) {
 TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
   const std::pair<std::string, std::string> cases[] = {
       {With(R"("format":1,)", R"("format":1,"nodez":3,)"), "unknown key \"nodez\""},
-      {With(R"("node_count_min":3)", R"("node_count_min":3,"epsilon":1)"), "unknown key \"policy.epsilon\""},
-      {With(R"("insecure":false,)", ""), "\"insecure\" is missing"},
+      {With(R"("insecure":false)", R"("insecure":false,"policy":{"node_count_min":3})"), "move its members into policy.json"},
+      {With(R"("insecure":false)", R"("insecure":false,"insecure":true)"), "\"insecure\" is given twice"},
+      {With(R"("first":2)", R"("first":2,"first":2)"), "\"first\" is given twice"},
+      {With(R"(,"insecure":false)", ""), "\"insecure\" is missing"},
       {With(R"("format":1)", R"("format":2)"), "\"format\""},
       {With(R"("node_count":34)", R"("node_count":2)"), "\"node_count\" must be an integer from 3"},
       {With(R"("node_count":34)", R"("node_count":34.5)"), "\"node_count\""},
@@ -64,8 +69,6 @@ TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
       {With(R"("last":4)", R"("last":1)"), "\"nodes.last\""},
       {With(R"("demo")", R"("De mo")"), "\"deployment\""},
       {With(R"("127.0.0.1:7443")", R"("nowhere")"), "host:port"},
-      {With(R"("epsilon_micro_per_round_max":8000000)", R"("epsilon_micro_per_round_max":50000001)"),
-       "policy.epsilon_micro_per_round_max"},
       {"[1]", "not a JSON object"},
       {"{", "not a JSON object"},
   };
@@ -76,10 +79,66 @@ TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
   }
 }
 
+absl::StatusOr<NodePolicy> PolicyWith(const std::string& from, const std::string& to) {
+  return ParsePolicy(With(from, to, kPolicyJson), "policy.json");
+}
+
+TEST(PolicyFile, NamesUnknownMissingDoubledAndMalformedKeys) {
+  const std::pair<absl::StatusOr<NodePolicy>, std::string> cases[] = {
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"epsilon":1)"), "unknown key \"epsilon\""},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"node_count_min":3)"), "\"node_count_min\" is given twice"},
+      {PolicyWith(R"("node_count_min":3,)", ""), "\"node_count_min\" is missing"},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":2)"), "\"node_count_min\" must be an integer from 3"},
+      {PolicyWith(R"("format":1)", R"("format":2)"), "\"format\""},
+      {PolicyWith("8000000", "50000001"), "\"epsilon_micro_per_round_max\" must be an integer from 0 to 50000000"},
+      {PolicyWith("8000000", "8e6"), "\"epsilon_micro_per_round_max\""},
+      {PolicyWith("64000000", "9007199254740993"), "\"epsilon_micro_lifetime_max\""},
+      {PolicyWith("64000000", "18446744073709551616"), "\"epsilon_micro_lifetime_max\""},
+      {PolicyWith("86400", "-1"), "\"epoch_seconds_min\""},
+      {PolicyWith("86400", "1e99"), "\"epoch_seconds_min\""},
+      {PolicyWith(R"("send_spread_seconds":0)", R"("send_spread_seconds":"0")"), "\"send_spread_seconds\""},
+      {PolicyWith(R"(["demo","other"])", R"("demo")"), "\"deployments\" must be an array"},
+      {PolicyWith(R"(["demo","other"])", "[]"), "\"deployments\" is empty"},
+      {PolicyWith(R"(["demo","other"])", "[1]"), "\"deployments\""},
+      {PolicyWith(R"(["demo","other"])", R"(["De mo"])"), "\"deployments\""},
+      {ParsePolicy("[]", "policy.json"), "not a JSON object"},
+  };
+  for (const auto& [policy, expected] : cases) {
+    EXPECT_EQ(policy.status().code(), absl::StatusCode::kInvalidArgument) << expected;
+    EXPECT_THAT(std::string(policy.status().message()), HasSubstr(expected));
+    EXPECT_THAT(std::string(policy.status().message()), ::testing::StartsWith("policy.json: "));
+  }
+}
+
+TEST(PolicyFile, MayLieOutsideTheKit) {
+  TempFolder folder, elsewhere;
+  WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "lists.csv", "node,neighbour\n");
+  WriteText(elsewhere / "mine.json", With("64000000", "1", kPolicyJson));
+  EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kNotFound);
+  const auto kit = LoadKit(folder.path(), elsewhere / "mine.json");
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  EXPECT_EQ(kit->policy.epsilon_micro_lifetime_max, 1u);
+}
+
+TEST(PolicyFile, ADeploymentThatItDoesNotNameIsRefused) {
+  TempFolder folder;
+  WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "lists.csv", "node,neighbour\n");
+  WriteText(folder / "policy.json", With("demo", "demos", kPolicyJson));
+  const absl::Status status = LoadKit(folder.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the deployment demo, the policy allows demos, other"));
+}
+
 TEST(Kit, RefusesAMissingFileByName) {
   TempFolder folder;
   EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kNotFound);
   WriteText(folder / "kit.json", kJson);
+  const absl::Status policy = LoadKit(folder.path()).status();
+  EXPECT_EQ(policy.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(policy.message()), AllOf(HasSubstr("policy.json"), HasSubstr("--policy")));
+  WriteText(folder / "policy.json", kPolicyJson);
   const absl::Status status = LoadKit(folder.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("lists.csv"));
@@ -89,6 +148,7 @@ TEST(Kit, RefusesAListThatWasCutAtAnyByte) {
   TempFolder folder;
   const std::string whole = "node,neighbour\n2,0\n2,33\n4,12\n";
   WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "policy.json", kPolicyJson);
   for (size_t size = 0; size < whole.size(); ++size) {
     if (size > 0 && whole[size - 1] == '\n') continue;  // whole lines: another list
     WriteText(folder / "lists.csv", whole.substr(0, size));
@@ -99,6 +159,7 @@ TEST(Kit, RefusesAListThatWasCutAtAnyByte) {
 TEST(Kit, RefusesAFolderInPlaceOfAList) {
   TempFolder folder;
   WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "policy.json", kPolicyJson);
   std::filesystem::create_directories(folder / "lists.csv");
   EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kInvalidArgument);
 }

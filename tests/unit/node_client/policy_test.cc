@@ -25,24 +25,34 @@ class FakeLedger final : public Ledger {
 };
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
-const NodePolicy kPolicy{8'000'000, 10'000'000, 86'400, 3, 0};
+const NodePolicy kPolicy{8'000'000, 10'000'000, 86'400, 3, 0, {"demo"}};
 
-TEST(Policy, AcceptsTheTermsOfTheKit) { EXPECT_TRUE(CheckTerms(MakeKit(0, 0).config, MakeRound(kRoundA)).ok()); }
+TEST(Policy, WritesEpsilonExactly) {
+  EXPECT_EQ(EpsilonText(0), "0");
+  EXPECT_EQ(EpsilonText(1), "0.000001");
+  EXPECT_EQ(EpsilonText(5'999'999), "5.999999");
+  EXPECT_EQ(EpsilonText(6'000'000), "6");
+  EXPECT_EQ(EpsilonText(120'500'000), "120.5");
+  EXPECT_EQ(EpsilonText(kEpsilonMicroLifetimeMax), "9007199254.740992");
+}
+
+TEST(Policy, AcceptsTheTermsOfTheKit) { EXPECT_TRUE(CheckTerms(MakeKit(0, 0).config, MakeKit(0, 0).policy, MakeRound(kRoundA)).ok()); }
 
 TEST(Policy, RefusesTermsThatAreNotTheKits) {
-  KitConfig kit = MakeKit(0, 0).config;
+  const KitConfig kit = MakeKit(0, 0).config;
+  NodePolicy policy = MakeKit(0, 0).policy;
   const std::pair<RoundView, const char*> cases[] = {
       {MakeRound(kRoundA, 2'000'000, 100'000, 35), "35 nodes, the kit for 34"},
       {MakeRound(kRoundA, 2'000'000, 100'000, 34, 2), "roster version 2"},
       {MakeRound(kRoundA, 8'000'001), "the policy allows 8"},
   };
   for (const auto& [round, expected] : cases) {
-    const absl::Status status = CheckTerms(kit, round);
+    const absl::Status status = CheckTerms(kit, policy, round);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
   }
-  kit.policy.node_count_min = 35;
-  EXPECT_THAT(std::string(CheckTerms(kit, MakeRound(kRoundA)).message()), HasSubstr("node_count_min"));
+  policy.node_count_min = 35;
+  EXPECT_THAT(std::string(CheckTerms(kit, policy, MakeRound(kRoundA)).message()), HasSubstr("node_count_min"));
 }
 
 TEST(Policy, TheFirstDrawBeginsTheFirstEpoch) {
@@ -77,6 +87,21 @@ TEST(Policy, RefusesADrawThatExceedsTheLifetimeBudget) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("lifetime"));
 }
 
+TEST(Policy, TheLifetimeSumCannotOverflow) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  NodePolicy policy = kPolicy;
+  for (const uint64_t spent : {~uint64_t{0}, ~uint64_t{0} - 1'999'999, kEpsilonMicroLifetimeMax}) {
+    for (const uint64_t allowed : {uint64_t{0}, uint64_t{1'999'999}, uint64_t{2'000'000}, kEpsilonMicroLifetimeMax}) {
+      ledger.spent = spent;
+      policy.epsilon_micro_lifetime_max = allowed;
+      EXPECT_FALSE(DecideDraw(policy, ledger, MakeRound(kRoundA), kNow).ok()) << spent << " of " << allowed;
+    }
+  }
+  ledger.spent = kEpsilonMicroLifetimeMax - 2'000'000;
+  EXPECT_TRUE(DecideDraw(policy, ledger, MakeRound(kRoundA), kNow).ok());
+}
+
 TEST(Policy, AReportThatIsDrawnAlreadyCostsNothing) {
   FakeLedger ledger;
   ledger.current = Ledger::Epoch{1, kNow};
@@ -105,7 +130,7 @@ TEST(Policy, RefusesARoundThatComesBackWithOtherParameters) {
 TEST(DecideDraw, RefusesMoreRoundsThanAnEpochAnswersAndNoneThatWasAnswered) {
   FakeLedger ledger;
   const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
-  const NodePolicy policy{8'000'000, 64'000'000, 86'400, 3, 0};
+  const NodePolicy policy{8'000'000, 64'000'000, 86'400, 3, 0, {"demo"}};
   ledger.current = Ledger::Epoch{1, now};
   ledger.drawn_epoch = 1;
   ledger.rounds = kRoundsPerEpochMax - 1;

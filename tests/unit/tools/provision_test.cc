@@ -78,7 +78,10 @@ TEST_F(Provision, KitsAndJournalsAreWhatANodeReads) {
   EXPECT_EQ(kit->last_node, 5u);
   EXPECT_EQ(kit->node_count, 10u);
   EXPECT_EQ(kit->roster_version, 4u);
-  EXPECT_EQ(kit->policy.epsilon_micro_per_round_max, 3'000'000u);
+  const absl::StatusOr<NodePolicy> policy = LoadPolicy(out_ + "/kits/nodes-3-5/policy.json");
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_EQ(policy->epsilon_micro_per_round_max, 3'000'000u);
+  EXPECT_THAT(policy->deployments, ElementsAre("demo"));
   EXPECT_TRUE(CheckTlsFiles({kit->certificate_path(), kit->key_path(), kit->ca_path()}).ok());
   EXPECT_TRUE(Journal::Open(out_ + "/journals/nodes-3-5", {"demo", 3, 5, 10, 4}).ok());
 }
@@ -98,7 +101,10 @@ TEST(SampleConfigurations, AreWhatTheProgramsRead) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->tls.key, deploy + "tls/client.key");
   const absl::StatusOr<KitConfig> kit = LoadKitConfig(deploy);
-  EXPECT_TRUE(kit.ok()) << kit.status();
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  const absl::StatusOr<NodePolicy> policy = LoadPolicy(DefaultPolicyPath(deploy));
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_TRUE(CheckDeployment(*policy, kit->deployment).ok());
 }
 
 TEST_F(Provision, FoldersArePrivateAndNoFileNamesAnAbsolutePath) {

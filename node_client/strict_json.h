@@ -1,0 +1,49 @@
+// JSON that people write and programs obey: every key known, none missing, none twice, every number in its range. Errors are
+// INVALID_ARGUMENT and name file, key and remedy.
+//
+//   BLINK_ASSIGN_OR_RETURN(const nlohmann::json json, ParseStrictJson(text, "KIT/kit.json"));
+//   const JsonMembers members(json, "KIT/kit.json", "");
+//   BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "node_count"}));
+//   BLINK_ASSIGN_OR_RETURN(n, members.Integer("node_count", 3, 1000));
+#ifndef BLINK_NODE_CLIENT_STRICT_JSON_H_
+#define BLINK_NODE_CLIENT_STRICT_JSON_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace blink {
+
+// `text` as one JSON object; `path` only for messages. A key given twice is refused: parsers differ in which of the two
+// counts.
+absl::StatusOr<nlohmann::json> ParseStrictJson(const std::string& text, const std::string& path);
+
+// Reads the members of one object, which must outlive this; `prefix` ("nodes.") names it in messages.
+class JsonMembers {
+ public:
+  JsonMembers(const nlohmann::json& object, std::string path, std::string prefix)
+      : object_(object), path_(std::move(path)), prefix_(std::move(prefix)) {}
+
+  absl::Status RefuseUnknown(std::initializer_list<const char*> known) const;
+  bool Has(const char* key) const { return object_.contains(key); }
+  absl::StatusOr<uint64_t> Integer(const char* key, uint64_t min, uint64_t max) const;
+  absl::StatusOr<std::string> Text(const char* key) const;
+  absl::StatusOr<bool> Bool(const char* key) const;
+  absl::StatusOr<const nlohmann::json*> Object(const char* key) const;
+  absl::StatusOr<const nlohmann::json*> Array(const char* key) const;
+  absl::Status Error(const std::string& what) const;
+
+ private:
+  absl::StatusOr<const nlohmann::json*> Find(const char* key) const;
+
+  const nlohmann::json& object_;
+  const std::string path_;
+  const std::string prefix_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_NODE_CLIENT_STRICT_JSON_H_
