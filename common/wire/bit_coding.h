@@ -13,10 +13,10 @@ namespace blink::wire_internal {
 
 // The first byte of every encoding.
 enum class Coding : uint8_t {
-  kPacked = 0x10,      // the bits, 8 to a byte
-  kPatterns = 0x11,    // entropy-coded bytes of 8 bits
-  kGapsOfOnes = 0x12,  // entropy-coded distances between ones
-  kGapsOfZeros = 0x13  // the same for zeros
+  kPacked = 0x10,       // the bits, 8 to a byte
+  kGapsOfOnes = 0x12,   // entropy-coded distances between ones
+  kGapsOfZeros = 0x13,  // the same for zeros
+  kPatterns = 0x14      // entropy-coded bytes of 8 bits (0x11 was the same with two states, before the first release)
 };
 
 // The coding depends on n and k alone, so that the size of a report never says more than the number of its ones (to
@@ -31,10 +31,12 @@ absl::StatusOr<BitRow> DecodePacked(absl::string_view body, uint32_t n);
 void EncodePatterns(const BitRow& bits, uint32_t k, std::string& out);
 absl::StatusOr<BitRow> DecodePatterns(absl::string_view body, uint32_t n, uint32_t k);
 
-// k: how many ones (1 <= k < n / 16, or 0).
+// k: how many ones (1 <= k < n / 32, or 0).
 void EncodeGaps(const BitRow& bits, uint32_t k, std::string& out);
 absl::StatusOr<BitRow> DecodeGaps(absl::string_view body, uint32_t n, uint32_t k);
 
+// As row.Count(): without a machine instruction for it, which not every x86-64 has, that is a call for each word.
+uint32_t CountOnes(const BitRow& row);
 // Every bit the other way round.
 BitRow Complement(BitRow bits);
 

@@ -18,7 +18,7 @@ constexpr int kLog2Total = 14;
 constexpr uint32_t kEscape = 127;  // 127 blocks without a one; the gap goes on
 constexpr int kLanes = 1;
 
-// floor(log2(n / k)) - 3, and 1 <= b <= 20 for the densities that come here (n / k > 16, n <= 10^7).
+// floor(log2(n / k)) - 3, and 2 <= b <= 20 for the densities that come here (n / k >= 32, n <= 10^7).
 int LowBits(uint32_t n, uint32_t k) { return std::bit_width(n / k) - 1 - 3; }
 
 // Integers only: both ends must agree on every bit of it.
@@ -117,7 +117,7 @@ absl::StatusOr<BitRow> DecodeGaps(absl::string_view body, uint32_t n, uint32_t k
   const size_t low_bytes = (uint64_t{k} * low_bits + 7) / 8;
   if (body.size() < low_bytes) return Malformed();
   BitReader low(body.substr(0, low_bytes));
-  RansDecoder<kLanes> decoder(GapTable(n, k, low_bits), body.substr(low_bytes));
+  RansDecoder<kLanes, kLog2Total> decoder(GapTable(n, k, low_bits), body.substr(low_bytes));
   uint64_t position = 0;
   for (uint32_t i = 0; i < k; ++i) {
     uint32_t symbol;

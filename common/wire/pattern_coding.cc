@@ -13,7 +13,7 @@ namespace blink::wire_internal {
 namespace {
 
 constexpr int kLog2Total = 15;
-constexpr int kLanes = 2;
+constexpr int kLanes = 4;  // as many steps overlap; each costs a report about 4 bytes
 
 // Integers only: both ends must agree on every bit of it.
 FrequencyTable PatternTable(uint32_t n, uint32_t k) {
@@ -39,7 +39,7 @@ void EncodePatterns(const BitRow& bits, uint32_t k, std::string& out) {
 }
 
 absl::StatusOr<BitRow> DecodePatterns(absl::string_view body, uint32_t n, uint32_t k) {
-  RansDecoder<kLanes> decoder(PatternTable(n, k), body);
+  RansDecoder<kLanes, kLog2Total> decoder(PatternTable(n, k), body);
   BitRow bits(n);
   uint8_t* bytes = reinterpret_cast<uint8_t*>(bits.mutable_words().data());
   decoder.Fill(absl::MakeSpan(bytes, (n + 7) / 8));

@@ -26,10 +26,10 @@ def report_codec():
     rows = {
         "packed": codec.quadratic_row(300, 2),
         "patterns": codec.quadratic_row(300, 4),
-        "gaps-of-ones": codec.quadratic_row(400, 60),
-        "gaps-of-zeros": [1 - bit for bit in codec.quadratic_row(400, 60)],
+        "gaps-of-ones": codec.quadratic_row(500, 60),
+        "gaps-of-zeros": [1 - bit for bit in codec.quadratic_row(500, 60)],
         "long": [int(j == 39999) for j in range(40000)],
-        "far-apart": [int(j in range(190)) for j in range(3100)],
+        "far-apart": [int(j in range(96)) for j in range(3100)],
         "none": [0] * 300,
         "all": [1] * 300,
         "small": codec.quadratic_row(10, 2),

@@ -82,8 +82,8 @@ def encode(bits):
     packed = sum(b << j for j, b in enumerate(bits)).to_bytes((n + 7) // 8, "little")
     if n <= 256 or rarer * 32 >= n * 15:
         return b"\x10" + varint(k) + packed
-    if rarer * 16 >= n:
-        return b"\x11" + varint(k) + rans(pattern_table(n, k), 15, packed, 2)
+    if rarer * 32 >= n:
+        return b"\x14" + varint(k) + rans(pattern_table(n, k), 15, packed, 4)
     if rarer == k:
         return b"\x12" + varint(k) + gaps(bits, k)
     return b"\x13" + varint(k) + gaps([1 - b for b in bits], n - k)
@@ -106,10 +106,10 @@ if __name__ == "__main__":
         "ten bits": quadratic_row(10, 2),
         "packed, 300": quadratic_row(300, 2),
         "patterns, 300": quadratic_row(300, 4),
-        "gaps of ones, 400": quadratic_row(400, 60),
-        "gaps of zeros, 400": [1 - b for b in quadratic_row(400, 60)],
+        "gaps of ones, 500": quadratic_row(500, 60),
+        "gaps of zeros, 500": [1 - b for b in quadratic_row(500, 60)],
         "one one, 40000": [int(j == 39999) for j in range(40000)],
-        "two ones far apart, 3000": [int(j in range(190)) for j in range(3100)],
+        "leading ones, 3100": [int(j in range(96)) for j in range(3100)],
         "no one, 300": [0] * 300,
         "ones only, 300": [1] * 300,
     }
