@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/wire/roster.h"
 
 namespace blink {
 
@@ -21,10 +22,6 @@ std::string FormatMicro(uint64_t micro);
 absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text);
 
 // "3" or "0-135", first <= last < node_count.
-struct NodeRange {
-  uint64_t first = 0;
-  uint64_t last = 0;
-};
 absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_count);
 
 // HOST:PORT or [V6]:PORT with a port of 1 .. 65535. INVALID_ARGUMENT otherwise.

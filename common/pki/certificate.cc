@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/pki/openssl_pem.h"
 #include "common/pki/pki.h"
@@ -114,6 +115,15 @@ std::string SerialOf(X509* certificate) {
   return serial;
 }
 
+std::string KeyDigestOf(X509_PUBKEY* key) {
+  unsigned char* encoded = nullptr;
+  const int size = i2d_X509_PUBKEY(key, &encoded);
+  if (size <= 0) return "";
+  std::string digest = DigestToHex(Sha256Of(absl::string_view(reinterpret_cast<const char*>(encoded), size)));
+  OPENSSL_free(encoded);
+  return digest;
+}
+
 }  // namespace
 
 absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificate) {
@@ -124,6 +134,7 @@ absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificat
   info.serial = SerialOf(x509.get());
   info.subject = NameOf(X509_get_subject_name(x509.get()));
   info.issuer = NameOf(X509_get_issuer_name(x509.get()));
+  info.key_digest = KeyDigestOf(X509_get_X509_PUBKEY(x509.get()));
   NamesPtr names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(x509.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
@@ -133,6 +144,11 @@ absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificat
     info.uri_sans.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)), ASN1_STRING_length(uri));
   }
   return info;
+}
+
+absl::StatusOr<std::string> KeyDigestOfRequest(const std::string& request) {
+  BLINK_ASSIGN_OR_RETURN(const pki_internal::RequestPtr parsed, pki_internal::ParseRequest(request));
+  return KeyDigestOf(X509_REQ_get_X509_PUBKEY(parsed.get()));
 }
 
 absl::Status CheckKeyPair(const std::string& certificate, const std::string& key) {

@@ -42,8 +42,11 @@ struct CertificateInfo {
   std::string serial;   // hexadecimal
   std::string subject;
   std::string issuer;
+  std::string key_digest;  // SHA-256 of the public key (SubjectPublicKeyInfo), hexadecimal
 };
 absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificate);
+// The same digest of the key of a request. INVALID_ARGUMENT when it is malformed.
+absl::StatusOr<std::string> KeyDigestOfRequest(const std::string& request);
 // FAILED_PRECONDITION when the key is not the certificate's.
 absl::Status CheckKeyPair(const std::string& certificate, const std::string& key);
 // FAILED_PRECONDITION unless `authority`'s key signed `certificate`.
