@@ -24,7 +24,10 @@
 namespace blink {
 namespace {
 
-constexpr const char* kArtifacts[] = {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "model.pt"};
+constexpr const char* kArtifacts[] = {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "plausibility.csv",
+                                      "model.pt"};
+
+const std::string kNewestArtifact = "plausibility.csv";
 
 struct Connection {
   std::string config;
@@ -75,7 +78,8 @@ ExitCode Judge(const v1::Round& round) {
 
 struct CreateFlags : Connection {
   std::string epsilon, degree_share = "0.1", open_for = "10m";
-  uint32_t quorum = 0;
+  uint32_t quorum = 0, degree_max = 0;
+  std::string implausible = "flag";
   std::string model = "gcn", variant = "hard", device = "auto", on_out_of_memory = "fail", request_id;
   std::optional<double> learning_rate, weight_decay, dropout;
   uint32_t epochs = 0, hidden = 0;
@@ -87,6 +91,10 @@ struct CreateFlags : Connection {
     command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1")->capture_default_str();
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)");
+    command->add_option("--implausible", implausible,
+                        "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or keep (count them)")
+        ->check(CLI::IsMember({"flag", "drop", "keep"}))->capture_default_str();
+    command->add_option("--degree-max", degree_max, "No node has more links than this: sharpens the check of too many ones (default: no bound)");
     command->add_option("--model", model, "gcn or mlp")->check(CLI::IsMember({"gcn", "mlp"}))->capture_default_str();
     command->add_option("--variant", variant, "hard")->check(CLI::IsMember({"hard"}))->capture_default_str();
     command->add_option("--learning-rate", learning_rate, "Default 0.01");
@@ -118,6 +126,10 @@ struct CreateFlags : Connection {
     request.set_open_for_ms(absl::ToInt64Milliseconds(open));
     request.set_quorum(quorum);
     request.set_request_id(request_id);
+    request.set_implausible(implausible == "drop"   ? v1::IMPLAUSIBLE_DROP
+                            : implausible == "keep" ? v1::IMPLAUSIBLE_KEEP
+                                                    : v1::IMPLAUSIBLE_FLAG);
+    request.set_degree_max(degree_max);
     v1::TrainingSpec spec;
     spec.set_variant(v1::VARIANT_HARD);
     spec.set_model(model == "mlp" ? v1::MODEL_MLP : v1::MODEL_GCN);
@@ -242,7 +254,13 @@ absl::Status DownloadAll(OperatorClient& client, const std::string& round_id, st
   BLINK_RETURN_IF_ERROR(MakeDirectories(partial));
   absl::Status status;
   for (const char* artifact : kArtifacts) {
-    if (status.ok()) status = Download(client, round_id, artifact, absl::StrCat(partial, "/", artifact));
+    if (!status.ok()) break;
+    status = Download(client, round_id, artifact, absl::StrCat(partial, "/", artifact));
+    // What an older aggregator, or a round of one, does not have.
+    if (artifact == kNewestArtifact && (absl::IsNotFound(status) || absl::IsInvalidArgument(status))) {
+      std::filesystem::remove(absl::StrCat(partial, "/", artifact), ignored);
+      status = absl::OkStatus();
+    }
   }
   if (status.ok() && ::rename(partial.c_str(), folder.c_str()) != 0) status = FileError(errno, "rename to", folder);
   if (!status.ok()) std::filesystem::remove_all(partial, ignored);

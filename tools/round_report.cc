@@ -32,6 +32,9 @@ Json ToJson(const v1::Round& round) {
                {"node_count", round.parameters().node_count()},
                {"roster_version", round.roster_version()},
                {"reports", round.reports()},
+               {"implausible", ImplausibleName(round.implausible())},
+               {"degree_max", round.degree_max() > 0 ? Json(round.degree_max()) : Json(nullptr)},
+               {"flagged", round.flagged()},
                {"quorum", round.quorum()},
                {"created", TimeText(round.created_ms())},
                {"deadline", TimeText(round.deadline_ms())},
@@ -92,6 +95,7 @@ std::string RoundTable(const v1::Round& round) {
                   Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
                   Line("reports", absl::StrCat(round.reports(), " of ", round.parameters().node_count(), ", quorum ",
                                                round.quorum())),
+                  Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
                   Line("created", TimeText(round.created_ms())), Line("deadline", TimeText(round.deadline_ms())),
                   Line("model", ModelName(round.training().model())));
   if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", PeerText(round.progress_text())));
@@ -110,12 +114,37 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
   return table;
 }
 
+namespace {
+
+// How many reports are flagged, what became of them, and the worst of them.
+std::string PlausibilityLines(const Json& metrics) {
+  const Json::json_pointer list("/plausibility/flags");
+  std::string lines = absl::StrCat(LineOf(metrics, "implausible reports", "/plausibility/flagged"),
+                                   LineOf(metrics, "implausible, dropped", "/plausibility/dropped"),
+                                   Line("implausible, policy", Show(metrics, "/plausibility/policy")));
+  if (const std::string note = Show(metrics, "/plausibility/note"); !note.empty()) {
+    absl::StrAppend(&lines, Line("note", PeerText(note)));
+  }
+  if (!metrics.contains(list) || !metrics.at(list).is_array()) return lines;
+  constexpr size_t kShown = 10;
+  size_t shown = 0;
+  for (const Json& flag : metrics.at(list)) {
+    if (++shown > kShown) return lines + Line("", "and more: see plausibility.csv of the result");
+    absl::StrAppend(&lines, Line(absl::StrCat("flagged node ", PeerText(Show(flag, "/node"))),
+                                 absl::StrCat(PeerText(Show(flag, "/test")), ", z ", PeerText(Show(flag, "/z")))));
+  }
+  return lines;
+}
+
+}  // namespace
+
 std::string MetricsTable(const std::string& metrics_json) {
   const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object()) return metrics_json;
   return absl::StrCat(LineOf(metrics, "epsilon of a list", "/privacy/achieved_epsilon"),
                       LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
                       LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
+                      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
                       LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
                       LineOf(metrics, "estimated links", "/estimate/links"), LineOf(metrics, "model", "/train/model"),
                       LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),

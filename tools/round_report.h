@@ -9,7 +9,8 @@
 
 namespace blink {
 
-// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (decimal text, exact), node_count, reports, quorum,
+// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (decimal text, exact), node_count, reports,
+// implausible (flag, drop, keep), degree_max (null: no bound), flagged (by the checks of a single report), quorum,
 // created, deadline (RFC 3339), progress, progress_text, attempts, training{...}, and in READY result{...}.
 std::string RoundJson(const v1::Round& round);
 std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array

@@ -132,6 +132,16 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
   command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters");
+  command
+      ->add_option_function<std::string>(
+          "--implausible",
+          [flags](const std::string& policy) {
+            flags->options.implausible = policy == "drop"   ? v1::IMPLAUSIBLE_DROP
+                                         : policy == "keep" ? v1::IMPLAUSIBLE_KEEP
+                                                            : v1::IMPLAUSIBLE_FLAG;
+          },
+          "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
+      ->check(CLI::IsMember({"flag", "drop", "keep"}));
   command->add_option("--output", options.output, "Write the first trial's result folder, as the worker of a round does");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise, "NOT PRIVATE: draw the noise from the seed");
   command->add_flag("--json", flags->json, "Print one JSON object");

@@ -70,6 +70,23 @@ Json ReportPart(const Simulation& simulation) {
   return ReportJson(means);
 }
 
+Json PlausibilityPart(const Simulation& simulation) {
+  if (!simulation.trials[0].checks) return nullptr;
+  const auto mean = [&](const std::function<double(const Checks&)>& figure) {
+    return Count(MeanOf(simulation, [&](const Trial& trial) { return figure(*trial.checks); }));
+  };
+  Json json = PlausibilityJson(*simulation.trials[0].checks);
+  json.erase("flags");  // they are each trial's own
+  json["flagged"] = mean([](const Checks& checks) { return static_cast<double>(checks.found.flagged.size()); });
+  json["dropped"] = mean([](const Checks& checks) { return checks.dropped; });
+  json["seconds"] = MeanOf(simulation, [](const Trial& trial) { return trial.checks->found.seconds; });
+  for (const Trial& trial : simulation.trials) {
+    if (!trial.checks->found.symmetric) json["symmetric"] = false;
+    if (!trial.checks->found.note.empty()) json["note"] = trial.checks->found.note;
+  }
+  return json;
+}
+
 Json TrialEstimateJson(const LinkEstimate& estimate, uint64_t true_links) {
   Json json = EstimateJson(estimate);
   json["mae"] = estimate.mae;
@@ -173,6 +190,7 @@ Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
   json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
   json["privacy"] = PrivacyPart(simulation);
   json["report"] = ReportPart(simulation);
+  json["plausibility"] = PlausibilityPart(simulation);
   json["estimate"] = EstimatePart(simulation);
   json["train"] = TrainPart(simulation);
   json["peak_rss_bytes"] = peak_rss_bytes;
@@ -183,6 +201,7 @@ Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
     Json entry;
     entry["seed"] = trial.seed;
     entry["report"] = trial.report ? ReportJson(*trial.report) : Json(nullptr);
+    entry["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
     entry["estimate"] = trial.estimate ? TrialEstimateJson(*trial.estimate, simulation.links) : Json(nullptr);
     entry["train"] = TrainJson(trial.training, options);
     json["trials"].push_back(std::move(entry));
@@ -202,6 +221,14 @@ std::string SimulationTable(const Json& json) {
     text += Line("bytes", Number(report["bytes_mean"]));
     text += Line("entropy, bytes", Number(report["entropy_bytes"]));
     if (!report["privatize_us_mean"].is_null()) text += Line("time to privatise", Number(report["privatize_us_mean"], " us", 4));
+  }
+  if (const Json& checks = json["plausibility"]; !checks.is_null()) {
+    text += "Plausibility (means)\n";
+    text += Line("flagged, dropped", absl::StrFormat("%s of %s, %s (policy %s)", Number(checks["flagged"]), Number(checks["tested"]),
+                                                     Number(checks["dropped"]), checks["policy"].get<std::string>()));
+    text += Line("smallest lie seen", absl::StrFormat("%s links in half the cases, %s in 95 %%", Number(checks["lie_seen_half"]),
+                                                      Number(checks["lie_seen_95"])));
+    if (!checks["note"].is_null()) text += Line("note", checks["note"].get<std::string>());
   }
   if (const Json& estimate = json["estimate"]; !estimate.is_null()) {
     text += "Estimate (means)\n";

@@ -9,9 +9,9 @@
 
 namespace blink {
 
-// One object: dataset, graph, privacy, report, estimate, train, peak_rss_bytes, trials[]. Figures above `trials` are means over the
+// One object: dataset, graph, privacy, report, plausibility, estimate, train, peak_rss_bytes, trials[]. Figures above `trials` are means over the
 // trials (the largest for mle_residual; test_accuracy_std is the sample standard deviation, 0 for one trial). On the true
-// graph `report` and `estimate` are null.
+// graph `report`, `plausibility` and `estimate` are null.
 nlohmann::ordered_json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes);
 
 // The same for a person, from SimulationJson's object.

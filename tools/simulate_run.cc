@@ -213,6 +213,11 @@ class Simulator {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
+    if (folder_) {
+      analysis_options.implausible = folder_->round.implausible();
+      analysis_options.degree_max = folder_->round.degree_max();
+    }
+    if (options_.implausible) analysis_options.implausible = *options_.implausible;
     analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
       progress.Analysing(index, stage, fraction, text);
     };
@@ -223,6 +228,7 @@ class Simulator {
     }
     return Trial{.seed = spec.seed(),
                  .report = figures,
+                 .checks = std::move(analysis.checks),
                  .estimate = std::move(analysis.estimate),
                  .training = std::move(analysis.training)};
   }

@@ -31,6 +31,7 @@ struct SimulateOptions {
   std::optional<int> trials;               // default 5; 1 for a replay. Trial t trains with seed + t
   std::optional<uint64_t> seed;            // default 1, or the round's
   v1::TrainingSpec training;               // what is set here goes before round.json (replay) and the defaults
+  std::optional<v1::Implausible> implausible;  // default flag, or the round's
   int threads = 0;                         // 0: all cores
   std::string output;                      // result folder of the first trial, as the worker writes it; or empty
   bool progress = true;                    // on standard error
@@ -45,6 +46,7 @@ struct ReportFigures {
 struct Trial {
   uint64_t seed = 0;
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
+  std::optional<Checks> checks;         // as `report`, and the next
   std::optional<LinkEstimate> estimate;
   TrainResult training;
 };

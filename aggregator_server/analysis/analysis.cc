@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/plausibility/power.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
 
@@ -23,6 +24,27 @@ absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec) 
   return options;
 }
 
+namespace {
+
+absl::StatusOr<Checks> Check(const ReportSet& reports, const AnalysisOptions& options) {
+  const TestOptions test_options{.degree_max = options.degree_max};
+  Checks checks;
+  checks.policy = options.implausible == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : options.implausible;
+  checks.false_alarm = test_options.false_alarm;
+  BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(reports.parameters(), test_options));
+  checks.lie_seen_half = SmallestLieSeen(tests, 0.5);
+  checks.lie_seen_95 = SmallestLieSeen(tests, 0.95);
+  BLINK_ASSIGN_OR_RETURN(checks.found, TestPlausibility(reports, test_options, options.threads));
+  if (checks.policy == v1::IMPLAUSIBLE_DROP) checks.dropped = static_cast<uint32_t>(checks.found.flagged.size());
+  if (checks.dropped > 0 && checks.dropped == reports.report_count()) {
+    return absl::FailedPreconditionError(absl::StrCat("all ", checks.dropped, " reports are implausible, and the round drops such: ask why "
+                                                      "(a round that flags them lists them), before you estimate from them"));
+  }
+  return checks;
+}
+
+}  // namespace
+
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
                                  const AnalysisOptions& options) {
   if (attributes.node_count != reports.node_count()) {
@@ -40,7 +62,14 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   estimate_options.truth = options.truth;
   estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, fraction, "estimating links"); };
   Analysis analysis;
-  BLINK_ASSIGN_OR_RETURN(analysis.estimate, EstimateLinks(reports, estimate_options));
+  BLINK_ASSIGN_OR_RETURN(analysis.checks, Check(reports, options));
+  std::optional<ReportSet> kept;
+  if (analysis.checks.dropped > 0) {
+    kept = reports;
+    for (const ImplausibleReport& report : analysis.checks.found.flagged) kept->Drop(report.node);
+  }
+  BLINK_ASSIGN_OR_RETURN(analysis.estimate, EstimateLinks(kept.has_value() ? *kept : reports, estimate_options));
+  kept.reset();
 
   train_options.threads = options.threads;
   train_options.progress = [&](int epoch, double) {

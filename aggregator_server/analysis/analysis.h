@@ -3,10 +3,12 @@
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_ANALYSIS_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/denoise.h"
+#include "aggregator_server/plausibility/plausibility.h"
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/train/trainer.h"
 #include "blink/v1/operator.pb.h"
@@ -20,15 +22,30 @@ enum class Stage { kEstimating, kTraining };
 struct AnalysisOptions {
   const CsrGraph* truth = nullptr;  // simulation only
   int threads = 0;
+  v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;
+  uint32_t degree_max = 0;  // 0: no bound
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
+// What the plausibility checks found, and what followed from it.
+struct Checks {
+  v1::Implausible policy = v1::IMPLAUSIBLE_FLAG;
+  double false_alarm = kFalseAlarm;
+  Plausibility found;
+  uint32_t dropped = 0;  // reports that the estimate was made without
+  // The smallest number of links that one node can claim or hide and is flagged with this probability, if all report (power.h).
+  std::optional<uint32_t> lie_seen_half, lie_seen_95;
+};
+
 struct Analysis {
+  Checks checks;
   LinkEstimate estimate;
   TrainResult training;
 };
 
-// Estimates the links and trains as `spec` says. FAILED_PRECONDITION when attributes and reports have another n.
+// Checks the reports, estimates the links and trains as `spec` says. FAILED_PRECONDITION when attributes and reports have another n,
+// or when every report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max out of range. Dropping needs a second copy of
+// the reports.
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
                                  const AnalysisOptions& options);
 
@@ -37,14 +54,17 @@ absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec);
 // The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters);
 nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate);
+// Without the list of flags where the policy is to keep.
+nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options);
 
-// metrics.json: privacy, reports, estimate, train (accuracies, device, threads, seed, hyper-parameters).
+// metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters).
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
                                    const v1::TrainingSpec& spec);
 
 // Writes metrics.json, predictions.csv (node,prediction), curves.csv (epoch,train_loss,validation_loss), links.csv
-// (source,target: the estimated links) and model.pt (a state dict), each durably. Makes the folder where it is missing.
+// (source,target: the estimated links), plausibility.csv (node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report, a test that
+// was not made is empty; no line where the policy is to keep) and model.pt (a state dict), each durably. Makes the folder where it is missing.
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec);
 

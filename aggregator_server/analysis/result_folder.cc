@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "aggregator_server/analysis/analysis.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
@@ -21,6 +24,24 @@ std::string CurvesCsv(const TrainResult& training) {
   std::string csv = "epoch,train_loss,validation_loss\n";
   for (size_t e = 0; e < training.validation_losses.size(); ++e) {
     absl::StrAppend(&csv, e + 1, ",", training.train_losses[e], ",", training.validation_losses[e], "\n");
+  }
+  return csv;
+}
+
+constexpr size_t kFlagsListedMax = 100;  // in metrics.json; plausibility.csv has all
+
+std::string Score(double z) { return std::isnan(z) ? "" : absl::StrFormat("%.3f", z); }
+
+std::string PlausibilityCsv(const Checks& checks) {
+  std::string csv = "node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged\n";
+  if (checks.policy == v1::IMPLAUSIBLE_KEEP) return csv;
+  std::vector<bool> flagged(checks.found.scores.size(), false);
+  for (const ImplausibleReport& report : checks.found.flagged) flagged[report.node] = true;
+  for (size_t node = 0; node < flagged.size(); ++node) {
+    const ReportScores& scores = checks.found.scores[node];
+    if (std::isnan(scores.ones) && std::isnan(scores.degree)) continue;  // no report
+    absl::StrAppend(&csv, node, ",", Score(scores.ones), ",", Score(scores.degree), ",", Score(scores.unconfirmed), ",",
+                    Score(scores.omitted), ",", flagged[node] ? 1 : 0, "\n");
   }
   return csv;
 }
@@ -89,6 +110,31 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate) {
   return json;
 }
 
+nlohmann::ordered_json PlausibilityJson(const Checks& checks) {
+  const auto number = [](const std::optional<uint32_t>& value) {
+    return value.has_value() ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
+  nlohmann::ordered_json json;
+  json["policy"] = ImplausibleName(checks.policy);
+  json["false_alarm"] = checks.false_alarm;
+  json["threshold_z"] = checks.found.threshold_z;
+  json["tested"] = checks.found.tested;
+  json["flagged"] = checks.found.flagged.size();
+  json["dropped"] = checks.dropped;
+  json["symmetric"] = checks.found.symmetric;
+  json["note"] = checks.found.note.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(checks.found.note);
+  json["lie_seen_half"] = number(checks.lie_seen_half);
+  json["lie_seen_95"] = number(checks.lie_seen_95);
+  json["seconds"] = checks.found.seconds;
+  json["flags"] = nlohmann::ordered_json::array();
+  const size_t listed = checks.policy == v1::IMPLAUSIBLE_KEEP ? 0 : std::min(kFlagsListedMax, checks.found.flagged.size());
+  for (size_t k = 0; k < listed; ++k) {
+    const ImplausibleReport& report = checks.found.flagged[k];
+    json["flags"].push_back({{"node", report.node}, {"test", report.test}, {"z", report.z}});
+  }
+  return json;
+}
+
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
                                    const v1::TrainingSpec& spec) {
   nlohmann::ordered_json json;
@@ -96,6 +142,7 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   json["reports"] = {{"received", reports},
                      {"nodes", parameters.node_count()},
                      {"missing", parameters.node_count() - reports}};
+  json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] = EstimateJson(analysis.estimate);
   const absl::StatusOr<TrainOptions> options = TrainOptionsFromSpec(spec);  // Analyse has accepted the same spec
   json["train"] = TrainJson(analysis.training, options.ok() ? *options : TrainOptions());
@@ -114,6 +161,7 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(analysis.estimate.links)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
   return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
 }
 

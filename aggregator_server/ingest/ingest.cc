@@ -77,13 +77,15 @@ absl::Status Ingest::CheckPeer(const Identity& identity, const std::string& depl
   return absl::OkStatus();
 }
 
-absl::StatusOr<PrivacyParameters> Ingest::ParametersOf(const v1::Round& round) {
-  std::lock_guard<std::mutex> lock(parameters_mutex_);
-  if (const auto found = parameters_.find(round.round_id()); found != parameters_.end()) return found->second;
+absl::StatusOr<Ingest::Rules> Ingest::RulesOf(const v1::Round& round) {
+  std::lock_guard<std::mutex> lock(rules_mutex_);
+  if (const auto found = rules_.find(round.round_id()); found != rules_.end()) return found->second;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  if (parameters_.size() >= 2 * kRoundsListedMax) parameters_.clear();
-  parameters_.emplace(round.round_id(), parameters);
-  return parameters;
+  BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(parameters, {.degree_max = round.degree_max()}));
+  const Rules rules{parameters, tests.Screen()};
+  if (rules_.size() >= 2 * kRoundsListedMax) rules_.clear();
+  rules_.emplace(round.round_id(), rules);
+  return rules;
 }
 
 absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const {
@@ -146,7 +148,7 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
   BLINK_RETURN_IF_ERROR(ValidateRoundId(header.round_id()));
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
   BLINK_RETURN_IF_ERROR(CheckHeader(header, round));
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersOf(round));
+  BLINK_ASSIGN_OR_RETURN(const Rules rules, RulesOf(round));
   BLINK_ASSIGN_OR_RETURN(const Digest digest, DigestFromBytes(header.digest()));
   if (round.state() != v1::ROUND_STATE_OPEN) {
     BLINK_ASSIGN_OR_RETURN(const std::optional<Digest> held, store_.GetDigest(header.round_id(), header.node_id()));
@@ -158,8 +160,8 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
     }
   }
   BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
-  Admission admission{header.round_id(), static_cast<NodeIndex>(header.node_id()), parameters, CodedReport(),
-                      header.coded_bytes(), std::move(reservation)};
+  Admission admission{header.round_id(), static_cast<NodeIndex>(header.node_id()), rules.parameters,
+                      rules.screen, CodedReport(), header.coded_bytes(), std::move(reservation)};
   admission.report.digest = digest;
   if (header.has_noisy_degree()) admission.report.noisy_degree = header.noisy_degree();
   return admission;
@@ -180,6 +182,7 @@ void Ingest::Submit(Admission admission, std::string coded_bits,
   checked.node = admission.node;
   checked.received_minute = absl::ToUnixSeconds(clock_.Now()) / 60;
   checked.report = std::move(admission.report);
+  checked.implausible = admission.screen.Implausible(decoded->bits.Count(), decoded->noisy_degree);
   store_.PutReport(std::move(checked), [this, reservation = std::move(admission.reservation),
                                         done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
     if (!outcome.ok()) return done(outcome.status());

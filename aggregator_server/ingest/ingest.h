@@ -7,6 +7,9 @@
 //     | Submit(admission, bits, done) ->| digest, strict decoding -- PutReport ------>| batch, fsync
 //     |<------------------------------------------------------- done(receipt) --------|
 //
+// Submit also compares the number of ones and the degree with what an honest node's can be (plausibility/), and the store counts those
+// that are beyond. Nothing that a node sees depends on it, not even the time: it is two comparisons for every report.
+//
 // Every refusal is precise and leaves the round as it was. A message names what is public (rounds, node ids, sizes), never
 // what a report contains.
 #ifndef BLINK_AGGREGATOR_SERVER_INGEST_INGEST_H_
@@ -24,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator_server/ingest/retry_advisor.h"
+#include "aggregator_server/plausibility/report_tests.h"
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/node.pb.h"
 #include "common/base/clock.h"
@@ -72,6 +76,7 @@ class Ingest {
     std::string round_id;
     NodeIndex node = 0;
     PrivacyParameters parameters;
+    ReportScreen screen;
     CodedReport report;  // without the bits
     uint32_t coded_bytes = 0;
     std::shared_ptr<Reservation> reservation;
@@ -104,8 +109,12 @@ class Ingest {
 
  private:
   absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
-  // The round's parameters; derived once a round, since their exact arithmetic costs more than all other checks.
-  absl::StatusOr<PrivacyParameters> ParametersOf(const v1::Round& round);
+  struct Rules {
+    PrivacyParameters parameters;
+    ReportScreen screen;
+  };
+  // Derived once a round: exact arithmetic and tails cost more than all other checks.
+  absl::StatusOr<Rules> RulesOf(const v1::Round& round);
   absl::StatusOr<std::shared_ptr<Reservation>> Reserve(const Identity& peer, uint64_t bytes);
 
   const Deployment deployment_;
@@ -114,8 +123,8 @@ class Ingest {
   Clock& clock_;
   const Stored stored_;
   RetryAdvisor advisor_;
-  std::mutex parameters_mutex_;
-  std::map<std::string, PrivacyParameters> parameters_;  // of the rounds that reports came for lately
+  std::mutex rules_mutex_;
+  std::map<std::string, Rules> rules_;  // of the rounds that reports came for lately
   std::atomic<uint32_t> reports_in_flight_{0};
   std::atomic<uint64_t> bytes_in_flight_{0};
   struct InFlight {

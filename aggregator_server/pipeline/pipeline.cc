@@ -24,8 +24,8 @@ constexpr uint64_t kOpenForMsMin = 1'000;
 constexpr uint64_t kOpenForMsMax = 31'536'000'000;
 constexpr size_t kRequestIdCharactersMax = 64;
 constexpr uint64_t kMetricsBytesMax = 1 << 20;
-constexpr std::array<const char*, 5> kArtifacts = {"metrics.json", "predictions.csv", "curves.csv", "links.csv",
-                                                   "model.pt"};
+constexpr std::array<const char*, 6> kArtifacts = {"metrics.json", "predictions.csv",  "curves.csv",
+                                                   "links.csv",    "plausibility.csv", "model.pt"};
 const std::vector<v1::RoundState>& Running() {
   static const auto* const states = new std::vector<v1::RoundState>{
       v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING};
@@ -100,6 +100,14 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
     return absl::InvalidArgumentError(
         absl::StrCat("quorum is ", request.quorum(), ", it must be in 1 .. ", options_.node_count));
   }
+  if (!v1::Implausible_IsValid(request.implausible())) {
+    return absl::InvalidArgumentError(absl::StrCat("implausible is ", static_cast<int>(request.implausible()),
+                                                   ", which this version does not know"));
+  }
+  if (request.degree_max() > options_.node_count - 1) {
+    return absl::InvalidArgumentError(absl::StrCat("degree_max is ", request.degree_max(), ", it must be in 1 .. ",
+                                                   options_.node_count - 1, ", or 0 for no bound"));
+  }
   v1::Round round;
   BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), NewRoundId());
   round.set_deployment(options_.deployment);
@@ -110,6 +118,8 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   round.set_created_ms(absl::ToUnixMillis(clock_.Now()));
   round.set_deadline_ms(round.created_ms() + static_cast<int64_t>(request.open_for_ms()));
   round.set_quorum(std::max<uint32_t>(1, request.quorum()));
+  round.set_implausible(request.implausible() == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : request.implausible());
+  round.set_degree_max(request.degree_max());
 
   std::lock_guard<std::mutex> create_lock(create_mutex_);
   {
@@ -249,7 +259,7 @@ absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, co
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   if (std::find(kArtifacts.begin(), kArtifacts.end(), artifact) == kArtifacts.end()) {
     return absl::InvalidArgumentError(
-        "there is no such artifact: ask for metrics.json, predictions.csv, curves.csv, links.csv or model.pt");
+        "there is no such artifact: ask for metrics.json, predictions.csv, curves.csv, links.csv, plausibility.csv or model.pt");
   }
   if (round.state() != v1::ROUND_STATE_READY) {
     return absl::FailedPreconditionError(

@@ -38,6 +38,15 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
   return absl::OkStatus();
 }
 
+void ReportSet::Drop(NodeIndex node) {
+  if (!reported_.Test(node)) return;
+  reported_.Clear(node);
+  --report_count_;
+  noisy_degrees_[node].reset();
+  const auto row = bits_.begin() + static_cast<int64_t>(uint64_t{node} * words_per_row_);
+  std::fill(row, row + words_per_row_, 0);
+}
+
 absl::Span<const uint64_t> ReportSet::row(NodeIndex node) const {
   return absl::MakeConstSpan(bits_).subspan(uint64_t{node} * words_per_row_, words_per_row_);
 }

@@ -20,6 +20,8 @@ class ReportSet {
 
   // Each node at most once, in any order; INVALID_ARGUMENT on a repeated node, a wrong size, or a missing or surplus part.
   absl::Status Add(NodeIndex node, PrivateReport report);
+  // As if the node had never reported.
+  void Drop(NodeIndex node);
 
   const PrivacyParameters& parameters() const { return parameters_; }
   uint32_t node_count() const { return parameters_.node_count(); }

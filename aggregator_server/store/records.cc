@@ -8,7 +8,7 @@ namespace blink::records {
 namespace {
 
 constexpr size_t kDigestBytes = sizeof(Digest);
-constexpr size_t kDigestRecordBytes = kDigestBytes + 8;
+constexpr size_t kDigestRecordBytes = kDigestBytes + 8;  // and one more in an implausible report's
 constexpr size_t kReportHeadBytes = 1 + 8 + kDigestBytes;
 
 std::string NodeBytes(uint64_t node) {
@@ -52,18 +52,21 @@ uint64_t NodeOfKey(absl::string_view key) {
 
 std::string EncodeDigest(const DigestRecord& record) {
   std::string value;
-  value.reserve(kDigestRecordBytes);
+  value.reserve(kDigestRecordBytes + 1);
   AppendDigest(record.digest, value);
   AppendLittleEndian(static_cast<uint64_t>(record.received_minute), value);
+  if (record.implausible) value.push_back(1);
   return value;
 }
 
 absl::StatusOr<DigestRecord> DecodeDigest(absl::string_view value) {
-  if (value.size() != kDigestRecordBytes) {
+  const bool implausible = value.size() == kDigestRecordBytes + 1 && value.back() == 1;
+  if (value.size() != kDigestRecordBytes && !implausible) {
     return absl::DataLossError(
         absl::StrCat("the store holds a digest of ", value.size(), " bytes instead of ", kDigestRecordBytes));
   }
   DigestRecord record;
+  record.implausible = implausible;
   std::memcpy(record.digest.data(), value.data(), kDigestBytes);
   record.received_minute = static_cast<int64_t>(ReadLittleEndian(value.data() + kDigestBytes));
   return record;

@@ -3,7 +3,7 @@
 //   f                      -> "blink-store-1"
 //   m/<round>              -> v1::Round, serialized
 //   q/<request id>         -> round id
-//   d/<round>/<node>       -> digest (32), received_minute (i64)        what is asked for often, and small
+//   d/<round>/<node>       -> digest (32), received_minute (i64), 1 if implausible (u8, absent: 0)   asked for often, and small
 //   r/<round>/<node>       -> degree present (u8), degree (i64), digest (32), coded bits
 //
 // Nodes are 8 bytes, big endian, so that they ascend; numbers in values are little endian.
@@ -35,6 +35,7 @@ uint64_t NodeOfKey(absl::string_view key);
 struct DigestRecord {
   Digest digest{};
   int64_t received_minute = 0;
+  bool implausible = false;
 };
 std::string EncodeDigest(const DigestRecord& record);
 absl::StatusOr<DigestRecord> DecodeDigest(absl::string_view value);  // DATA_LOSS

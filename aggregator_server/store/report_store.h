@@ -36,6 +36,7 @@ struct CheckedReport {
   uint64_t node = 0;
   int64_t received_minute = 0;  // minutes since the Unix epoch
   CodedReport report;
+  bool implausible = false;  // counted in Round.flagged; nothing that a node sees depends on it
 };
 
 struct PutOutcome {
@@ -54,14 +55,14 @@ class ReportStore {
   // ALREADY_EXISTS: the round id is taken.
   virtual absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) = 0;
 
-  // Round.reports is the number of durable reports now.
+  // Round.reports is the number of durable reports now, Round.flagged that of the implausible ones among them.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
   virtual std::vector<v1::Round> ListRounds() = 0;      // oldest first
   virtual std::vector<v1::Round> ListOpenRounds() = 0;  // oldest first; what nodes ask for, whatever the number of past rounds
 
   // Applies `change` to the round as it stands at its turn in the order, and makes the result durable. FAILED_PRECONDITION
   // when the state is none of `expected` (the message names it); whatever `change` returns when it fails. `change` runs on
-  // the committer thread: it must be quick and must not call the store. round_id and reports cannot be changed.
+  // the committer thread: it must be quick and must not call the store. round_id, reports and flagged cannot be changed.
   virtual absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
                                                 const std::function<absl::Status(v1::Round&)>& change) = 0;
 

@@ -71,6 +71,7 @@ struct RoundEntry {
   v1::Round round;
   BitRow reported;  // [n]
   uint32_t reports = 0;
+  uint32_t flagged = 0;
 };
 
 class RocksDbStore final : public ReportStore {
@@ -119,6 +120,7 @@ class RocksDbStore final : public ReportStore {
   struct Gathered {
     RoundEntry* entry = nullptr;
     uint64_t node = 0;
+    bool implausible = false;
     PutOutcome outcome;
     PutCallback done;
   };
@@ -192,6 +194,8 @@ absl::Status RocksDbStore::Load() {
       }
       entry->reported.Set(static_cast<uint32_t>(node));
       ++entry->reports;
+      BLINK_ASSIGN_OR_RETURN(const records::DigestRecord record, records::DecodeDigest(ViewOf(it->value())));
+      entry->flagged += record.implausible;
     }
     BLINK_RETURN_IF_ERROR(FromRocksDb(it->status(), "count the reports"));
   }
@@ -299,13 +303,13 @@ void RocksDbStore::Gather(Operation operation, Batch& batch) {
   if (!is_new) {
     const Gathered& first = batch.fresh[gathered->second];
     if (first.outcome.receipt.digest() != outcome.receipt.digest()) return operation.done(another());
-    batch.again.push_back({entry, report.node, first.outcome, std::move(operation.done)});
+    batch.again.push_back({entry, report.node, report.implausible, first.outcome, std::move(operation.done)});
     return;
   }
-  batch.writes.Put(key, records::EncodeDigest({report.report.digest, report.received_minute}));
+  batch.writes.Put(key, records::EncodeDigest({report.report.digest, report.received_minute, report.implausible}));
   batch.writes.Put(records::ReportKey(report.round_id, report.node), records::EncodeReportRecord(report.report));
   outcome.fresh = true;
-  batch.fresh.push_back({entry, report.node, std::move(outcome), std::move(operation.done)});
+  batch.fresh.push_back({entry, report.node, report.implausible, std::move(outcome), std::move(operation.done)});
 }
 
 void RocksDbStore::Flush(Batch& batch) {
@@ -316,6 +320,7 @@ void RocksDbStore::Flush(Batch& batch) {
       for (Gathered& gathered : batch.fresh) {
         gathered.entry->reported.Set(static_cast<uint32_t>(gathered.node));
         gathered.outcome.reports = ++gathered.entry->reports;
+        gathered.entry->flagged += gathered.implausible;
       }
     } else if (absl::Now() >= next_error_log_) {  // every report meets a full disk; the log need not say so each time
       spdlog::error("{}", written.ToString());
@@ -344,6 +349,7 @@ RoundEntry* RocksDbStore::Find(const std::string& round_id) {
 v1::Round RocksDbStore::Snapshot(const RoundEntry& entry) const {
   v1::Round round = entry.round;
   round.set_reports(entry.reports);
+  round.set_flagged(entry.flagged);
   return round;
 }
 
@@ -365,6 +371,7 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
     auto entry = std::make_unique<RoundEntry>();
     entry->round = round;
     entry->round.set_reports(0);
+    entry->round.set_flagged(0);
     entry->reported = BitRow(round.parameters().node_count());
     rocksdb::WriteBatch writes;
     writes.Put(records::RoundKey(round.round_id()), entry->round.SerializeAsString());
@@ -391,6 +398,7 @@ absl::StatusOr<v1::Round> RocksDbStore::UpdateRound(const std::string& round_id,
     BLINK_RETURN_IF_ERROR(change(changed));
     changed.set_round_id(round_id);
     changed.set_reports(entry->reports);
+    changed.set_flagged(entry->flagged);
     rocksdb::WriteBatch writes;
     writes.Put(records::RoundKey(round_id), changed.SerializeAsString());
     BLINK_RETURN_IF_ERROR(FromRocksDb(Write(writes), "store the state of a round"));

@@ -71,6 +71,8 @@ absl::Status Run(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
   AnalysisOptions analysis_options;
   analysis_options.threads = options.threads;
+  analysis_options.implausible = folder.round.implausible();
+  analysis_options.degree_max = folder.round.degree_max();
   analysis_options.progress = ProgressPrinter();
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
                          Analyse(folder.reports, attributes, folder.round.training(), analysis_options));

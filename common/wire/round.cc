@@ -177,6 +177,10 @@ bool IsTerminal(v1::RoundState state) {
   return state == v1::ROUND_STATE_READY || state == v1::ROUND_STATE_FAILED || state == v1::ROUND_STATE_CANCELLED;
 }
 
+const char* ImplausibleName(v1::Implausible policy) {
+  return policy == v1::IMPLAUSIBLE_KEEP ? "keep" : policy == v1::IMPLAUSIBLE_DROP ? "drop" : "flag";
+}
+
 const char* RoundStateName(v1::RoundState state) {
   switch (state) {
     case v1::ROUND_STATE_OPEN:

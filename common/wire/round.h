@@ -50,6 +50,7 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
 bool IsTerminal(v1::RoundState state);
 const char* RoundStateName(v1::RoundState state);  // "open", "sealed", ...
+const char* ImplausibleName(v1::Implausible policy);  // "keep", "flag", "drop"; of an unset one "flag"
 
 }  // namespace blink
 

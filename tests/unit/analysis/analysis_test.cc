@@ -12,6 +12,7 @@
 namespace blink {
 namespace {
 
+using ::testing::HasSubstr;
 using AnalysisTest = testing::SmallRound;
 
 size_t Lines(const std::string& path) {
@@ -52,7 +53,79 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_EQ(metrics["train"]["weight_decay"], 0.0);  // asked for, not the default
   EXPECT_EQ(metrics["train"]["device"], "cpu");
   EXPECT_EQ(metrics["train"]["test_accuracy"], analysis.training.test_accuracy);
+  EXPECT_EQ(Lines(out + "/plausibility.csv"), 181u) << "one of every report";
+  EXPECT_EQ(metrics["plausibility"]["policy"], "flag");
+  EXPECT_EQ(metrics["plausibility"]["tested"], 180);
+  EXPECT_EQ(metrics["plausibility"]["flagged"], 0) << "with probability 0.999 and more";
+  EXPECT_EQ(metrics["plausibility"]["dropped"], 0);
+  EXPECT_TRUE(metrics["plausibility"]["flags"].is_array());
   EXPECT_FALSE(metrics["estimate"].contains("mae")) << "an aggregator cannot know it";
+}
+
+// Two nodes name a degree far from their bits.
+ReportSet WithTwoLiars(const ReportSet& honest) {
+  ReportSet reports(honest.parameters());
+  honest.reported_nodes().ForEachOne([&](NodeIndex i) {
+    PrivateReport report{BitRow(honest.node_count()), honest.noisy_degree(i)};
+    std::copy(honest.row(i).begin(), honest.row(i).end(), report.bits.mutable_words().begin());
+    if (i == 5 || i == 77) report.noisy_degree = 190 + static_cast<int64_t>(i);
+    EXPECT_TRUE(reports.Add(i, std::move(report)).ok());
+  });
+  return reports;
+}
+
+TEST_F(AnalysisTest, DroppedReportsAreAsIfTheyHadNeverCome) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  const ReportSet reports = WithTwoLiars(round.reports);
+  AnalysisOptions options;
+  const Analysis flag = Analyse(reports, data_.attributes, round.round.training(), options).value();
+  ASSERT_EQ(flag.checks.found.flagged.size(), 2u);
+  EXPECT_EQ(flag.checks.found.flagged[0].node, 77u) << "the worst first";
+  EXPECT_EQ(flag.checks.found.flagged[1].node, 5u);
+  EXPECT_STREQ(flag.checks.found.flagged[0].test, "degree");
+  EXPECT_EQ(flag.checks.dropped, 0u);
+  EXPECT_EQ(flag.estimate.nodes_without_report, 20u);
+  options.implausible = v1::IMPLAUSIBLE_DROP;
+  const Analysis drop = Analyse(reports, data_.attributes, round.round.training(), options).value();
+  EXPECT_EQ(drop.checks.dropped, 2u);
+  EXPECT_EQ(drop.estimate.nodes_without_report, 22u);
+  ReportSet never = round.reports;
+  never.Drop(5);
+  never.Drop(77);
+  never.Drop(77);  // twice is once
+  EXPECT_EQ(never.report_count(), 178u);
+  const Analysis without = Analyse(never, data_.attributes, round.round.training(), {}).value();
+  EXPECT_EQ(drop.training.logits, without.training.logits);
+  EXPECT_EQ(MetricsJson(parameters_, 180, drop, round.round.training())["reports"]["received"], 180);
+}
+
+TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  AnalysisOptions options;
+  options.implausible = v1::IMPLAUSIBLE_KEEP;
+  const Analysis keep = Analyse(WithTwoLiars(round.reports), data_.attributes, round.round.training(), options).value();
+  const auto json = PlausibilityJson(keep.checks);
+  EXPECT_EQ(json["flagged"], 2);
+  EXPECT_EQ(json["dropped"], 0);
+  EXPECT_TRUE(json["flags"].empty());
+  const std::string out = folder_ + "/result";
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, keep, data_.attributes, round.round.training()).ok());
+  EXPECT_EQ(Lines(out + "/plausibility.csv"), 1u);
+}
+
+TEST_F(AnalysisTest, RefusesToEstimateWhenEveryReportWouldBeDropped) {
+  ReportSet reports(parameters_);
+  for (NodeIndex i = 0; i < 3; ++i) {
+    PrivateReport report{BitRow(200), 10'000};
+    ASSERT_TRUE(reports.Add(i, std::move(report)).ok());
+  }
+  AnalysisOptions options;
+  options.implausible = v1::IMPLAUSIBLE_DROP;
+  const auto analysis = Analyse(reports, data_.attributes, testing::SmallSpec(), options);
+  EXPECT_EQ(analysis.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(analysis.status().message()), HasSubstr("all 3 reports are implausible"));
+  options.degree_max = 200;
+  EXPECT_EQ(Analyse(reports, data_.attributes, testing::SmallSpec(), options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(AnalysisTest, RefusesAttributesOfAnotherSize) {

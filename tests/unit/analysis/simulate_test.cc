@@ -37,6 +37,7 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
       {"privacy",
        {"private", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability", "achieved_epsilon"}},
       {"report", {"bytes_mean", "entropy_bytes", "privatize_us_mean"}},
+      {"plausibility", {"policy", "false_alarm", "threshold_z", "tested", "flagged", "dropped", "symmetric"}},
       {"estimate",
        {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "links",
         "true_positives"}},
@@ -50,7 +51,9 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   EXPECT_EQ(json["trials"][0]["seed"], 1);
   EXPECT_EQ(json["trials"][1]["seed"], 2);
   EXPECT_NE(json["trials"][0]["estimate"]["mae"], json["trials"][1]["estimate"]["mae"]) << "drawn anew";
+  EXPECT_TRUE(json["trials"][0]["plausibility"]["flags"].is_array());
   EXPECT_THAT(SimulationTable(json), HasSubstr("achieved"));
+  EXPECT_THAT(SimulationTable(json), HasSubstr("of 200, 0 (policy flag)"));
 }
 
 TEST_F(SimulateTest, SeededNoiseRepeatsAndIsNotPrivate) {
@@ -112,6 +115,19 @@ TEST_F(SimulateTest, AReplayTakesTheRoundsTrainingAndWhatIsAskedForGoesFirst) {
   EXPECT_EQ(simulation.trials[0].seed, 7u);
   EXPECT_TRUE(simulation.is_private);
   EXPECT_GT(simulation.trials[0].report->entropy_bytes, 0);
+}
+
+TEST_F(SimulateTest, AReplayTakesTheRoundsPolicyUnlessAskedForAnother) {
+  v1::Round round = ReadRoundFolder(folder_ + "/round").value().round;
+  round.set_implausible(v1::IMPLAUSIBLE_DROP);
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  SimulateOptions options;
+  options.dataset = folder_ + "/dataset";
+  options.reports = folder_ + "/round";
+  options.progress = false;
+  EXPECT_EQ(Simulate(options).value().trials[0].checks->policy, v1::IMPLAUSIBLE_DROP);
+  options.implausible = v1::IMPLAUSIBLE_KEEP;
+  EXPECT_EQ(Simulate(options).value().trials[0].checks->policy, v1::IMPLAUSIBLE_KEEP);
 }
 
 TEST_F(SimulateTest, RefusesOptionsThatContradictEachOther) {

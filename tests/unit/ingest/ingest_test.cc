@@ -275,6 +275,42 @@ TEST_F(IngestTest, TakesReportsOfBothExtremes) {
   }
 }
 
+TEST_F(IngestTest, CountsImplausibleReportsDurablyAndTellsNoNode) {
+  PrivateReport all_ones{BitRow(kNodes), 3};  // a degree that so many ones do not fit
+  for (NodeIndex j = 0; j < kNodes; ++j) all_ones.bits.Set(j);
+  all_ones.bits.Clear(8);
+  const CodedReport liar = EncodeReport(parameters_, all_ones);
+  const auto honest = Send(7);
+  ASSERT_TRUE(honest.ok());
+  EXPECT_EQ(store_->GetRound(kRoundId)->flagged(), 0u);
+  const v1::ReportHeader header = MakeHeader(parameters_, 8, liar);
+  auto flagged = Send(header, liar.coded_bits);
+  ASSERT_TRUE(flagged.ok()) << "it is taken like any other";
+  EXPECT_EQ(Send(header, liar.coded_bits)->SerializeAsString(), flagged->SerializeAsString());
+  flagged->set_node_id(7);
+  flagged->set_digest(honest->digest());
+  EXPECT_EQ(flagged->SerializeAsString(), honest->SerializeAsString()) << "the receipts differ in nothing else";
+  EXPECT_EQ(store_->GetRound(kRoundId)->flagged(), 1u) << "once, however often it is sent";
+  EXPECT_EQ(store_->GetRound(kRoundId)->reports(), 2u);
+  ingest_.reset();
+  store_.reset();
+  store_ = OpenRocksDbStore(folder_ / "store").value();
+  EXPECT_EQ(store_->GetRound(kRoundId)->flagged(), 1u) << "also after a restart";
+  EXPECT_EQ(*store_->GetDigest(kRoundId, 8), liar.digest);
+}
+
+TEST_F(IngestTest, TakesTheOperatorsBoundOfTheDegreeForTheCount) {
+  v1::Round round = MakeRound(kNodes, kOtherRoundId, /*degree_share_ppm=*/0);
+  round.set_degree_max(2);
+  ASSERT_TRUE(store_->CreateRound(round, "").ok());
+  const PrivacyParameters parameters = MakeParameters(kNodes, 0);
+  for (const NodeIndex node : {1u, 2u}) {  // 20 ones, of which noise makes a quarter of one
+    const CodedReport report = MakeReport(parameters, node);
+    ASSERT_TRUE(Send(MakeHeader(parameters, node, report, kOtherRoundId), report.coded_bits).ok());
+  }
+  EXPECT_EQ(store_->GetRound(kOtherRoundId)->flagged(), 2u);
+}
+
 TEST_F(IngestTest, AcknowledgesOneOfManyDifferentReportsThatComeAtOnce) {
   std::atomic<int> stored{0};
   std::vector<std::thread> threads;

@@ -118,6 +118,29 @@ TEST_F(PipelineTest, SealsWhenAllHaveReportedAndServesTheResult) {
   }
 }
 
+TEST_F(PipelineTest, FlagsImplausibleReportsUnlessTheOperatorSaysOtherwise) {
+  EXPECT_EQ(Get(Create()).implausible(), v1::IMPLAUSIBLE_FLAG);
+  v1::CreateRoundRequest request = Request();
+  request.set_implausible(v1::IMPLAUSIBLE_DROP);
+  request.set_degree_max(kNodes - 1);
+  const v1::Round round = pipeline_->CreateRound(request).value();
+  EXPECT_EQ(Get(round.round_id()).implausible(), v1::IMPLAUSIBLE_DROP);
+  EXPECT_EQ(Get(round.round_id()).degree_max(), kNodes - 1);
+}
+
+TEST_F(PipelineTest, RefusesAnUnknownPolicyAndABoundThatNoListReaches) {
+  v1::CreateRoundRequest request = Request();
+  request.set_implausible(static_cast<v1::Implausible>(9));
+  absl::Status refused = pipeline_->CreateRound(request).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("implausible is 9"));
+  request = Request();
+  request.set_degree_max(kNodes);
+  refused = pipeline_->CreateRound(request).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("degree_max is 20"));
+}
+
 TEST_F(PipelineTest, SealsAtTheDeadlineWithWhatItHas) {
   const std::string id = Create(/*quorum=*/5);
   Report(id, 0, 6);

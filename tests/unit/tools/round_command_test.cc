@@ -47,7 +47,13 @@ class FakeAggregator final : public v1::OperatorService::Service {
   }
   grpc::Status GetResult(grpc::ServerContext*, const v1::GetResultRequest* request,
                          grpc::ServerWriter<v1::GetResultResponse>* writer) override {
+    if (request->artifact() == missing) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "there is no such artifact");
     v1::GetResultResponse part;
+    if (request->artifact() == "metrics.json" && !metrics.empty()) {
+      part.set_chunk(metrics);
+      writer->Write(part);
+      return grpc::Status::OK;
+    }
     for (const char* chunk : {"{\"artifact\":\"", request->artifact().c_str(), "\"}"}) {
       part.set_chunk(chunk);
       writer->Write(part);
@@ -58,7 +64,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
   v1::CreateRoundRequest asked;
   v1::Round state;
   grpc::Status refusal;
-  std::string broken;
+  std::string broken, missing, metrics;
   int watches = 0;
 };
 
@@ -126,6 +132,47 @@ TEST_F(RoundCommand, CreateSendsIntegersAndPrintsTheId) {
   EXPECT_EQ(service_.asked.training().learning_rate(), 0.1);
   EXPECT_EQ(service_.asked.training().weight_decay(), 0.0);  // a zero that was asked for stays a zero
   EXPECT_EQ(service_.asked.training().epochs(), 300u);
+  EXPECT_EQ(service_.asked.implausible(), v1::IMPLAUSIBLE_FLAG);
+  EXPECT_EQ(service_.asked.degree_max(), 0u);
+}
+
+TEST_F(RoundCommand, CreateSendsWhatBecomesOfImplausibleReports) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--implausible", "drop", "--degree-max", "500"}), 0) << err_;
+  EXPECT_EQ(service_.asked.implausible(), v1::IMPLAUSIBLE_DROP);
+  EXPECT_EQ(service_.asked.degree_max(), 500u);
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--implausible", "keep"}), 0) << err_;
+  EXPECT_EQ(service_.asked.implausible(), v1::IMPLAUSIBLE_KEEP);
+  EXPECT_EQ(Round({"create", "--epsilon", "4", "--implausible", "hide"}), 2);
+}
+
+TEST_F(RoundCommand, StatusAndResultShowTheImplausibleReports) {
+  service_.state.set_flagged(3);
+  service_.state.set_implausible(v1::IMPLAUSIBLE_DROP);
+  ASSERT_EQ(Round({"status", kId}), 0);
+  EXPECT_THAT(out_, HasSubstr("3 (drop)"));
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["flagged"], 3);
+  EXPECT_EQ(nlohmann::json::parse(out_)["implausible"], "drop");
+  service_.metrics = R"({"plausibility":{"policy":"flag","flagged":12,"dropped":0,"note":"a\u001bnote","flags":[)";
+  for (int k = 0; k < 12; ++k) {
+    absl::StrAppend(&service_.metrics, k > 0 ? "," : "", R"({"node":)", k, R"(,"test":"omitted","z":8.25})");
+  }
+  service_.metrics += "]}}";
+  ASSERT_EQ(Round({"result", kId}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("flagged node 9"));
+  EXPECT_THAT(out_, HasSubstr("omitted, z 8.25"));
+  EXPECT_THAT(out_, HasSubstr("plausibility.csv"));
+  EXPECT_THAT(out_, ::testing::Not(HasSubstr("flagged node 10"))) << "the worst ten";
+  EXPECT_THAT(out_, ::testing::Not(HasSubstr("\x1b"))) << "nothing of a peer reaches the terminal unprinted";
+}
+
+TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {
+  service_.missing = "plausibility.csv";
+  ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 0) << err_;
+  EXPECT_FALSE(fs::exists(folder_ + "/result/plausibility.csv"));
+  EXPECT_TRUE(fs::exists(folder_ + "/result/model.pt"));
+  service_.missing = "links.csv";
+  EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0);
 }
 
 TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
@@ -175,7 +222,7 @@ TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
 TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
   EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
-  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "model.pt"}) {
+  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "plausibility.csv", "model.pt"}) {
     EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(), absl::StrCat("{\"artifact\":\"", name, "\"}"));
   }
   EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 3);  // nothing is overwritten
