@@ -37,16 +37,18 @@ absl::StatusOr<Checks> Check(const ReportSet& reports, const AnalysisOptions& op
   BLINK_ASSIGN_OR_RETURN(checks.found, TestPlausibility(reports, test_options, options.threads));
   if (checks.policy == v1::IMPLAUSIBLE_DROP) checks.dropped = static_cast<uint32_t>(checks.found.flagged.size());
   if (checks.dropped > 0 && checks.dropped == reports.report_count()) {
-    return absl::FailedPreconditionError(absl::StrCat("all ", checks.dropped, " reports are implausible, and the round drops such: ask why "
-                                                      "(a round that flags them lists them), before you estimate from them"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("all ", checks.dropped,
+                     " reports are implausible, and the round drops such: ask why "
+                     "(a round that flags them lists them), before you estimate from them"));
   }
   return checks;
 }
 
 }  // namespace
 
-absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
-                                 const AnalysisOptions& options) {
+absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
+                                 const v1::TrainingSpec& spec, const AnalysisOptions& options) {
   if (attributes.node_count != reports.node_count()) {
     return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", reports.node_count(),
                                                       " nodes, but the attribute folder has ", attributes.node_count));

@@ -33,7 +33,8 @@ struct Checks {
   double false_alarm = kFalseAlarm;
   Plausibility found;
   uint32_t dropped = 0;  // reports that the estimate was made without
-  // The smallest number of links that one node can claim or hide and is flagged with this probability, if all report (power.h).
+  // The smallest number of links that one node can claim or hide and is flagged with this probability, if all report
+  // (power.h).
   std::optional<uint32_t> lie_seen_half, lie_seen_95;
 };
 
@@ -43,11 +44,11 @@ struct Analysis {
   TrainResult training;
 };
 
-// Checks the reports, estimates the links and trains as `spec` says. FAILED_PRECONDITION when attributes and reports have another n,
-// or when every report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max out of range. Dropping needs a second copy of
-// the reports.
-absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
-                                 const AnalysisOptions& options);
+// Checks the reports, estimates the links and trains as `spec` says. FAILED_PRECONDITION when attributes and reports
+// have another n, or when every report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max out of range.
+// Dropping needs a second copy of the reports.
+absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
+                                 const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
 absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec);
 
@@ -63,10 +64,12 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
                                    const v1::TrainingSpec& spec);
 
 // Writes metrics.json, predictions.csv (node,prediction), curves.csv (epoch,train_loss,validation_loss), links.csv
-// (source,target: the estimated links), plausibility.csv (node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report, a test that
-// was not made is empty; no line where the policy is to keep) and model.pt (a state dict), each durably. Makes the folder where it is missing.
+// (source,target: the estimated links), plausibility.csv (node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every
+// report, a test that was not made is empty; no line where the policy is to keep) and model.pt (a state dict), each
+// durably. Makes the folder where it is missing.
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec);
+                               const Analysis& analysis, const NodeAttributes& attributes,
+                               const v1::TrainingSpec& spec);
 
 }  // namespace blink
 

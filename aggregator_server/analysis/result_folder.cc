@@ -122,12 +122,14 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks) {
   json["flagged"] = checks.found.flagged.size();
   json["dropped"] = checks.dropped;
   json["symmetric"] = checks.found.symmetric;
-  json["note"] = checks.found.note.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(checks.found.note);
+  json["note"] =
+      checks.found.note.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(checks.found.note);
   json["lie_seen_half"] = number(checks.lie_seen_half);
   json["lie_seen_95"] = number(checks.lie_seen_95);
   json["seconds"] = checks.found.seconds;
   json["flags"] = nlohmann::ordered_json::array();
-  const size_t listed = checks.policy == v1::IMPLAUSIBLE_KEEP ? 0 : std::min(kFlagsListedMax, checks.found.flagged.size());
+  const size_t listed =
+      checks.policy == v1::IMPLAUSIBLE_KEEP ? 0 : std::min(kFlagsListedMax, checks.found.flagged.size());
   for (size_t k = 0; k < listed; ++k) {
     const ImplausibleReport& report = checks.found.flagged[k];
     json["flags"].push_back({{"node", report.node}, {"test", report.test}, {"z", report.z}});
@@ -139,9 +141,8 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
                                    const v1::TrainingSpec& spec) {
   nlohmann::ordered_json json;
   json["privacy"] = PrivacyJson(parameters);
-  json["reports"] = {{"received", reports},
-                     {"nodes", parameters.node_count()},
-                     {"missing", parameters.node_count() - reports}};
+  json["reports"] = {
+      {"received", reports}, {"nodes", parameters.node_count()}, {"missing", parameters.node_count() - reports}};
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] = EstimateJson(analysis.estimate);
   const absl::StatusOr<TrainOptions> options = TrainOptionsFromSpec(spec);  // Analyse has accepted the same spec
@@ -150,7 +151,8 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
 }
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec) {
+                               const Analysis& analysis, const NodeAttributes& attributes,
+                               const v1::TrainingSpec& spec) {
   if (analysis.training.predictions.size() != attributes.node_count) {
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }

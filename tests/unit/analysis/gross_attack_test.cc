@@ -1,5 +1,5 @@
-// One node of twenty claims 500 links that it has not, at Cora's size: what it does to the result, and what dropping the flagged reports
-// mends. Fixed seeds; the figures are printed.
+// One node of twenty claims 500 links that it has not, at Cora's size: what it does to the result, and what dropping
+// the flagged reports mends. Fixed seeds; the figures are printed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -45,20 +45,21 @@ TEST_P(GrossAttack, IsUndoneByDroppingWhatIsFlagged) {
   const Figures clean = Measure(data, honest, v1::IMPLAUSIBLE_FLAG);
   const Figures flag = Measure(data, attacked, v1::IMPLAUSIBLE_FLAG);
   const Figures drop = Measure(data, attacked, v1::IMPLAUSIBLE_DROP);
-  for (const auto& [name, figures] : {std::pair("honest", clean), std::pair("attacked, flag", flag), std::pair("attacked, drop", drop)}) {
-    std::printf("epsilon %g, %-15s flagged %3zu of %zu liars, MAE %.6f, test accuracy %.3f\n", GetParam(), name, figures.flagged,
-                liars.size(), figures.mae, figures.accuracy);
+  for (const auto& [name, figures] :
+       {std::pair("honest", clean), std::pair("attacked, flag", flag), std::pair("attacked, drop", drop)}) {
+    std::printf("epsilon %g, %-15s flagged %3zu of %zu liars, MAE %.6f, test accuracy %.3f\n", GetParam(), name,
+                figures.flagged, liars.size(), figures.mae, figures.accuracy);
   }
   EXPECT_EQ(clean.flagged, 0u);
   EXPECT_EQ(flag.flagged, liars.size());
   EXPECT_EQ(drop.flagged, liars.size());
   EXPECT_GT(flag.mae, 2 * clean.mae);
-  EXPECT_LT(drop.mae, clean.mae + 0.25 * (flag.mae - clean.mae)) << "what is left is that the liars' own lists are not known";
+  EXPECT_LT(drop.mae, clean.mae + 0.25 * (flag.mae - clean.mae))
+      << "what is left is that the liars' own lists are not known";
 }
 
-INSTANTIATE_TEST_SUITE_P(Epsilon, GrossAttack, ::testing::Values(2.0, 4.0, 6.0, 8.0), [](const auto& info) {
-  return "Is" + std::to_string(static_cast<int>(info.param));
-});
+INSTANTIATE_TEST_SUITE_P(Epsilon, GrossAttack, ::testing::Values(2.0, 4.0, 6.0, 8.0),
+                         [](const auto& info) { return "Is" + std::to_string(static_cast<int>(info.param)); });
 
 }  // namespace
 }  // namespace blink
