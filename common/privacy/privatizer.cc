@@ -17,6 +17,18 @@ constexpr uint64_t kDegreeEpsilonDenominator = 1'000'000'000'000;
 
 void Cleanse(BitRow& row) { OPENSSL_cleanse(row.mutable_words().data(), row.words().size() * sizeof(uint64_t)); }
 
+// About as many random words as a report takes, and hardly ever fewer: 7.34 for 64 bits (the expected maximum of 64
+// geometric variables; the deviation over W of them is 1.9 sqrt(W)), and some dozens for the degree.
+uint64_t ExpectedWords(const PrivacyParameters& parameters) {
+  constexpr uint64_t kDegreeWords = 64;
+  uint64_t expected = parameters.sends_degree() ? kDegreeWords : 0;
+  if (parameters.sends_bits()) {
+    const uint64_t words = (uint64_t{parameters.node_count()} + 63) / 64;
+    expected += words * 15 / 2 + 16;
+  }
+  return expected;
+}
+
 absl::Status ValidateSelf(const PrivacyParameters& parameters, NodeIndex self) {
   if (self < parameters.node_count()) return absl::OkStatus();
   return absl::InvalidArgumentError("the node's own index is not below the number of nodes");
@@ -41,7 +53,7 @@ absl::StatusOr<BitRow> ListRow(uint32_t node_count, NodeIndex self, absl::Span<c
 
 absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random) {
   BLINK_RETURN_IF_ERROR(ValidateSelf(parameters, self));
-  RandomBits bits(random);
+  RandomBits bits(random, ExpectedWords(parameters));
   ReportNoise noise;
   if (parameters.sends_bits()) {
     noise.flips = BitRow(parameters.node_count());

@@ -16,14 +16,20 @@ namespace blink {
 // particular outcome must test ok(). Not for use by several threads. The buffer is cleansed at the end.
 class RandomBits {
  public:
-  explicit RandomBits(RandomSource& source) : source_(source) {}
+  static constexpr size_t kWordsMin = 128;   // 1 KiB
+  static constexpr size_t kWordsMax = 1024;  // 8 KiB: large enough for the generator's full rate
+  // `expected_words`: about how many will be drawn, from public numbers alone (n, p': never a list). So many are
+  // fetched, in blocks of at most kWordsMax, and what is drawn beyond them in blocks of kWordsMin: a short report pays
+  // for what it needs.
+  explicit RandomBits(RandomSource& source, uint64_t expected_words = ~uint64_t{0})
+      : source_(source), expected_words_(expected_words) {}
   ~RandomBits();
   RandomBits(const RandomBits&) = delete;
   RandomBits& operator=(const RandomBits&) = delete;
 
   // 64 independent fair bits.
   uint64_t NextWord() {
-    if (next_ == words_.size()) Refill();
+    if (next_ == end_) Refill();
     return words_[next_++];
   }
   // Uniform on 0 .. bound - 1, by rejection: no modulo bias. bound >= 1.
@@ -35,12 +41,13 @@ class RandomBits {
  private:
   void Refill();
 
-  static constexpr size_t kWords =
-      1024;  // 8 KiB: large enough for the generator's full rate, small enough for a small list
   RandomSource& source_;
   absl::Status status_;
-  size_t next_ = kWords;
-  std::array<uint64_t, kWords> words_;
+  uint64_t expected_words_;  // that are still to be fetched
+  size_t next_ = 0;
+  size_t end_ = 0;   // of what was fetched
+  size_t used_ = 0;  // the most that ever was
+  std::array<uint64_t, kWordsMax> words_;
 };
 
 }  // namespace blink

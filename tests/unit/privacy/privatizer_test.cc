@@ -89,18 +89,37 @@ TEST(Privatizer, DrawsTheSameNumberOfBytesWhateverTheList) {
   EXPECT_EQ(*full.noisy_degree - *empty.noisy_degree, 4999);
 }
 
+TEST(Privatizer, FetchesLittleMoreThanItNeeds) {
+  for (const uint32_t n : {3u, 1024u, 22'470u, 1'000'000u}) {
+    SeededRandom seeded(n);
+    CountingRandom counting(seeded);
+    ASSERT_TRUE(DrawNoise(Parameters(6'000'000, 100'000, n), 0, counting).ok());
+    EXPECT_LT(counting.bytes(), 1.2 * 7.34 * n / 8 + 2048) << n;
+  }
+}
+
 TEST(Privatizer, DrawsAMillionBits) {
   const PrivateReport report = Report(Parameters(6'000'000, 100'000, 1'000'000), 999'999, {0, 1});
   EXPECT_NEAR(report.bits.Count(), 1e6 * 0.0044963, 6 * 67);
 }
 
 TEST(Privatizer, FailsWhereverTheRandomSourceFails) {
-  const auto parameters = Parameters(1'000'000, 100'000, 100'000);
-  for (int good_calls = 0; good_calls < 12; ++good_calls) {
-    FailingRandom failing(good_calls);
-    const auto noise = DrawNoise(parameters, 0, failing);
-    EXPECT_EQ(noise.status().code(), absl::StatusCode::kUnavailable) << good_calls;
-    EXPECT_EQ(failing.calls(), good_calls + 1);
+  for (const uint32_t share : {0u, 100'000u, 1'000'000u}) {
+    for (const uint32_t n : {3u, 1000u, 100'000u}) {
+      const auto parameters = Parameters(1'000'000, share, n);
+      SeededRandom good(1);  // what FailingRandom answers while it does
+      CountingRandom counting(good);
+      ASSERT_TRUE(DrawNoise(parameters, 0, counting).ok());
+      ASSERT_GE(counting.calls(), 1u);
+      for (int good_calls = 0; good_calls < static_cast<int>(counting.calls()); ++good_calls) {
+        FailingRandom failing(good_calls);
+        const auto noise = DrawNoise(parameters, 0, failing);
+        EXPECT_EQ(noise.status().code(), absl::StatusCode::kUnavailable) << good_calls;
+        EXPECT_EQ(failing.calls(), good_calls + 1);
+      }
+      FailingRandom late(static_cast<int>(counting.calls()));
+      EXPECT_TRUE(DrawNoise(parameters, 0, late).ok());
+    }
   }
 }
 

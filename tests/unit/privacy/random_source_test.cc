@@ -33,6 +33,30 @@ TEST(RandomBits, FetchInBulkAndHandOutEachWordOnce) {
   EXPECT_EQ(counting.calls(), 3u);
 }
 
+TEST(RandomBits, FetchWhatIsExpectedAndThenLittleByLittle) {
+  SeededRandom seeded(7), again(7);
+  CountingRandom counting(seeded);
+  RandomBits bits(counting, /*expected_words=*/1500);
+  uint64_t fetched[] = {1024, 1024 + 476, 1500 + 128, 1500 + 256};
+  uint64_t drawn = 0;
+  for (const uint64_t words : fetched) {
+    for (; drawn < words; ++drawn) {
+      uint64_t expected;
+      ASSERT_TRUE(again.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(&expected), 8)).ok());
+      EXPECT_EQ(bits.NextWord(), expected);
+      EXPECT_EQ(counting.bytes(), 8 * words);
+    }
+  }
+  EXPECT_EQ(counting.calls(), 4u);
+}
+
+TEST(RandomBits, FetchNothingBeforeAWordIsDrawn) {
+  FailingRandom failing;
+  RandomBits bits(failing, 0);
+  EXPECT_TRUE(bits.ok());
+  EXPECT_EQ(failing.calls(), 0);
+}
+
 TEST(RandomBits, RememberThatTheSourceFailed) {
   FailingRandom failing(/*good_calls=*/1);
   RandomBits bits(failing);
