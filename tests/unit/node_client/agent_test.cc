@@ -265,6 +265,47 @@ TEST_F(AgentTest, AFailingRandomSourceDebitsNothingAndSendsNothing) {
   EXPECT_EQ(Reader(kit)->draws(), 4u);
 }
 
+// The whole kind: the k-th call of the random source fails, for every k that a round makes, whatever is drawn.
+TEST_F(AgentTest, ARandomSourceThatFailsAtAnyCallLeavesNothingHalfDone) {
+  for (const uint32_t share_ppm : {0u, 100'000u, 1'000'000u}) {
+    for (const NodeIndex last : {5u, 8u}) {
+      const Kit kit = MakeKit(5, last);
+      const uint64_t hosted = last - 5 + 1;
+      bool succeeded = false;
+      for (int k = 0; !succeeded; ++k) {
+        ASSERT_LT(k, 100);
+        TempFolder folder;
+        ASSERT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
+        link_ = FakeLink();
+        link_.rounds = {MakeRound(kRoundA, 2'000'000, share_ppm)};
+        link_.expected_reports = hosted;
+        random_.fills_left = k;
+        const auto live = [&] {
+          steps_ = 0;
+          auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
+          return Agent(kit, *journal, link_, clock_, random_, options_).Run().code;
+        };
+        const ExitCode code = live();
+        succeeded = code == ExitCode::kOk;
+        const uint64_t draws = (*Journal::OpenReadOnly(folder.path(), IdentityOf(kit)))->draws();
+        if (link_.Submissions() == 0) {
+          EXPECT_EQ(code, ExitCode::kInternal) << k;
+          // All were drawn, debited and written before what failed, or none was.
+          EXPECT_TRUE(draws == 0 || draws == hosted) << k << ": " << draws;
+        } else {
+          EXPECT_EQ(draws, hosted) << k << ": nothing is sent that is not durable";
+        }
+        // With a source that works again every node has one draw, and no other report than the one that was sent.
+        random_.fills_left = -1;
+        const bool sent = link_.Submissions() > 0;  // the round may be sealed by now, and then nobody lists it
+        EXPECT_TRUE(live() == ExitCode::kOk || sent) << k;
+        EXPECT_EQ((*Journal::OpenReadOnly(folder.path(), IdentityOf(kit)))->draws(), hosted) << k;
+        EXPECT_EQ(link_.held[kRoundA].size(), hosted) << k;
+      }
+    }
+  }
+}
+
 TEST_F(AgentTest, AFullDiskSendsNothing) {
   const Kit kit = MakeKit(0, 3);
   MakeJournal(kit);
