@@ -291,6 +291,40 @@ TEST(DirectedLists, AreNotedOnceAndFlagNobody) {
   }
 }
 
+// The slow twin: every score as its formula says, from the reports one by one.
+TEST(TestPlausibility, ScoresAreTheirFormulas) {
+  constexpr uint32_t kFew = 70;
+  const auto parameters = Parameters(2, 0.3, kFew);
+  const CsrGraph graph = testing::HeavyTailedGraph(kFew, 5, 2);
+  const std::vector<PrivateReport> drawn = testing::DrawFleet(graph, parameters, 5);
+  ReportSet reports(parameters);
+  for (NodeIndex i = 0; i < kFew; ++i) {
+    if (i % 9 == 2) continue;
+    ASSERT_TRUE(reports.Add(i, drawn[i]).ok());
+  }
+  const Plausibility result = TestPlausibility(reports, {}, 1).value();
+  ASSERT_TRUE(result.flagged.empty());
+  const double p = 1 / (1 + std::exp(2 * 0.7)), rate = p * (1 - p);
+  const ReportTests tests = ReportTests::Create(parameters, {}).value();
+  const auto z = [](int64_t count, int64_t trials, double probability) {
+    return tails::ZScore(tails::BinomialAtMost(count, trials, probability), tails::BinomialAtLeast(count, trials, probability));
+  };
+  for (NodeIndex i = 0; i < kFew; ++i) {
+    if (!reports.reported(i)) continue;
+    int64_t unconfirmed = 0, omitted = 0, witnesses = 0;
+    for (NodeIndex j = 0; j < kFew; ++j) {
+      if (j == i || !reports.reported(j)) continue;
+      ++witnesses;
+      unconfirmed += drawn[i].bits.Test(j) && !drawn[j].bits.Test(i);
+      omitted += !drawn[i].bits.Test(j) && drawn[j].bits.Test(i);
+    }
+    EXPECT_NEAR(result.scores[i].unconfirmed, z(unconfirmed, witnesses, rate), 1e-9);
+    EXPECT_NEAR(result.scores[i].omitted, z(omitted, witnesses, rate), 1e-9);
+    EXPECT_EQ(result.scores[i].ones, tests.OnesZ(drawn[i].bits.Count()));
+    EXPECT_EQ(result.scores[i].degree, tests.DegreeZ(drawn[i].bits.Count(), *drawn[i].noisy_degree));
+  }
+}
+
 TEST(TestPlausibility, DoesNotDependOnTheNumberOfThreads) {
   const auto parameters = Parameters(4);
   const List liars = Liars(27);
