@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr uint64_t kBatchBytes = 1 << 20;      // drawn reports held in memory before they go to the disk
 constexpr size_t kReportsPerStream = 4096;
 constexpr size_t kRefusedRemembered = 1024;
+constexpr uint32_t kLogLinesPerHourMax = 500;
 
 // Uniform in [0, spread], in milliseconds; the modulo's bias, below 2^-29, cannot matter to a time.
 absl::StatusOr<absl::Duration> DrawSpread(int64_t spread_seconds, RandomSource& random) {
@@ -30,12 +32,20 @@ absl::Duration PreparationQuantum(const KitConfig& kit) {
   return absl::Milliseconds(250) + absl::Nanoseconds(20) * (static_cast<int64_t>(kit.hosted()) * kit.node_count);
 }
 
+// So does loading lists and journal. An aggregator can end a node by a refusal, and its supervisor starts it again, as often as it
+// takes to measure that. The list of one node fits into one quantum whatever it is, the lists of a gateway while they are sparse.
+absl::Duration StartQuantum(const KitConfig& kit) {
+  const int64_t n = kit.node_count;
+  return absl::Milliseconds(250) + absl::Nanoseconds(50) * n + absl::Nanoseconds(2) * (kit.hosted() * n);
+}
+
 }  // namespace
 
 Agent::Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random, AgentOptions options)
     : kit_(kit), journal_(journal), link_(link), clock_(clock), random_(random), options_(std::move(options)) {}
 
 AgentOutcome Agent::Run() {
+  if (options_.started != absl::InfinitePast()) SleepToQuantum(options_.started, StartQuantum(kit_.config));
   ResumeRounds();
   absl::Time progress_at = clock_.Now();
   while (true) {
@@ -55,11 +65,19 @@ AgentOutcome Agent::Run() {
       return {ExitCode::kUnreachable, status.ok() ? "no round was opened within the time allowed"
                                                   : absl::StrCat("gave up; the last error was: ", status.message())};
     }
-    if (!status.ok()) spdlog::warn("attempt {} failed, will try again: {}", attempt_ + 1, std::string(status.message()));
+    if (!status.ok()) {
+      Say(spdlog::level::warn, absl::StrCat("attempt ", attempt_ + 1, " failed, will try again: ", status.message()));
+    }
     auto wait = WaitAfter(status);
     if (!wait.ok()) return {ExitCode::kInternal, std::string(wait.status().message())};
     clock_.SleepFor(*wait);
   }
+}
+
+void Agent::SleepToQuantum(absl::Time started, absl::Duration quantum) {
+  absl::Duration rest;  // a wall clock may have been set, by hours, in either direction
+  absl::IDivDuration(std::max(absl::ZeroDuration(), clock_.Now() - started), quantum, &rest);
+  clock_.SleepFor(quantum - rest);
 }
 
 absl::StatusOr<absl::Duration> Agent::WaitAfter(const absl::Status& status) {
@@ -101,6 +119,7 @@ absl::Status Agent::Poll() {
     if (const auto refused = refused_.find(offer.round_id); refused != refused_.end()) {
       refused->second = true;
     } else if (!offer.view.ok()) {
+      if (rounds_.contains(offer.round_id)) continue;  // accepted before: asked for by name below
       Refuse(offer.round_id, offer.view.status());
     } else {
       Observe(*offer.view);
@@ -112,7 +131,7 @@ absl::Status Agent::Poll() {
     auto named = link_.GetRounds(kit_.config.first_node, id);
     if (!named.value.ok() && named.value.status().code() == absl::StatusCode::kNotFound) {
       if (round.resumed) {  // of an aggregator that was set up anew since
-        spdlog::warn("round {}: the aggregator no longer knows it", id);
+        Say(spdlog::level::warn, absl::StrCat("round ", id, ": the aggregator no longer knows it"));
         Over(round);
       } else {
         Fail(round, ExitCode::kRefusedByPeer, "the aggregator no longer knows the round");
@@ -120,10 +139,17 @@ absl::Status Agent::Poll() {
       continue;
     }
     BLINK_RETURN_IF_ERROR(named.value.status());
+    absl::Status answer_for_it = absl::InternalError(absl::StrCat("the aggregator did not answer for round ", id));
     for (const OfferedRound& offer : *named.value) {
-      if (offer.round_id == id && offer.view.ok()) Observe(*offer.view);
+      if (offer.round_id != id) continue;
+      if (offer.view.ok()) {
+        Observe(*offer.view);
+      } else {
+        answer_for_it =
+            absl::InternalError(absl::StrCat("the aggregator's answer for round ", id, ": ", offer.view.status().message()));
+      }
     }
-    if (!round.offered) return absl::InternalError(absl::StrCat("the aggregator did not answer for round ", id));
+    if (!round.offered) return answer_for_it;
   }
   std::erase_if(rounds_, [](const auto& entry) { return entry.second.over && !entry.second.offered; });
   if (refused_.size() > kRefusedRemembered) std::erase_if(refused_, [](const auto& entry) { return !entry.second; });
@@ -194,7 +220,8 @@ absl::Status Agent::Advance(Tracked& round) {
   if (options_.leave_at_receipt) {
     Finish(round, "every report of this kit is acknowledged");
   } else if (!was_delivered) {
-    spdlog::info("round {}: {} acknowledged; staying until the round is sealed", round.view.round_id, kit_.config.NodesName());
+    Say(spdlog::level::info, absl::StrCat("round ", round.view.round_id, ": ", kit_.config.NodesName(),
+                                          " acknowledged; staying until the round is sealed"));
   }
   return absl::OkStatus();
 }
@@ -242,13 +269,10 @@ absl::Status Agent::Prepare(Tracked& round) {
     journal_.StageRound(view.round_id, decision->epoch, view.parameters);
     if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
   }
-  const absl::Duration quantum = PreparationQuantum(kit_.config);
-  absl::Time ended = started + quantum;
-  while (ended < clock_.Now()) ended += quantum;
-  clock_.SleepFor(ended - clock_.Now());
+  SleepToQuantum(started, PreparationQuantum(kit_.config));
   round.prepared = true;
-  spdlog::info("round {}: epsilon {}, {} report(s) of epoch {} are ready", view.round_id, view.parameters.epsilon(),
-               kit_.config.hosted(), round.epoch);
+  Say(spdlog::level::info, absl::StrCat("round ", view.round_id, ": epsilon ", absl::StrFormat("%.8g", view.parameters.epsilon()), ", ",
+                                        kit_.config.hosted(), " report(s) of epoch ", round.epoch, " are ready"));
   return absl::OkStatus();
 }
 
@@ -306,7 +330,7 @@ absl::Status Agent::DeliverMany(Tracked& round) {
   const auto held = AskHeld(round);
   if (!held.ok()) return TakeRefusal(round, held.status());
   std::vector<NodeIndex> streamed;
-  bool all_accepted = true;
+  absl::Status not_accepted;  // the first answer to a report that asks for it again
   for (NodeIndex node = config.first_node; node <= config.last_node && !round.over; ++node) {
     if ((*held)[node - config.first_node]) continue;
     if (config.node_count / 8 + 1024 <= kStreamReportBytesMax) {
@@ -317,19 +341,21 @@ absl::Status Agent::DeliverMany(Tracked& round) {
   }
   for (size_t begin = 0; begin < streamed.size() && !round.over; begin += kReportsPerStream) {
     const size_t end = std::min(streamed.size(), begin + kReportsPerStream);
-    const absl::Status sent = SubmitStream(round, streamed, begin, end, &all_accepted);
+    const absl::Status sent = SubmitStream(round, streamed, begin, end, &not_accepted);
     if (fatal_.has_value()) return sent;
     if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
     BLINK_RETURN_IF_ERROR(sent);
   }
   if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
-  if (!all_accepted && !round.over) return absl::UnavailableError("the aggregator asked for some reports again later");
+  if (!not_accepted.ok() && !round.over) {
+    return absl::UnavailableError(absl::StrCat("some reports are not acknowledged: ", not_accepted.message()));
+  }
   round.delivered = !round.over;
   return absl::OkStatus();
 }
 
 absl::Status Agent::SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end,
-                                 bool* all_accepted) {
+                                 absl::Status* not_accepted) {
   size_t next = begin, answered = 0;
   absl::Status journal_error;
   auto reply = link_.SubmitReports(
@@ -343,7 +369,7 @@ absl::Status Agent::SubmitStream(Tracked& round, const std::vector<NodeIndex>& n
       [&](NodeIndex node, const absl::StatusOr<Receipt>& receipt) -> absl::Status {
         ++answered;
         if (receipt.ok()) return TakeReceipt(round, node, *receipt);
-        if (!TakeRefusal(round, receipt.status()).ok()) *all_accepted = false;
+        not_accepted->Update(TakeRefusal(round, receipt.status()));
         return absl::OkStatus();
       });
   if (reply.retry.has_value()) window_ = reply.retry;
@@ -372,22 +398,32 @@ absl::Status Agent::TakeRefusal(Tracked& round, const absl::Status& status) {
   return absl::OkStatus();
 }
 
+void Agent::Say(spdlog::level::level_enum level, const std::string& line) {
+  const int64_t hour = absl::ToUnixSeconds(clock_.Now()) / 3600;
+  if (hour != log_hour_) log_lines_ = 0;
+  log_hour_ = hour;
+  if (++log_lines_ > kLogLinesPerHourMax) return;
+  spdlog::log(level, line);
+  if (log_lines_ == kLogLinesPerHourMax) spdlog::warn("more than {} lines in this hour: leaving out its others", log_lines_);
+}
+
 void Agent::Refuse(const std::string& round_id, const absl::Status& why) {
-  spdlog::warn("round {} is refused by this node: {}", round_id, std::string(why.message()));
+  Say(spdlog::level::warn, absl::StrCat("round ", round_id, " is refused by this node: ", why.message()));
   refused_[round_id] = true;
   refusal_ = AgentOutcome{ExitCode::kRefusedByPolicy, absl::StrCat("round ", round_id, " is refused: ", why.message())};
 }
 
 void Agent::Fail(Tracked& round, ExitCode code, const std::string& why) {
   if (round.over) return;
-  spdlog::error("round {}: {}", round.view.round_id, why);
+  Say(spdlog::level::err, absl::StrCat("round ", round.view.round_id, ": ", why));
   Over(round);
   if (!failure_.has_value()) failure_ = AgentOutcome{code, absl::StrCat("round ", round.view.round_id, ": ", why)};
 }
 
 void Agent::Over(Tracked& round) {
   round.over = true;
-  if (!journal_.RoundBinding(round.view.round_id).has_value()) return;
+  // Once: a round that runs backwards and ends again and again must not fill the disk.
+  if (!journal_.RoundBinding(round.view.round_id).has_value() || journal_.RoundIsOver(round.view.round_id)) return;
   journal_.StageRoundOver(round.view.round_id);
   // Should this fail, the next process looks once more at a round that is over.
   if (const absl::Status committed = journal_.Commit(); !committed.ok()) {
@@ -396,7 +432,7 @@ void Agent::Over(Tracked& round) {
 }
 
 void Agent::Finish(Tracked& round, const char* how) {
-  spdlog::info("round {}: {}", round.view.round_id, how);
+  Say(spdlog::level::info, absl::StrCat("round ", round.view.round_id, ": ", how));
   Over(round);
   ++finished_;
 }

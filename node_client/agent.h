@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/exit_code.h"
+#include "common/base/logging.h"
 #include "common/privacy/random_source.h"
 #include "common/rpc/retry.h"
 #include "node_client/aggregator_link.h"
@@ -42,6 +43,8 @@ struct AgentOptions {
   absl::Duration give_up_after = absl::InfiniteDuration();  // without progress
   RetryPolicy retry;                                    // bounds every window that the aggregator names
   RetryWindow poll{absl::Milliseconds(500), absl::Seconds(2)};  // between polls when the aggregator names none
+  // When the process began: the first call is made a whole number of quanta after it, whatever loading the lists took.
+  absl::Time started = absl::InfinitePast();
   std::function<bool()> stopped = [] { return false; };
 };
 
@@ -84,13 +87,18 @@ class Agent {
   absl::Status DeliverMany(Tracked& round);
   // Which of the kit's reports the aggregator says it holds, by ListDigests. [hosted]
   absl::StatusOr<std::vector<bool>> AskHeld(const Tracked& round);
-  absl::Status SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end, bool* all_accepted);
+  absl::Status SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end,
+                            absl::Status* not_accepted);
   absl::StatusOr<OutgoingReport> Load(const Tracked& round, NodeIndex node) const;
   absl::Status TakeReceipt(const Tracked& round, NodeIndex node, const Receipt& receipt);
   // A peer's answer to a submission: OK to go on (the round may have failed), or the error to retry after.
   absl::Status TakeRefusal(Tracked& round, const absl::Status& status);
   bool AllReceipted(const Tracked& round) const;
 
+  // Until a whole number of quanta has passed since `started`.
+  void SleepToQuantum(absl::Time started, absl::Duration quantum);
+  // Logs what the aggregator brings about: so many lines an hour, and no more, that it cannot fill a disk with them.
+  void Say(spdlog::level::level_enum level, const std::string& line);
   void Refuse(const std::string& round_id, const absl::Status& why);
   void Fail(Tracked& round, ExitCode code, const std::string& why);
   void Over(Tracked& round);
@@ -113,6 +121,8 @@ class Agent {
   int attempt_ = 0;
   bool answered_ = false;  // the latest step ended without an error
   uint64_t finished_ = 0;
+  int64_t log_hour_ = 0;
+  uint32_t log_lines_ = 0;  // in this hour
   std::optional<AgentOutcome> failure_, refusal_, fatal_;
 };
 

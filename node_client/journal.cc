@@ -346,6 +346,11 @@ std::vector<std::string> Journal::UnfinishedRounds() const {
   return result;
 }
 
+bool Journal::RoundIsOver(const std::string& round_id) const {
+  const auto it = rounds_.find(round_id);
+  return it != rounds_.end() && it->second.over;
+}
+
 uint32_t Journal::RoundsOfEpoch(uint32_t epoch) const {
   return static_cast<uint32_t>(
       std::count_if(rounds_.begin(), rounds_.end(), [epoch](const auto& entry) { return entry.second.bound.epoch == epoch; }));

@@ -81,6 +81,7 @@ class Journal final : public Ledger {
   bool HasReceipt(const std::string& round_id, NodeIndex node) const;
   // Rounds that were answered and not seen to their end.
   std::vector<std::string> UnfinishedRounds() const;
+  bool RoundIsOver(const std::string& round_id) const;
   // The later of `wall` and the highest time that the journal holds.
   absl::Time MonotoneNow(absl::Time wall) const { return std::max(wall, clock_); }
 

@@ -123,6 +123,7 @@ int Init(const Flags& flags) {
 }
 
 int Run(const Flags& flags) {
+  const absl::Time started = absl::Now();
   StopSignal stop;
   auto kit = LoadKit(flags.kit, flags.policy);
   if (absl::IsFailedPrecondition(kit.status())) return Report(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
@@ -140,6 +141,7 @@ int Run(const Flags& flags) {
   options.leave_at_receipt = flags.leave == "at-receipt";
   options.round_id = flags.round_id;
   if (flags.give_up_after_seconds > 0) options.give_up_after = absl::Seconds(flags.give_up_after_seconds);
+  options.started = started;
   options.stopped = [&stop] { return stop.stopped(); };
   spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment, kit->config.aggregator);
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
