@@ -36,12 +36,37 @@ class WholeRound(BlinkTest):
         replay = blink.simulate(round_id, "--output", replay_folder)
         self.assertEqual(replay["estimate"]["links"], metrics["estimate"]["links"])
         self.assertEqual(replay["train"]["test_accuracy_mean"], metrics["train"]["test_accuracy"])
-        for artifact in ("links.csv", "predictions.csv"):
+        self.assertEqual(replay["plausibility"]["flagged"], metrics["plausibility"]["flagged"])
+        for artifact in ("links.csv", "predictions.csv", "plausibility.csv"):
             self.assertTrue((result / artifact).stat().st_size > 0)
             self.assertTrue(filecmp.cmp(result / artifact, replay_folder / artifact, shallow=False),
                             f"{artifact} of the round and of the replay differ")
         with open(result / "predictions.csv", newline="") as file:
             self.assertEqual(sum(1 for _ in csv.reader(file)), blink.nodes + 1)
+
+    def test_a_node_that_claims_links_to_everybody_is_listed_and_dropped_and_notices_nothing(self):
+        nodes, liar = 150, 7
+        with Deployment(nodes=nodes, kits=3) as blink:
+            lists = blink.kit(blink.kits()[0]) / "lists.csv"
+            header, *lines = lists.read_text().splitlines()
+            claims = [f"{liar},{other}" for other in range(nodes) if other != liar]
+            before = [line for line in lines if int(line.split(",")[0]) < liar]
+            after = [line for line in lines if int(line.split(",")[0]) > liar]
+            lists.write_text("\n".join([header, *before, *claims, *after]) + "\n")
+            blink.start_aggregator()
+            round_id = blink.create_round(6, 0.1, "10m", 5, "--implausible", "drop", "--degree-max", nodes // 2)
+            blink.start_fleet()
+            status = blink.wait_for_state(round_id, "ready")
+            blink.wait_for_fleet()  # each ends with exit code 0
+
+            self.assertEqual(status["implausible"], "drop")
+            self.assertGreaterEqual(status["flagged"], 1)  # by its ones alone, since the operator knows that none has so many links
+            checks = status["result"]["plausibility"]
+            self.assertEqual(checks["flags"][0]["node"], liar)
+            self.assertGreaterEqual(checks["dropped"], 1)  # an honest node is flagged too in one round of a thousand
+            self.assertEqual(status["result"]["estimate"]["nodes_without_report"], checks["dropped"])
+            shown = must("blink", "round", "result", "--config", blink.operator, round_id).out
+            self.assertIn(f"flagged node {liar}", shown)
 
     def test_gateways_report_and_the_result_is_that_of_the_replay(self):
         self.whole_round(nodes=150, kits=3)

@@ -52,6 +52,25 @@ INSTANTIATE_TEST_SUITE_P(Budgets, HonestFleet,
                                   "SharePercent" + std::to_string(static_cast<int>(100 * std::get<1>(info.param)));
                          });
 
+// With a false alarm of 0.2 in place of 0.001, alarms can be counted: of 400 rounds more than 120 raise one with probability below 10^-6
+// if the claim holds (binomial, 80 expected).
+TEST(HonestNodes, RaiseAnAlarmNoMoreOftenThanIsStated) {
+  constexpr uint32_t kNodes = 120;
+  const CsrGraph graph = testing::HeavyTailedGraph(kNodes, 6, 5);
+  for (const double epsilon : {0.5, 1.5, 4.0}) {
+    const auto parameters = Parameters(epsilon, 0.2, kNodes);
+    int alarms = 0;
+    for (uint64_t round = 0; round < 400; ++round) {
+      const ReportSet reports = testing::Gather(parameters, testing::DrawFleet(graph, parameters, 1000 + round));
+      const Plausibility result = TestPlausibility(reports, {.false_alarm = 0.2}, 1).value();
+      alarms += !result.flagged.empty() || !result.note.empty();
+    }
+    std::printf("epsilon %g: %d of 400 rounds raise an alarm, at most 80 are expected\n", epsilon, alarms);
+    EXPECT_LE(alarms, 120);
+    EXPECT_GT(alarms, 0) << "a test that never fires claims too little";
+  }
+}
+
 TEST(HonestNodes, AreJudgedByThoseThatReportedAlone) {
   const auto parameters = Parameters(4, 0.1, 1000);
   const CsrGraph graph = testing::HeavyTailedGraph(1000, 8, 5);
