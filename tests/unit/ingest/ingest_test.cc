@@ -292,8 +292,8 @@ TEST_F(IngestTest, CountsImplausibleReportsDurablyAndTellsNoNode) {
   EXPECT_EQ(flagged->SerializeAsString(), honest->SerializeAsString()) << "the receipts differ in nothing else";
   EXPECT_EQ(store_->GetRound(kRoundId)->flagged(), 1u) << "once, however often it is sent";
   EXPECT_EQ(store_->GetRound(kRoundId)->reports(), 2u);
+  store_.reset();  // before the ingest that its callbacks use
   ingest_.reset();
-  store_.reset();
   store_ = OpenRocksDbStore(folder_ / "store").value();
   EXPECT_EQ(store_->GetRound(kRoundId)->flagged(), 1u) << "also after a restart";
   EXPECT_EQ(*store_->GetDigest(kRoundId, 8), liar.digest);
