@@ -36,7 +36,7 @@ absl::Duration PreparationQuantum(const KitConfig& kit) {
 // takes to measure that. The list of one node fits into one quantum whatever it is, the lists of a gateway while they are sparse.
 absl::Duration StartQuantum(const KitConfig& kit) {
   const int64_t n = kit.node_count;
-  return absl::Milliseconds(250) + absl::Nanoseconds(50) * n + absl::Nanoseconds(2) * (kit.hosted() * n);
+  return absl::Milliseconds(250) + absl::Nanoseconds(300) * n + absl::Nanoseconds(2) * (kit.hosted() * n);
 }
 
 }  // namespace
