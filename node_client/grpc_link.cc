@@ -1,5 +1,7 @@
 #include "node_client/grpc_link.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -43,9 +45,14 @@ class GrpcLink::Call {
     // A channel that has lost its connection fails calls at once, and its next handshake advances only while somebody
     // waits on the channel: between our attempts nobody does, so that it would time out again and again. A new one
     // connects within the call.
-    if (link_->broken_ && link_->connect_) {
-      link_->stub_ = v1::NodeService::NewStub(link_->connect_());
-      link_->broken_ = false;
+    // A new certificate needs a new one as well: the connection was made with the old.
+    const std::string stamp = link_->StampOfFiles();
+    if ((link_->broken_ || stamp != link_->stamp_) && link_->connect_) {
+      if (std::shared_ptr<grpc::Channel> channel = link_->connect_()) {
+        link_->stub_ = v1::NodeService::NewStub(std::move(channel));
+        link_->broken_ = false;
+        link_->stamp_ = stamp;
+      }
     }
     context_.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(deadline));
     const std::lock_guard<std::mutex> lock(link_->mutex_);
@@ -70,21 +77,38 @@ class GrpcLink::Call {
 };
 
 absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit, GrpcLinkOptions options) {
-  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  const TlsFiles files{kit.certificate_path(), kit.key_path(), kit.ca_path()};
   if (kit.insecure) {
     BLINK_RETURN_IF_ERROR(RequireLoopback(kit.aggregator));
-    credentials = grpc::InsecureChannelCredentials();
   } else {
-    BLINK_ASSIGN_OR_RETURN(
-        credentials, MakeClientCredentials(TlsFiles{kit.certificate_path(), kit.key_path(), kit.ca_path()}, kit.deployment));
+    BLINK_RETURN_IF_ERROR(MakeClientCredentials(files, kit.deployment).status());
   }
-  auto connect = [address = kit.aggregator, credentials] { return MakeChannel(address, credentials); };
-  return std::make_unique<GrpcLink>(connect(), kit, options, connect);
+  // Nothing while the files do not fit each other: they are being replaced.
+  auto connect = [address = kit.aggregator, deployment = kit.deployment, insecure = kit.insecure,
+                  files]() -> std::shared_ptr<grpc::Channel> {
+    if (insecure) return MakeChannel(address, grpc::InsecureChannelCredentials());
+    const auto credentials = MakeClientCredentials(files, deployment);
+    return credentials.ok() ? MakeChannel(address, *credentials) : nullptr;
+  };
+  std::shared_ptr<grpc::Channel> channel = connect();
+  if (channel == nullptr) return absl::UnavailableError("the TLS files change at this moment: start again");
+  return std::make_unique<GrpcLink>(std::move(channel), kit, options, connect);
 }
 
 GrpcLink::GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options,
                    std::function<std::shared_ptr<grpc::Channel>()> connect)
-    : kit_(kit), options_(options), connect_(std::move(connect)), stub_(v1::NodeService::NewStub(std::move(channel))) {}
+    : kit_(kit), options_(options), connect_(std::move(connect)), stub_(v1::NodeService::NewStub(std::move(channel))), stamp_(StampOfFiles()) {}
+
+std::string GrpcLink::StampOfFiles() const {
+  std::string stamp;
+  if (kit_.insecure) return stamp;
+  for (const std::string& path : {kit_.certificate_path(), kit_.key_path()}) {
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) continue;
+    absl::StrAppend(&stamp, info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, " ");
+  }
+  return stamp;
+}
 
 void GrpcLink::Cancel() {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -31,7 +31,8 @@ class GrpcLink final : public AggregatorLink {
   // mTLS with the kit's files, or plaintext to loopback when the kit says so. Errors as MakeClientCredentials and
   // RequireLoopback give them. Connects lazily.
   static absl::StatusOr<std::unique_ptr<GrpcLink>> Create(const KitConfig& kit, GrpcLinkOptions options = {});
-  // Over a channel made elsewhere (tests). `connect`, when given, makes the channel that replaces a broken one.
+  // Over a channel made elsewhere (tests). `connect`, when given, makes the channel that replaces a broken one, or the
+  // one of a certificate that has been replaced; nullptr: not yet, keep the old.
   GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options = {},
            std::function<std::shared_ptr<grpc::Channel>()> connect = nullptr);
 
@@ -47,12 +48,14 @@ class GrpcLink final : public AggregatorLink {
  private:
   class Call;
   void FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const;
+  std::string StampOfFiles() const;  // changes with certificate and key
   absl::Status Explain(const grpc::Status& reply);  // why a handshake failed, where that can be found out
 
   const KitConfig kit_;
   const GrpcLinkOptions options_;
   const std::function<std::shared_ptr<grpc::Channel>()> connect_;
   std::unique_ptr<v1::NodeService::Stub> stub_;
+  std::string stamp_;    // of the files that stub_ connects with
   bool broken_ = false;  // the channel lost its connection, or found none
   std::mutex mutex_;
   grpc::ClientContext* active_ = nullptr;

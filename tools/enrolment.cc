@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -38,6 +40,83 @@ KitPolicy PolicyFromJson(const json& object) {
   return policy;
 }
 
+std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
+
+absl::StatusOr<absl::Time> ParseTime(const std::string& text) {
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime("%Y-%m-%dT%H:%M:%SZ", text, &time, &error)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a time as 2026-11-28T10:00:00Z"));
+  }
+  return time;
+}
+
+json CertificatesToJson(const std::vector<IssuedCertificate>& certificates) {
+  json list = json::array();
+  for (const IssuedCertificate& certificate : certificates) {
+    json item = {{"serial", certificate.serial}};
+    if (!certificate.key_digest.empty()) item["key"] = certificate.key_digest;
+    if (certificate.not_after != absl::InfiniteFuture()) item["not_after"] = TimeText(certificate.not_after);
+    if (certificate.revoked.has_value()) {
+      item["revoked"] = {{"date", TimeText(certificate.revoked->when)}, {"reason", certificate.revoked->reason}};
+    }
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+absl::StatusOr<std::vector<IssuedCertificate>> CertificatesFromJson(const json& entry) {
+  std::vector<IssuedCertificate> certificates;
+  if (!entry.contains("certificates")) {
+    for (const json& serial : entry.at("serials")) certificates.push_back({.serial = serial.get<std::string>()});
+    return certificates;
+  }
+  for (const json& item : entry.at("certificates")) {
+    IssuedCertificate certificate = {.serial = item.at("serial").get<std::string>(), .key_digest = item.value("key", "")};
+    if (item.contains("not_after")) {
+      BLINK_ASSIGN_OR_RETURN(certificate.not_after, ParseTime(item.at("not_after").get<std::string>()));
+    }
+    if (item.contains("revoked")) {
+      IssuedCertificate::Revoked revoked;
+      BLINK_ASSIGN_OR_RETURN(revoked.when, ParseTime(item.at("revoked").at("date").get<std::string>()));
+      item.at("revoked").at("reason").get_to(revoked.reason);
+      certificate.revoked = std::move(revoked);
+    }
+    certificates.push_back(std::move(certificate));
+  }
+  return certificates;
+}
+
+json RostersToJson(const std::vector<Enrolment::DatedRoster>& rosters) {
+  json list = json::array();
+  for (const auto& [roster, date] : rosters) {
+    json retired = json::array();
+    for (const NodeRange& range : roster.retired()) retired.push_back({range.first, range.last});
+    list.push_back({{"version", roster.version()},
+                    {"node_count", roster.node_count()},
+                    {"retired", std::move(retired)},
+                    {"date", TimeText(date)}});
+  }
+  return list;
+}
+
+absl::StatusOr<std::vector<Enrolment::DatedRoster>> RostersFromJson(const json& list, const std::string& deployment) {
+  std::vector<Enrolment::DatedRoster> rosters;
+  for (const json& item : list) {
+    std::vector<NodeRange> retired;
+    for (const json& pair : item.at("retired")) retired.push_back({pair.at(0).get<uint64_t>(), pair.at(1).get<uint64_t>()});
+    BLINK_ASSIGN_OR_RETURN(Roster roster, Roster::Create(deployment, item.at("version").get<uint64_t>(),
+                                                         item.at("node_count").get<uint32_t>(), std::move(retired)));
+    if (!rosters.empty()) {
+      const absl::Status follows = roster.CheckFollows(rosters.back().roster);
+      if (!follows.ok()) return absl::InvalidArgumentError(follows.message());
+    }
+    BLINK_ASSIGN_OR_RETURN(const absl::Time date, ParseTime(item.at("date").get<std::string>()));
+    rosters.push_back({std::move(roster), date});
+  }
+  return rosters;
+}
+
 bool Overlap(const Identity& a, const Identity& b) {
   return a.kind == Identity::Kind::kNodes && b.kind == Identity::Kind::kNodes && a.first_node <= b.last_node &&
          b.first_node <= a.last_node;
@@ -60,28 +139,36 @@ absl::StatusOr<Enrolment> Enrolment::Create(std::string deployment, uint32_t nod
     return absl::InvalidArgumentError(
         absl::StrCat("the deployment '", deployment, "' must be 1 to 64 characters of a-z, 0-9 and -"));
   }
-  if (node_count < kNodesMin || node_count > kNodesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a roster has ", kNodesMin, " to ", kNodesMax, " nodes, not ", node_count));
-  }
+  BLINK_ASSIGN_OR_RETURN(Roster roster, Roster::Create(std::move(deployment), roster_version, node_count, {}));
   Enrolment enrolment;
-  enrolment.deployment_ = std::move(deployment);
-  enrolment.node_count_ = node_count;
-  enrolment.roster_version_ = roster_version;
+  enrolment.rosters_.push_back({std::move(roster), absl::Now()});
   return enrolment;
 }
 
 absl::Status Enrolment::Add(Enrolled entry) {
+  if (entry.identity.kind == Identity::Kind::kNodes) {
+    for (const NodeRange& range : roster().retired()) {
+      if (entry.identity.first_node <= range.last && range.first <= entry.identity.last_node) {
+        return absl::InvalidArgumentError(absl::StrCat("of the nodes of ", entry.name, " some are retired (", range.first, "-",
+                                                       range.last, "): ids are never used again, add nodes instead (blink "
+                                                       "provision roster --nodes)"));
+      }
+    }
+  }
+  return Insert(std::move(entry));
+}
+
+absl::Status Enrolment::Insert(Enrolled entry) {
   if (!IsName(entry.name)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the name '", entry.name, "' must be 1 to 64 characters of a-z, 0-9 and -, and not begin with -"));
   }
-  if (entry.identity.deployment != deployment_) {
-    return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is not of the deployment ", deployment_));
+  if (entry.identity.deployment != deployment()) {
+    return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is not of the deployment ", deployment()));
   }
-  if (entry.identity.kind == Identity::Kind::kNodes && entry.identity.last_node >= node_count_) {
+  if (entry.identity.kind == Identity::Kind::kNodes && entry.identity.last_node >= node_count()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(entry.identity.ToUri(), " reaches past the roster's ", node_count_, " nodes"));
+        absl::StrCat(entry.identity.ToUri(), " reaches past the roster's ", node_count(), " nodes"));
   }
   const auto place = std::upper_bound(entries_.begin(), entries_.end(), entry, Before);
   // Nodes lie sorted and disjoint, so only the two beside the place can share a node with the new entry.
@@ -91,13 +178,11 @@ absl::Status Enrolment::Add(Enrolled entry) {
                                                      ": a node has one certificate"));
     }
   }
-  for (const Enrolled& other : entries_) {
-    if (other.name == entry.name)
-      return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
-    if (other.identity == entry.identity) {
-      return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is enrolled already, as ", other.name));
-    }
+  if (names_.count(entry.name) > 0) return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
+  if (!uris_.insert(entry.identity.ToUri()).second) {
+    return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is enrolled already, under another name"));
   }
+  names_.insert(entry.name);
   entries_.insert(place, std::move(entry));
   return absl::OkStatus();
 }
@@ -110,6 +195,78 @@ absl::StatusOr<Enrolled*> Enrolment::Find(absl::string_view name) {
       absl::StrCat("nobody is enrolled as '", name, "': enrol it first (blink provision enrol --name ", name, " ...)"));
 }
 
+absl::Status Enrolment::Advance(std::optional<uint32_t> node_count, std::vector<NodeRange> retired, absl::Time date) {
+  const Roster& now = roster();
+  const uint32_t nodes = node_count.value_or(now.node_count());
+  if (nodes < now.node_count()) {
+    return absl::InvalidArgumentError(absl::StrCat("the roster has ", now.node_count(), " nodes, and ", nodes,
+                                                   " are fewer: ids never fall away, retire nodes instead (--retire)"));
+  }
+  retired.insert(retired.end(), now.retired().begin(), now.retired().end());
+  BLINK_ASSIGN_OR_RETURN(Roster next, Roster::Create(now.deployment(), now.version() + 1, nodes, std::move(retired)));
+  if (next.node_count() == now.node_count() && next.retired() == now.retired()) {
+    return absl::InvalidArgumentError(absl::StrCat("nothing changes: the roster has ", nodes,
+                                                   " nodes already, and those nodes are retired already"));
+  }
+  rosters_.push_back({std::move(next), date});
+  return absl::OkStatus();
+}
+
+bool Enrolment::IsRetired(const Enrolled& entry) const {
+  if (entry.identity.kind != Identity::Kind::kNodes) return false;
+  for (const NodeRange& range : roster().retired()) {
+    if (range.first <= entry.identity.first_node && entry.identity.last_node <= range.last) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<size_t> Enrolment::Revoke(absl::string_view name, const std::optional<std::string>& serial,
+                                         const std::string& reason, absl::Time when) {
+  const std::vector<std::string>& reasons = RevocationReasons();
+  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", reason, "' is no reason for a revocation: it is ", absl::StrJoin(reasons, ", ")));
+  }
+  BLINK_ASSIGN_OR_RETURN(Enrolled * entry, Find(name));
+  size_t count = 0;
+  bool known = false;
+  for (IssuedCertificate& certificate : entry->certificates) {
+    if (serial.has_value() && certificate.serial != *serial) continue;
+    known = true;
+    if (certificate.revoked.has_value() || (!serial.has_value() && certificate.not_after < when)) continue;
+    certificate.revoked = {when, reason};
+    ++count;
+  }
+  if (count > 0) return count;
+  if (!serial.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " has no certificate that is neither revoked nor expired"));
+  }
+  return absl::InvalidArgumentError(known ? absl::StrCat("the certificate ", *serial, " of ", name, " is revoked already")
+                                          : absl::StrCat(name, " was never given a certificate with the serial number ", *serial,
+                                                         " (enrolment.json lists them)"));
+}
+
+std::vector<RevokedCertificate> Enrolment::revoked() const {
+  std::vector<RevokedCertificate> all;
+  for (const Enrolled& entry : entries_) {
+    for (const IssuedCertificate& certificate : entry.certificates) {
+      if (certificate.revoked.has_value()) {
+        all.push_back({certificate.serial, certificate.revoked->when, certificate.revoked->reason});
+      }
+    }
+  }
+  return all;
+}
+
+std::string Enrolment::OwnerOfKey(absl::string_view key_digest) const {
+  for (const Enrolled& entry : entries_) {
+    for (const IssuedCertificate& certificate : entry.certificates) {
+      if (certificate.key_digest == key_digest) return entry.name;
+    }
+  }
+  return "";
+}
+
 std::string Enrolment::ToJson() const {
   json list = json::array();
   for (const Enrolled& entry : entries_) {
@@ -117,12 +274,14 @@ std::string Enrolment::ToJson() const {
                     {"uri", entry.identity.ToUri()},
                     {"dns", entry.dns_names},
                     {"ip", entry.ip_addresses},
-                    {"serials", entry.serials}});
+                    {"certificates", CertificatesToJson(entry.certificates)}});
   }
   const json document = {{"format", 1},
-                         {"deployment", deployment_},
-                         {"node_count", node_count_},
-                         {"roster_version", roster_version_},
+                         {"deployment", deployment()},
+                         {"node_count", node_count()},
+                         {"roster_version", roster_version()},
+                         {"rosters", RostersToJson(rosters_)},
+                         {"crl_number", crl_number},
                          {"aggregator", aggregator},
                          {"insecure", insecure},
                          {"policy", PolicyToJson(policy)},
@@ -139,14 +298,24 @@ absl::StatusOr<Enrolment> Enrolment::FromJson(const std::string& text) try {
   document.at("aggregator").get_to(enrolment.aggregator);
   document.at("insecure").get_to(enrolment.insecure);
   enrolment.policy = PolicyFromJson(document.at("policy"));
+  enrolment.crl_number = document.value("crl_number", uint64_t{0});
+  if (document.contains("rosters")) {
+    BLINK_ASSIGN_OR_RETURN(std::vector<DatedRoster> rosters,
+                           RostersFromJson(document.at("rosters"), enrolment.deployment()));
+    if (rosters.empty() || rosters.back().roster.version() != enrolment.roster_version() ||
+        rosters.back().roster.node_count() != enrolment.node_count()) {
+      return absl::InvalidArgumentError("\"node_count\" and \"roster_version\" are not those of the last of \"rosters\"");
+    }
+    enrolment.rosters_ = std::move(rosters);
+  }
   for (const json& item : document.at("enrolled")) {
     Enrolled entry;
     item.at("name").get_to(entry.name);
     BLINK_ASSIGN_OR_RETURN(entry.identity, Identity::FromUri(item.at("uri").get<std::string>()));
     item.at("dns").get_to(entry.dns_names);
     item.at("ip").get_to(entry.ip_addresses);
-    item.at("serials").get_to(entry.serials);
-    BLINK_RETURN_IF_ERROR(enrolment.Add(std::move(entry)));
+    BLINK_ASSIGN_OR_RETURN(entry.certificates, CertificatesFromJson(item));
+    BLINK_RETURN_IF_ERROR(enrolment.Insert(std::move(entry)));
   }
   return enrolment;
 } catch (const json::exception& error) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/pki/pki.h"
@@ -17,9 +18,15 @@
 #include "node_client/journal.h"
 #include "nlohmann/json.hpp"
 #include "tools/decimal.h"
+#include "tools/provision_files.h"
 
 namespace blink {
 namespace {
+
+using provision_internal::LoadAuthority;
+using provision_internal::LoadEnrolment;
+using provision_internal::SaveEnrolment;
+using provision_internal::SignNextList;
 
 constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr uint64_t kEnrolmentBytesMax = uint64_t{4} << 30;
@@ -95,25 +102,6 @@ class Staging {
   std::string path_;
 };
 
-absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out) {
-  const std::string path = out + "/enrolment.json";
-  absl::StatusOr<std::string> text = ReadFile(path, kEnrolmentBytesMax);
-  if (!text.ok()) {
-    return absl::Status(text.status().code(),
-                        absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
-  }
-  absl::StatusOr<Enrolment> enrolment = Enrolment::FromJson(*text);
-  if (!enrolment.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", enrolment.status().message()));
-  return enrolment;
-}
-
-absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out) {
-  CertificateAuthority authority;
-  BLINK_ASSIGN_OR_RETURN(authority.certificate, ReadFile(out + "/ca/ca.crt", kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(authority.key, ReadFile(out + "/ca/ca.key", kPemBytesMax));
-  return authority;
-}
-
 std::string KitJson(const Enrolment& enrolment, const Identity& nodes) {
   const nlohmann::ordered_json kit = {{"format", 1},
                                       {"deployment", enrolment.deployment()},
@@ -145,13 +133,13 @@ std::string ListenAddress(const std::string& aggregator) {
 
 std::string AggregatorConf(const Enrolment& enrolment, const std::string& listen) {
   std::string text = absl::StrCat("# blink-aggregator --config aggregator.conf; relative paths start at this folder\n",
-                                  "deployment=\"", enrolment.deployment(), "\"\nnodes=", enrolment.node_count(),
-                                  "\nroster-version=", enrolment.roster_version(), "\nlisten=\"", listen,
+                                  "deployment=\"", enrolment.deployment(), "\"\nroster=\"roster.json\"\nlisten=\"", listen,
                                   "\"\ndata=\"data\"\nattributes=\"attributes\"\n");
   absl::StrAppend(&text,
                   enrolment.insecure
                       ? "insecure=true\n"
-                      : "tls-certificate=\"tls/server.crt\"\ntls-key=\"tls/server.key\"\ntls-ca=\"tls/ca.crt\"\n");
+                      : "tls-certificate=\"tls/server.crt\"\ntls-key=\"tls/server.key\"\ntls-ca=\"tls/ca.crt\"\n"
+                            "revocations=\"tls/revoked.crl.pem\"\n");
   return text;
 }
 
@@ -183,6 +171,15 @@ Place PlaceOf(const std::string& out, const Enrolled& entry) {
   return {absl::StrCat(out, "/kits/", entry.name), "client"};
 }
 
+absl::Status CopyRevocationList(const std::string& out, const std::string& target) {
+  const absl::StatusOr<std::string> list = ReadFile(out + "/revoked.crl.pem", kEnrolmentBytesMax);
+  if (absl::IsNotFound(list.status())) {
+    return absl::NotFoundError(absl::StrCat(list.status().message(), ": make one (blink provision crl --out ", out, ")"));
+  }
+  BLINK_RETURN_IF_ERROR(list.status());
+  return WriteNew(target, *list);
+}
+
 // The folder that the program of `entry` starts from, without key and certificate.
 absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, const Enrolled& entry,
                         const std::string& ca, const std::string& listen) {
@@ -196,6 +193,8 @@ absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, cons
   switch (entry.identity.kind) {
     case Identity::Kind::kAggregator:
       BLINK_RETURN_IF_ERROR(MakeFolder(place.folder + "/data"));
+      BLINK_RETURN_IF_ERROR(WriteNew(place.folder + "/roster.json", enrolment.roster().ToJson()));
+      if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(CopyRevocationList(out, place.folder + "/tls/revoked.crl.pem"));
       return WriteNew(place.folder + "/aggregator.conf", AggregatorConf(enrolment, listen));
     case Identity::Kind::kOperator:
       return WriteNew(place.folder + "/operator.conf", OperatorConf(enrolment));
@@ -215,8 +214,21 @@ absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const s
                                       .valid_for = valid_for};
   BLINK_ASSIGN_OR_RETURN(const std::string certificate, SignRequest(authority, request, options));
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo info, InspectCertificate(certificate));
-  entry.serials.push_back(info.serial);
+  entry.certificates.push_back({.serial = info.serial, .key_digest = info.key_digest, .not_after = info.not_after});
   return certificate;
+}
+
+// A key has one certificate in its life: whoever had a copy of the old key would have the new certificate as well.
+absl::Status CheckNewKey(const Enrolment& enrolment, const CertificateAuthority& authority, const std::string& request_path,
+                         const std::string& request) {
+  const absl::StatusOr<std::string> digest = KeyDigestOfRequest(request);
+  if (!digest.ok()) return absl::Status(digest.status().code(), absl::StrCat(request_path, ": ", digest.status().message()));
+  std::string owner = enrolment.OwnerOfKey(*digest);
+  BLINK_ASSIGN_OR_RETURN(const CertificateInfo own, InspectCertificate(authority.certificate));
+  if (own.key_digest == *digest) owner = "the authority itself";
+  if (owner.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(request_path, ": a certificate with this key was issued to ", owner,
+                                                 " already: make a new key and a new request"));
 }
 
 absl::Status WriteKeyAndCertificate(const std::string& out, const CertificateAuthority& authority, Enrolled& entry) {
@@ -250,12 +262,16 @@ absl::StatusOr<Enrolment> MakeEnrolment(const AuthorityOptions& options) {
   return enrolment;
 }
 
-absl::StatusOr<CertificateAuthority> WriteAuthority(const std::string& out, const AuthorityOptions& options) {
+// Key, certificate and an empty list of revocations.
+absl::StatusOr<CertificateAuthority> WriteAuthority(const std::string& out, const AuthorityOptions& options,
+                                                    Enrolment& enrolment) {
   BLINK_ASSIGN_OR_RETURN(CertificateAuthority authority,
                          CreateAuthority(absl::StrCat("blink ", options.deployment), options.valid_for));
   BLINK_RETURN_IF_ERROR(MakeFolder(out + "/ca"));
   BLINK_RETURN_IF_ERROR(WriteNew(out + "/ca/ca.key", authority.key));
   BLINK_RETURN_IF_ERROR(WriteNew(out + "/ca/ca.crt", authority.certificate));
+  BLINK_ASSIGN_OR_RETURN(const std::string list, SignNextList(authority, enrolment, kRevocationListValidFor));
+  BLINK_RETURN_IF_ERROR(WriteNew(out + "/revoked.crl.pem", list));
   return authority;
 }
 
@@ -271,10 +287,46 @@ Enrolled AggregatorEntry(const Enrolment& enrolment) {
 
 }  // namespace
 
+namespace provision_internal {
+
+absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out) {
+  const std::string path = out + "/enrolment.json";
+  absl::StatusOr<std::string> text = ReadFile(path, kEnrolmentBytesMax);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(),
+                        absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
+  }
+  absl::StatusOr<Enrolment> enrolment = Enrolment::FromJson(*text);
+  if (!enrolment.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", enrolment.status().message()));
+  return enrolment;
+}
+
+absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out) {
+  CertificateAuthority authority;
+  BLINK_ASSIGN_OR_RETURN(authority.certificate, ReadFile(out + "/ca/ca.crt", kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(authority.key, ReadFile(out + "/ca/ca.key", kPemBytesMax));
+  return authority;
+}
+
+absl::Status SaveEnrolment(const std::string& out, const Enrolment& enrolment) {
+  return WriteFileAtomically(out + "/enrolment.json", enrolment.ToJson());
+}
+
+absl::StatusOr<std::string> SignNextList(const CertificateAuthority& authority, Enrolment& enrolment, absl::Duration valid_for) {
+  const absl::Time now = absl::Now();
+  ++enrolment.crl_number;
+  return SignRevocationList(authority, {.number = enrolment.crl_number,
+                                        .this_update = now,
+                                        .next_update = now + valid_for,
+                                        .revoked = enrolment.revoked()});
+}
+
+}  // namespace provision_internal
+
 absl::Status InitAuthority(const AuthorityOptions& options) {
-  BLINK_ASSIGN_OR_RETURN(const Enrolment enrolment, MakeEnrolment(options));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, MakeEnrolment(options));
   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(options.out));
-  BLINK_RETURN_IF_ERROR(WriteAuthority(staging.path(), options).status());
+  BLINK_RETURN_IF_ERROR(WriteAuthority(staging.path(), options, enrolment).status());
   BLINK_RETURN_IF_ERROR(WriteNew(staging.path() + "/enrolment.json", enrolment.ToJson()));
   return staging.Publish();
 }
@@ -294,7 +346,7 @@ absl::Status Enrol(const std::string& out, Enrolled entry) {
   if (std::filesystem::exists(place, ignored))
     return absl::InvalidArgumentError(absl::StrCat(place, " exists already"));
   BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entry, authority.certificate, ListenAddress(enrolment.aggregator)));
-  return WriteFileAtomically(out + "/enrolment.json", enrolment.ToJson());
+  return SaveEnrolment(out, enrolment);
 }
 
 absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
@@ -303,13 +355,18 @@ absl::Status SignFor(const std::string& out, const std::string& name, const std:
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
   BLINK_ASSIGN_OR_RETURN(Enrolled * entry, enrolment.Find(name));
   BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
+  if (enrolment.IsRetired(*entry)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is retired since roster version ", enrolment.roster_version(),
+                                                   " at the latest: its ids are never used again"));
+  }
   BLINK_ASSIGN_OR_RETURN(const std::string request, ReadFile(request_path, kPemBytesMax));
+  BLINK_RETURN_IF_ERROR(CheckNewKey(enrolment, authority, request_path, request));
   const absl::StatusOr<std::string> certificate = Issue(authority, request, valid_for, *entry);
   if (!certificate.ok()) {
     return absl::Status(certificate.status().code(), absl::StrCat(request_path, ": ", certificate.status().message()));
   }
   // The list first: a certificate that is out must be in it.
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(out + "/enrolment.json", enrolment.ToJson()));
+  BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
   return WriteFileAtomically(certificate_path, *certificate, 0644);
 }
 
@@ -347,7 +404,7 @@ absl::Status ProvisionFleet(const FleetOptions& options, const std::function<voi
   }
   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(options.authority.out));
   const std::string& out = staging.path();
-  BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, WriteAuthority(out, options.authority));
+  BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, WriteAuthority(out, options.authority, enrolment));
   for (uint32_t i = 0; i < entries.size(); ++i) {
     BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entries[i], authority.certificate, listen));
     if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(WriteKeyAndCertificate(out, authority, entries[i]));

@@ -5,6 +5,8 @@
 //   Enrol(OUT, "nodes-0-9")   kits/nodes-0-9/ (no key)
 //   ... blink-node init makes key and request on the device ...
 //   SignFor(OUT, "nodes-0-9", request, certificate)
+//   Revoke(OUT, "nodes-0-9", ...)                         revoked.crl.pem
+//   ChangeRoster(OUT, ...)                                aggregator/roster.json, kits/*/kit.json, revoked.crl.pem
 //
 // Security: OUT/ca/ca.key can name anybody; keep OUT off the machines of the aggregator and the nodes. Keys are 0600, folders 0700.
 // No file that is written names an absolute path, so that a folder works wherever it is mounted.
@@ -12,13 +14,18 @@
 #define BLINK_TOOLS_PROVISION_H_
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/enrolment.h"
 
 namespace blink {
+
+// How long a revocation list is good unless said otherwise; within it a new one has to reach the aggregator.
+inline constexpr absl::Duration kRevocationListValidFor = absl::Hours(24 * 90);
 
 struct AuthorityOptions {
   std::string out;         // must not exist
@@ -36,9 +43,39 @@ absl::Status InitAuthority(const AuthorityOptions& options);
 // Adds one name to the list, and makes its folder: a kit for nodes, operator/ or aggregator/ with the configuration.
 absl::Status Enrol(const std::string& out, Enrolled entry);
 
-// Signs `request_path` for an enrolled name into `certificate_path`. INVALID_ARGUMENT when it is not enrolled, or the request malformed.
+// Signs `request_path` for an enrolled name into `certificate_path`. Certificates that it has already stay good until they expire or
+// are revoked. INVALID_ARGUMENT when it is not enrolled or retired, the request is malformed, or its key was certified before.
 absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
                      const std::string& certificate_path, absl::Duration valid_for);
+
+struct RevokeOptions {
+  std::string out, name;
+  std::string serial;  // empty: every certificate of the name
+  std::string reason = "unspecified";
+};
+// Records it, and writes the list as RenewRevocationList does. How many certificates were revoked.
+absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_valid_for);
+
+// OUT/revoked.crl.pem, under the next number, and its copy in OUT/aggregator where that folder is. Also for folders of before
+// there were revocations.
+absl::Status RenewRevocationList(const std::string& out, absl::Duration list_valid_for);
+
+struct RosterChange {
+  std::string out;
+  std::optional<uint32_t> node_count;  // absent: as many as now
+  std::vector<NodeRange> retire;
+};
+struct RosterSummary {
+  uint64_t version = 0;
+  uint32_t node_count = 0;
+  uint32_t active_count = 0;
+  size_t kits = 0;                       // whose kit.json was brought up to date
+  std::vector<std::string> kits_missing;  // not in OUT/kits
+  std::vector<std::string> revoked;       // names that are retired altogether
+};
+// Makes the next roster, writes OUT/aggregator/roster.json and the kits' kit.json, and revokes the certificates of names that are
+// retired altogether. Without a change it writes the files of the roster as it is again, should a crash have left some undone.
+absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Duration list_valid_for);
 
 // A key (0600) and a request for it, for those who have no blink-node: the aggregator and operators. Refuses to replace a key.
 absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path, const std::string& common_name);

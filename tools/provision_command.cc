@@ -1,4 +1,4 @@
-// blink provision init | enrol | sign | request | simulate
+// blink provision init | enrol | sign | request | revoke | crl | roster | simulate
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -179,6 +180,85 @@ void AddRequest(CLI::App* provision, std::function<int()>* run) {
   Bind(command, run, [flags] { return MakeKeyAndRequest(flags->key, flags->request, flags->name); });
 }
 
+void AddRevoke(CLI::App* provision, std::function<int()>* run) {
+  struct Flags : RevokeOptions {
+    std::string valid_for = "90d";
+  };
+  CLI::App* command = provision->add_subcommand("revoke", "Revoke certificates and write OUT/revoked.crl.pem");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--name", flags->name, "Enrolled name")->required();
+  command->add_option("--serial", flags->serial, "One certificate, in hexadecimal; default: every certificate of the name");
+  command->add_option("--reason", flags->reason, absl::StrCat("One of ", absl::StrJoin(RevocationReasons(), ", ")))
+      ->check(CLI::IsMember(RevocationReasons()))
+      ->capture_default_str();
+  command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
+      ->capture_default_str();
+  Bind(command, run, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration valid_for, ParsePositiveDuration("--list-valid-for", flags->valid_for));
+    BLINK_ASSIGN_OR_RETURN(const size_t count, Revoke(*flags, valid_for));
+    std::printf("Revoked %zu certificate%s of %s. Bring %s/revoked.crl.pem to the aggregator: it takes effect there within a second.\n",
+                count, count == 1 ? "" : "s", flags->name.c_str(), flags->out.c_str());
+    return absl::OkStatus();
+  });
+}
+
+void AddCrl(CLI::App* provision, std::function<int()>* run) {
+  struct Flags {
+    std::string out;
+    std::string valid_for = "90d";
+  };
+  CLI::App* command =
+      provision->add_subcommand("crl", "Write OUT/revoked.crl.pem anew, under the next number and with a new date");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
+      ->capture_default_str();
+  Bind(command, run, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration valid_for, ParsePositiveDuration("--list-valid-for", flags->valid_for));
+    return RenewRevocationList(flags->out, valid_for);
+  });
+}
+
+void PrintSummary(const RosterSummary& summary, const std::string& out) {
+  std::printf("Roster version %llu: %u nodes, %u of them active. Bring %s/aggregator/roster.json to the aggregator, restart it, and bring "
+              "kit.json to the devices of %zu kits.\n",
+              static_cast<unsigned long long>(summary.version), summary.node_count, summary.active_count, out.c_str(), summary.kits);
+  if (!summary.revoked.empty()) {
+    std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n",
+                absl::StrJoin(summary.revoked, ", ").c_str(), out.c_str());
+  }
+  if (!summary.kits_missing.empty()) {
+    std::printf("Not in %s/kits, so their kit.json needs \"node_count\" and \"roster_version\" by hand: %s\n", out.c_str(),
+                absl::StrJoin(summary.kits_missing, ", ").c_str());
+  }
+}
+
+void AddRoster(CLI::App* provision, std::function<int()>* run) {
+  struct Flags {
+    std::string out;
+    uint32_t nodes = 0;
+    std::vector<std::string> retire;
+  };
+  CLI::App* command = provision->add_subcommand(
+      "roster", "Make the next roster: nodes join and retire; without a change, write the files of the present one again");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--nodes", flags->nodes, "New number of nodes n; never fewer than before");
+  command->add_option("--retire", flags->retire, "A node (7) or a range (100-135) that leaves for good (repeatable)");
+  Bind(command, run, [flags, command]() -> absl::Status {
+    RosterChange change = {.out = flags->out};
+    if (command->count("--nodes") > 0) change.node_count = flags->nodes;
+    for (const std::string& text : flags->retire) {
+      BLINK_ASSIGN_OR_RETURN(const NodeRange range, ParseNodeRange(text, kNodesMax));
+      change.retire.push_back(range);
+    }
+    BLINK_ASSIGN_OR_RETURN(const RosterSummary summary, ChangeRoster(change, kRevocationListValidFor));
+    PrintSummary(summary, flags->out);
+    return absl::OkStatus();
+  });
+}
+
 void AddSimulate(CLI::App* provision, std::function<int()>* run) {
   struct Flags : AuthorityFlags {
     uint32_t kits = 1;
@@ -211,6 +291,9 @@ void AddProvisionCommand(CLI::App& app, std::function<int()>* run) {
   AddEnrol(provision, run);
   AddSign(provision, run);
   AddRequest(provision, run);
+  AddRevoke(provision, run);
+  AddCrl(provision, run);
+  AddRoster(provision, run);
   AddSimulate(provision, run);
 }
 

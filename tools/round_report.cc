@@ -1,5 +1,7 @@
 #include "tools/round_report.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -21,6 +23,12 @@ const char* ModelName(v1::Model model) {
   return model == v1::MODEL_MLP ? "mlp" : model == v1::MODEL_GCN ? "gcn" : "unspecified";
 }
 
+// An aggregator of before there were rosters does not say it: then all are active.
+uint32_t ActiveNodes(const v1::Round& round) {
+  const uint32_t n = round.parameters().node_count();
+  return round.active_nodes() > 0 && round.active_nodes() <= n ? round.active_nodes() : n;
+}
+
 Json ToJson(const v1::Round& round) {
   const v1::TrainingSpec& spec = round.training();
   Json json = {{"round_id", round.round_id()},
@@ -31,10 +39,13 @@ Json ToJson(const v1::Round& round) {
                {"degree_share", FormatMicro(round.parameters().degree_share_ppm())},
                {"node_count", round.parameters().node_count()},
                {"roster_version", round.roster_version()},
+               {"active_nodes", ActiveNodes(round)},
+               {"retired_nodes", round.parameters().node_count() - ActiveNodes(round)},
                {"reports", round.reports()},
                {"implausible", ImplausibleName(round.implausible())},
                {"degree_max", round.degree_max() > 0 ? Json(round.degree_max()) : Json(nullptr)},
                {"flagged", round.flagged()},
+               {"missing", ActiveNodes(round) - std::min(round.reports(), ActiveNodes(round))},
                {"quorum", round.quorum()},
                {"created", TimeText(round.created_ms())},
                {"deadline", TimeText(round.deadline_ms())},
@@ -93,11 +104,13 @@ std::string RoundTable(const v1::Round& round) {
   if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", PeerText(round.failure_reason())));
   absl::StrAppend(&table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
                   Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
-                  Line("reports", absl::StrCat(round.reports(), " of ", round.parameters().node_count(), ", quorum ",
-                                               round.quorum())),
+                  Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
                   Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
                   Line("created", TimeText(round.created_ms())), Line("deadline", TimeText(round.deadline_ms())),
                   Line("model", ModelName(round.training().model())));
+  if (ActiveNodes(round) < round.parameters().node_count()) {
+    absl::StrAppend(&table, Line("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
+  }
   if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", PeerText(round.progress_text())));
   return table;
 }
@@ -108,7 +121,7 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
   for (const v1::Round& round : rounds) {
     absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(), RoundStateName(round.state()),
                           FormatMicro(round.parameters().epsilon_micro()),
-                          absl::StrCat(round.reports(), "/", round.parameters().node_count()), TimeText(round.deadline_ms()),
+                          absl::StrCat(round.reports(), "/", ActiveNodes(round)), TimeText(round.deadline_ms()),
                           ModelName(round.training().model()));
   }
   return table;
@@ -145,6 +158,7 @@ std::string MetricsTable(const std::string& metrics_json) {
                       LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
                       LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
                       metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
+                      LineOf(metrics, "retired nodes", "/reports/retired"),
                       LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
                       LineOf(metrics, "estimated links", "/estimate/links"), LineOf(metrics, "model", "/train/model"),
                       LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),

@@ -60,16 +60,17 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options);
 
 // metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters).
+// `active`: n less the retired nodes; 0: n. Who is retired is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
-                                   const v1::TrainingSpec& spec);
+                                   const v1::TrainingSpec& spec, uint32_t active = 0);
 
 // Writes metrics.json, predictions.csv (node,prediction), curves.csv (epoch,train_loss,validation_loss), links.csv
 // (source,target: the estimated links), plausibility.csv (node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every
 // report, a test that was not made is empty; no line where the policy is to keep) and model.pt (a state dict), each
 // durably. Makes the folder where it is missing.
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes,
-                               const v1::TrainingSpec& spec);
+                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
+                               uint32_t active = 0);
 
 }  // namespace blink
 

@@ -138,11 +138,14 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks) {
 }
 
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
-                                   const v1::TrainingSpec& spec) {
+                                   const v1::TrainingSpec& spec, uint32_t active) {
+  if (active == 0) active = parameters.node_count();
   nlohmann::ordered_json json;
   json["privacy"] = PrivacyJson(parameters);
-  json["reports"] = {
-      {"received", reports}, {"nodes", parameters.node_count()}, {"missing", parameters.node_count() - reports}};
+  json["reports"] = {{"received", reports},
+                     {"nodes", parameters.node_count()},
+                     {"retired", parameters.node_count() - active},
+                     {"missing", active - reports}};
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] = EstimateJson(analysis.estimate);
   const absl::StatusOr<TrainOptions> options = TrainOptionsFromSpec(spec);  // Analyse has accepted the same spec
@@ -151,14 +154,14 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
 }
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes,
-                               const v1::TrainingSpec& spec) {
+                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
+                               uint32_t active) {
   if (analysis.training.predictions.size() != attributes.node_count) {
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }
   BLINK_RETURN_IF_ERROR(TrainOptionsFromSpec(spec).status());
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
-  const std::string metrics = MetricsJson(parameters, reports, analysis, spec).dump(2) + "\n";
+  const std::string metrics = MetricsJson(parameters, reports, analysis, spec, active).dump(2) + "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));

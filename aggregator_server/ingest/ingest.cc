@@ -88,6 +88,21 @@ absl::StatusOr<Ingest::Rules> Ingest::RulesOf(const v1::Round& round) {
   return rules;
 }
 
+absl::Status Ingest::CheckMembership(uint64_t node, const v1::Round& round) const {
+  if (node >= round.parameters().node_count()) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", node, " was added after roster version ", round.roster_version(),
+                                                   ", with which round ", round.round_id(), " began: its nodes are 0 .. ",
+                                                   round.parameters().node_count() - 1));
+  }
+  bool retired = round.roster_version() == deployment_.roster_version && InRanges(deployment_.retired, node);
+  for (const Roster& roster : deployment_.earlier) {
+    retired = retired || (roster.version() == round.roster_version() && roster.IsRetired(node));
+  }
+  if (!retired) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("node ", node, " is retired in roster version ", round.roster_version(),
+                                                  " of deployment \"", deployment_.name, "\": it takes part in no round of it"));
+}
+
 absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const {
   const v1::PrivacyParameters& parameters = round.parameters();
   if (!Same(header.parameters(), parameters)) {
@@ -98,7 +113,10 @@ absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round
   if (header.roster_version() != round.roster_version()) {
     return absl::InvalidArgumentError(absl::StrCat("the report is for roster version ", header.roster_version(),
                                                    ", round ", round.round_id(), " has version ",
-                                                   round.roster_version(), ": the node needs a new kit"));
+                                                   round.roster_version(),
+                                                   header.roster_version() < round.roster_version()
+                                                       ? ": the node needs a new kit"
+                                                       : ": it began before the node had its kit"));
   }
   const bool sends_degree = parameters.degree_share_ppm() > 0;
   const bool sends_bits = parameters.degree_share_ppm() < kPartsPerMillion;
@@ -147,6 +165,7 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
   BLINK_RETURN_IF_ERROR(CheckPeer(identity, header.deployment(), header.node_id(), header.node_id()));
   BLINK_RETURN_IF_ERROR(ValidateRoundId(header.round_id()));
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
+  BLINK_RETURN_IF_ERROR(CheckMembership(header.node_id(), round));
   BLINK_RETURN_IF_ERROR(CheckHeader(header, round));
   BLINK_ASSIGN_OR_RETURN(const Rules rules, RulesOf(round));
   BLINK_ASSIGN_OR_RETURN(const Digest digest, DigestFromBytes(header.digest()));

@@ -23,6 +23,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -33,6 +34,7 @@
 #include "common/base/clock.h"
 #include "common/privacy/parameters.h"
 #include "common/rpc/identity.h"
+#include "common/wire/roster.h"
 
 namespace blink {
 
@@ -41,6 +43,8 @@ struct Deployment {
   std::string name;
   uint32_t node_count = 0;
   uint64_t roster_version = 0;
+  std::vector<NodeRange> retired;  // of this roster
+  std::vector<Roster> earlier;     // whose rounds may still be open: a round keeps the roster that it began with
 };
 
 struct IngestLimits {
@@ -89,10 +93,12 @@ class Ingest {
   Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, Clock& clock, Stored stored);
 
   // Is this peer one of the deployment's nodes? NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the certificate is of
-  // another deployment, of no node, or does not cover [first, last]. INVALID_ARGUMENT: a node that is not below n.
+  // another deployment, of no node, or does not cover [first, last]. INVALID_ARGUMENT: a node that is not below n. Retired nodes pass:
+  // a gateway asks for the rounds by the first node of its range.
   absl::Status CheckPeer(const Identity& identity, const std::string& deployment, uint64_t first, uint64_t last) const;
 
-  // As CheckPeer; then NOT_FOUND: no such round. INVALID_ARGUMENT: parameters, roster version or sizes are not the round's.
+  // As CheckPeer; then NOT_FOUND: no such round. INVALID_ARGUMENT: parameters, roster version or sizes are not the round's, or the node was
+  // added by a later roster than the round's. PERMISSION_DENIED: the node is retired in the round's roster.
   // FAILED_PRECONDITION: the round is not open, and no report of the node is held. RESOURCE_EXHAUSTED: too
   // much in flight.
   absl::StatusOr<Admission> Admit(const Identity& identity, const v1::ReportHeader& header);
@@ -108,6 +114,7 @@ class Ingest {
   uint32_t reports_in_flight() const { return reports_in_flight_.load(); }
 
  private:
+  absl::Status CheckMembership(uint64_t node, const v1::Round& round) const;
   absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
   struct Rules {
     PrivacyParameters parameters;

@@ -1,6 +1,10 @@
 #include "aggregator_server/main/aggregator.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/store/rocksdb_store.h"
@@ -8,42 +12,91 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset.h"
+#include "common/wire/roster.h"
 #include "common/wire/round.h"
 
 namespace blink {
+namespace {
+
+constexpr uint64_t kRosterBytesMax = 256 << 20;
+
+absl::StatusOr<std::unique_ptr<Revocations>> FollowRevocations(const AggregatorOptions& options) {
+  if (options.revocations_file.empty() || !options.server.tls.has_value()) return nullptr;
+  return Revocations::Load({.path = options.revocations_file,
+                            .ca_path = options.server.tls->ca,
+                            .memory_path = absl::StrCat(options.data_folder, "/revoked.crl.pem"),
+                            .refuse_when_outdated = options.refuse_when_outdated},
+                           *options.certificate_clock);
+}
+
+std::string RosterPath(const std::string& data_folder, uint64_t version) {
+  return absl::StrCat(data_folder, "/rosters/", version, ".json");
+}
+
+// Every roster that was in use here before, ascending.
+absl::StatusOr<std::vector<Roster>> ReadEarlierRosters(const std::string& data_folder) {
+  std::vector<Roster> rosters;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(data_folder + "/rosters", error)) {
+    if (entry.path().extension() != ".json") continue;  // the remains of a write that a crash ended
+    BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(entry.path().string(), kRosterBytesMax));
+    absl::StatusOr<Roster> roster = Roster::FromJson(text);
+    if (!roster.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(entry.path().string(), ": ", roster.status().message()));
+    }
+    rosters.push_back(*std::move(roster));
+  }
+  if (error && error != std::errc::no_such_file_or_directory) return FileError(error.value(), "list", data_folder + "/rosters");
+  std::sort(rosters.begin(), rosters.end(), [](const Roster& a, const Roster& b) { return a.version() < b.version(); });
+  return rosters;
+}
+
+// The rounds of the store that have not ended must be of this deployment, and of a roster that this one may follow.
+absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& roster, const std::string& data_folder) {
+  for (const v1::Round& round : rounds) {
+    if (IsTerminal(round.state())) continue;
+    const uint32_t n = round.parameters().node_count();
+    const bool fits = round.roster_version() == roster.version() ? n == roster.node_count() : n <= roster.node_count();
+    if (round.deployment() == roster.deployment() && round.roster_version() <= roster.version() && fits) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the store ", data_folder, " holds the unfinished round ", round.round_id(), " of deployment \"", round.deployment(),
+        "\", roster version ", round.roster_version(), " with ", n, " nodes, and the roster is version ", roster.version(),
+        " of \"", roster.deployment(), "\" with ", roster.node_count(), ": this is another data folder, or an older roster"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status CheckAttributes(const std::string& folder, uint32_t node_count) {
   BLINK_ASSIGN_OR_RETURN(const NodeAttributes attributes, ReadAttributes(folder));
   if (attributes.node_count == node_count) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the attribute folder ", folder, " describes ",
-                                                    attributes.node_count, " nodes, the roster (--nodes) has ",
-                                                    node_count));
+                                                    attributes.node_count, " nodes, the roster (--roster) has ",
+                                                    node_count, ": a node that joins brings its row, a retired one keeps it"));
 }
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOptions& options, Clock& clock) {
   BLINK_RETURN_IF_ERROR(ValidateDeployment(options.deployment.name));
-  if (options.deployment.node_count < kNodesMin || options.deployment.node_count > kNodesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("--nodes is ", options.deployment.node_count, ", it must be in ",
-                                                   kNodesMin, " .. ", kNodesMax));
-  }
+  Deployment deployment = options.deployment;
+  BLINK_ASSIGN_OR_RETURN(const Roster roster, Roster::Create(deployment.name, deployment.roster_version,
+                                                             deployment.node_count, deployment.retired));
+  deployment.retired = roster.retired();
   BLINK_RETURN_IF_ERROR(CheckAttributes(options.attributes_folder, options.deployment.node_count));
-  BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder));
+  BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder + "/rosters"));
+  BLINK_ASSIGN_OR_RETURN(deployment.earlier, ReadEarlierRosters(options.data_folder));
+  if (!deployment.earlier.empty()) BLINK_RETURN_IF_ERROR(roster.CheckFollows(deployment.earlier.back()));
 
   std::unique_ptr<Aggregator> aggregator(new Aggregator);
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store")));
-  for (const v1::Round& round : aggregator->store_->ListRounds()) {
-    if (IsTerminal(round.state())) continue;
-    if (round.deployment() != options.deployment.name ||
-        round.parameters().node_count() != options.deployment.node_count) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the store ", options.data_folder, " holds the unfinished round ", round.round_id(), " of deployment \"",
-          round.deployment(), "\" with ", round.parameters().node_count(), " nodes: this is another data folder"));
-    }
-  }
+  BLINK_RETURN_IF_ERROR(CheckRounds(aggregator->store_->ListRounds(), roster, options.data_folder));
+  // Only now, when nothing about it can be refused any more; and before a round can begin with it.
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(RosterPath(options.data_folder, roster.version()), roster.ToJson(), 0644));
   PipelineOptions pipeline;
-  pipeline.deployment = options.deployment.name;
-  pipeline.node_count = options.deployment.node_count;
-  pipeline.roster_version = options.deployment.roster_version;
+  pipeline.deployment = roster.deployment();
+  pipeline.node_count = roster.node_count();
+  pipeline.roster_version = roster.version();
+  pipeline.active_nodes = roster.active_count();
   pipeline.rounds_folder = absl::StrCat(options.data_folder, "/rounds");
   pipeline.attributes_folder = options.attributes_folder;
   pipeline.worker_path = options.worker_path;
@@ -52,10 +105,12 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   aggregator->pipeline_ = std::make_unique<Pipeline>(std::move(pipeline), *aggregator->store_, clock);
   Pipeline* const rounds = aggregator->pipeline_.get();
   aggregator->ingest_ = std::make_unique<Ingest>(
-      options.deployment, options.limits, *aggregator->store_, clock,
+      std::move(deployment), options.limits, *aggregator->store_, clock,
       [rounds](const std::string& round_id, uint32_t reports) { rounds->NoteReport(round_id, reports); });
-  aggregator->authenticator_ =
-      std::make_unique<Authenticator>(options.deployment.name, !options.server.tls.has_value());
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Revocations> revocations, FollowRevocations(options));
+  aggregator->guard_ = std::make_unique<CertificateGuard>(std::move(revocations), *options.certificate_clock);
+  aggregator->authenticator_ = std::make_unique<Authenticator>(
+      options.deployment.name, !options.server.tls.has_value(), *aggregator->guard_);
   aggregator->node_service_ =
       std::make_unique<NodeServiceImpl>(*aggregator->authenticator_, *aggregator->ingest_, *aggregator->store_);
   aggregator->operator_service_ = std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds);

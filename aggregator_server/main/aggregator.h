@@ -28,18 +28,24 @@ struct AggregatorOptions {
   std::string worker_path;
   int worker_threads = 0;
   WorkerLimits worker_limits;
+  std::string revocations_file;              // empty: dates alone are looked at
+  bool refuse_when_outdated = false;         // an outdated revocation list: refuse everybody
+  Clock* certificate_clock = &SystemClock();  // by which certificates expire; TLS itself looks at the system's
 };
 
-// The public attributes are there, hold no edges, and have n nodes. FAILED_PRECONDITION: the folder holds edges, or has another n.
+// The public attributes are there, hold no edges, and have as many nodes as the roster. FAILED_PRECONDITION: the folder holds edges, or has another n.
 absl::Status CheckAttributes(const std::string& folder, uint32_t node_count);
 
 class Aggregator {
  public:
-  // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail.
+  // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail. FAILED_PRECONDITION: the
+  // roster (options.deployment) does not follow those that DATA/rosters/<version>.json remembers, see Roster::CheckFollows.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 
   int port() const { return server_->port(); }
+  // Reads the revocation list anew, now.
+  void Reread() { guard_->Reread(); }
   ReportStore& store() { return *store_; }
   Pipeline& pipeline() { return *pipeline_; }
 
@@ -50,6 +56,7 @@ class Aggregator {
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<ReportStore> store_;
+  std::unique_ptr<CertificateGuard> guard_;
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<NodeServiceImpl> node_service_;
   std::unique_ptr<OperatorServiceImpl> operator_service_;

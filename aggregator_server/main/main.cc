@@ -31,6 +31,7 @@ struct Flags {
   std::string port_file;
   std::string log_level = "info";
   double worker_seconds_max = 0;
+  std::string roster;
 };
 
 std::string FolderOfThisProgram() {
@@ -46,12 +47,16 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--attributes", options.attributes_folder, "folder of the public attributes; must hold no edges")
       ->required();
   app.add_option("--deployment", options.deployment.name, "name of the deployment")->required();
-  app.add_option("--nodes", options.deployment.node_count, "number of nodes on the roster")->required();
-  app.add_option("--roster-version", options.deployment.roster_version, "version of the roster")->required();
+  app.add_option("--roster", flags.roster, "roster.json, made by blink provision; another one takes effect at the next start")
+      ->required();
   app.add_option("--listen", options.server.listen, "HOST:PORT; port 0: chosen by the system")->capture_default_str();
   app.add_option("--tls-certificate", flags.tls.certificate, "certificate chain, PEM");
   app.add_option("--tls-key", flags.tls.key, "private key, PEM");
   app.add_option("--tls-ca", flags.tls.ca, "certificate of the deployment's authority, PEM");
+  app.add_option("--revocations", options.revocations_file,
+                 "the authority's list of revoked certificates (CRL, PEM); looked at every second");
+  app.add_flag("--refuse-outdated-revocations", options.refuse_when_outdated,
+               "serve nobody while that list is past its next update, instead of going on with it");
   app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
   app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
   app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
@@ -82,9 +87,25 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
 
  private:
   inline static const std::set<std::string> kPaths = {"data",    "attributes", "tls-certificate", "tls-key",
-                                                      "tls-ca",  "worker",     "port-file"};
+                                                      "tls-ca",  "worker",     "port-file", "revocations", "roster"};
   const CLI::App& app_;
 };
+
+absl::Status ReadRoster(const std::string& path, Deployment& deployment) {
+  constexpr uint64_t kBytesMax = 256 << 20;
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kBytesMax));
+  const absl::StatusOr<Roster> roster = Roster::FromJson(text);
+  // Not INVALID_ARGUMENT: the flags are right, the file is not.
+  if (!roster.ok()) return absl::FailedPreconditionError(absl::StrCat(path, ": ", roster.status().message()));
+  if (roster->deployment() != deployment.name) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": the roster is of deployment \"", roster->deployment(),
+                                                      "\", and --deployment is \"", deployment.name, "\""));
+  }
+  deployment.node_count = roster->node_count();
+  deployment.roster_version = roster->version();
+  deployment.retired = roster->retired();
+  return absl::OkStatus();
+}
 
 absl::Status CompleteOptions(Flags& flags) {
   AggregatorOptions& options = flags.options;
@@ -95,27 +116,39 @@ absl::Status CompleteOptions(Flags& flags) {
     return absl::InvalidArgumentError(
         "--tls-certificate, --tls-key and --tls-ca are needed (blink provision makes them), or --insecure on loopback");
   }
+  if (all_tls && options.revocations_file.empty()) {
+    return absl::InvalidArgumentError(
+        "--revocations is needed: the list of revoked certificates, OUT/revoked.crl.pem of the authority (blink provision crl makes it)");
+  }
+  if (flags.insecure && !options.revocations_file.empty()) {
+    return absl::InvalidArgumentError("--insecure and --revocations exclude each other");
+  }
   if (all_tls) options.server.tls = flags.tls;
   if (options.worker_path.empty()) options.worker_path = FolderOfThisProgram() + "/blink-worker";
   if (::access(options.worker_path.c_str(), X_OK) != 0) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
   }
+  BLINK_RETURN_IF_ERROR(ReadRoster(flags.roster, options.deployment));
   if (flags.worker_seconds_max > 0) options.worker_limits.wall_time = absl::Seconds(flags.worker_seconds_max);
   return absl::OkStatus();
 }
 
-absl::Status Serve(Flags& flags, const sigset_t& ending) {
+absl::Status Serve(Flags& flags, const sigset_t& signals) {
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator,
                          Aggregator::Start(flags.options, SystemClock()));
   if (!flags.port_file.empty()) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));
   }
-  spdlog::info("deployment {} with {} nodes, roster version {}: listening on {}, port {}{}",
-               flags.options.deployment.name, flags.options.deployment.node_count,
+  spdlog::info("deployment {} with {} nodes ({} retired), roster version {}: listening on {}, port {}{}",
+               flags.options.deployment.name, flags.options.deployment.node_count, CountNodes(flags.options.deployment.retired),
                flags.options.deployment.roster_version, flags.options.server.listen, aggregator->port(),
                flags.insecure ? ", WITHOUT TLS" : "");
   int signal = 0;
-  ::sigwait(&ending, &signal);
+  ::sigwait(&signals, &signal);
+  for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {
+    spdlog::info("SIGHUP: reading the revocation list");
+    aggregator->Reread();
+  }
   spdlog::info("signal {}: stopping", signal);
   return absl::OkStatus();
 }
@@ -133,11 +166,10 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);
   }
   // Before any thread exists, so that all of them inherit the mask and only sigwait sees the signals.
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
   RaiseDescriptorLimit();
@@ -148,7 +180,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "blink-aggregator: %s\n", std::string(status.message()).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
-  if (status.ok()) status = Serve(flags, ending);
+  if (status.ok()) status = Serve(flags, signals);
   if (status.ok()) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink-aggregator: %s\n", std::string(status.message()).c_str());
   // What cannot be served with as it stands (edges among the attributes, an expired certificate) is bad input here.

@@ -40,6 +40,11 @@ absl::StatusOr<std::string> NewRoundId() {
   return absl::BytesToHexString(bytes);
 }
 
+// Rounds of before there were rosters do not say it: then all are active.
+uint32_t ActiveNodes(const v1::Round& round) {
+  return round.active_nodes() > 0 ? round.active_nodes() : round.parameters().node_count();
+}
+
 absl::Status CheckRequestId(const std::string& request_id) {
   const bool printable =
       std::all_of(request_id.begin(), request_id.end(), [](char c) { return c > ' ' && c < '\x7f'; });
@@ -58,8 +63,7 @@ absl::Status Pipeline::Start() {
   BLINK_RETURN_IF_ERROR(MakeDirectories(options_.rounds_folder));
   for (const v1::Round& round : store_.ListRounds()) {
     if (round.state() == v1::ROUND_STATE_OPEN) {
-      open_[round.round_id()] = {round.deadline_ms(), round.parameters().node_count(),
-                                 round.reports() >= round.parameters().node_count()};
+      open_[round.round_id()] = {round.deadline_ms(), ActiveNodes(round), round.reports() >= ActiveNodes(round)};
     } else if (!IsTerminal(round.state())) {
       spdlog::info("round {} goes on: it is {}", round.round_id(), RoundStateName(round.state()));
       sealed_.push_back(round.round_id());
@@ -96,9 +100,10 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
     return absl::InvalidArgumentError(absl::StrCat("open_for_ms is ", request.open_for_ms(), ", it must be in ",
                                                    kOpenForMsMin, " .. ", kOpenForMsMax));
   }
-  if (request.quorum() > options_.node_count) {
+  const uint32_t active = options_.active_nodes > 0 ? options_.active_nodes : options_.node_count;
+  if (request.quorum() > active) {
     return absl::InvalidArgumentError(
-        absl::StrCat("quorum is ", request.quorum(), ", it must be in 1 .. ", options_.node_count));
+        absl::StrCat("quorum is ", request.quorum(), ", it must be in 1 .. ", active, ", the active nodes of the roster"));
   }
   if (!v1::Implausible_IsValid(request.implausible())) {
     return absl::InvalidArgumentError(absl::StrCat("implausible is ", static_cast<int>(request.implausible()),
@@ -113,6 +118,7 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   round.set_deployment(options_.deployment);
   *round.mutable_parameters() = ParametersToProto(parameters);
   round.set_roster_version(options_.roster_version);
+  round.set_active_nodes(active);
   *round.mutable_training() = std::move(training);
   round.set_state(v1::ROUND_STATE_OPEN);
   round.set_created_ms(absl::ToUnixMillis(clock_.Now()));
@@ -135,7 +141,7 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
                  absl::FormatTime(absl::FromUnixMillis(stored.deadline_ms()), absl::UTCTimeZone()));
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      open_[stored.round_id()] = {stored.deadline_ms(), stored.parameters().node_count()};
+      open_[stored.round_id()] = {stored.deadline_ms(), ActiveNodes(stored)};
     }
     // Reports may have come before the line above: the round was in the store already.
     BLINK_ASSIGN_OR_RETURN(const v1::Round now, store_.GetRound(stored.round_id()));
@@ -146,9 +152,9 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
 }
 
 absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why) {
-  const uint32_t n = options_.node_count;
   absl::StatusOr<v1::Round> sealed =
       store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, [&](v1::Round& round) -> absl::Status {
+        const uint32_t n = ActiveNodes(round);
         if (round.reports() < round.quorum()) {
           round.set_state(v1::ROUND_STATE_FAILED);
           round.set_failure_reason(absl::StrCat(round.reports(), " of ", n, " nodes reported, the quorum is ",
@@ -207,8 +213,8 @@ v1::Round Pipeline::WithLive(v1::Round round) {
     round.set_progress(live->second.progress);
     round.set_progress_text(live->second.text);
   } else if (round.state() == v1::ROUND_STATE_OPEN) {
-    round.set_progress(static_cast<double>(round.reports()) / round.parameters().node_count());
-    round.set_progress_text(absl::StrCat(round.reports(), " of ", round.parameters().node_count(), " reports"));
+    round.set_progress(static_cast<double>(round.reports()) / ActiveNodes(round));
+    round.set_progress_text(absl::StrCat(round.reports(), " of ", ActiveNodes(round), " reports"));
   }
   return round;
 }
@@ -228,7 +234,7 @@ void Pipeline::NoteReport(const std::string& round_id, uint32_t reports) {
   std::lock_guard<std::mutex> lock(mutex_);
   changed_.insert(round_id);
   const auto open = open_.find(round_id);
-  if (open == open_.end() || reports < open->second.node_count) return;
+  if (open == open_.end() || reports < open->second.active_nodes) return;
   open->second.complete = true;
   seal_now_ = true;
   wake_scheduler_.notify_all();

@@ -1,6 +1,6 @@
 // The life of every round after its creation: a persisted state machine.
 //
-//   open --(deadline | all n reported | operator)--> sealed --> estimating --> training --> ready
+//   open --(deadline | all active | operator)-----> sealed --> estimating --> training --> ready
 //     |                                                |____________|_____________|--> failed(reason)
 //     '-- fewer reports than the quorum --> failed     any but ready and failed --> cancelled
 //
@@ -38,6 +38,7 @@ struct PipelineOptions {
   std::string deployment;
   uint32_t node_count = 0;
   uint64_t roster_version = 0;
+  uint32_t active_nodes = 0;      // n less the retired; 0: n
   std::string rounds_folder;      // DATA/rounds
   std::string attributes_folder;
   std::string worker_path;
@@ -86,7 +87,7 @@ class Pipeline {
  private:
   struct OpenRound {
     int64_t deadline_ms = 0;
-    uint32_t node_count = 0;
+    uint32_t active_nodes = 0;
     bool complete = false;                       // all have reported
     absl::Time not_before = absl::InfinitePast();  // after a failed seal
   };

@@ -1,5 +1,8 @@
 #include "aggregator_server/service/authenticator.h"
 
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_context.h>
+
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
@@ -9,10 +12,27 @@
 #include "common/rpc/credentials.h"
 
 namespace blink {
+namespace {
+
+// UNAUTHENTICATED: there is none.
+absl::StatusOr<std::string> CertificateOf(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (peer != nullptr) {
+    const std::vector<grpc::string_ref> found = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+    if (found.size() == 1) return std::string(found[0].data(), found[0].size());
+  }
+  return absl::UnauthenticatedError("a client certificate is required, and this connection has none");
+}
+
+}  // namespace
 
 absl::StatusOr<Identity> Authenticator::Node(const grpc::ServerContextBase& context, const std::string& deployment,
                                              uint64_t first, uint64_t last) const {
-  if (!insecure_) return PeerIdentity(context);
+  if (!insecure_) {
+    BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+    BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
+    return PeerIdentity(context);
+  }
   Identity claimed;
   claimed.kind = Identity::Kind::kNodes;
   claimed.deployment = deployment;
@@ -24,6 +44,8 @@ absl::StatusOr<Identity> Authenticator::Node(const grpc::ServerContextBase& cont
 absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& context,
                                             const std::string& deployment) const {
   if (!insecure_) {
+    BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+    BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
     BLINK_ASSIGN_OR_RETURN(const Identity identity, PeerIdentity(context));
     if (identity.kind != Identity::Kind::kOperator || identity.deployment != deployment_) {
       return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
@@ -35,6 +57,12 @@ absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& conte
         absl::StrCat("this aggregator serves deployment \"", deployment_, "\", not the one that was named"));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> Authenticator::Open(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const {
+  if (insecure_) return 0;
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+  return guard_.Open(certificate, context.peer(), std::move(cut));
 }
 
 void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status) {

@@ -20,8 +20,22 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
 
   // Starts at once; `allowed` is the verdict on the request.
   ListDigestsReactor(grpc::CallbackServerContext& context, v1::ListDigestsRequest request, absl::Status allowed,
-                     ReportStore& store, const Ingest& ingest)
-      : context_(context), request_(std::move(request)), store_(store), ingest_(ingest), next_(request_.first_node()) {
+                     const Authenticator& authenticator, ReportStore& store, const Ingest& ingest)
+      : context_(context),
+        request_(std::move(request)),
+        authenticator_(authenticator),
+        store_(store),
+        ingest_(ingest),
+        next_(request_.first_node()) {
+    if (allowed.ok()) {
+      const absl::StatusOr<uint64_t> opened = authenticator_.Open(context_, [this](const absl::Status& why) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        FinishWith(why);
+      });
+      allowed = opened.status();
+      if (opened.ok()) stream_id_ = *opened;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (!allowed.ok()) {
       LogRefusal(context_, allowed);
       FinishWith(allowed);
@@ -31,14 +45,20 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
   }
 
   void OnWriteDone(bool ok) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
     page_.pop_front();
     ok ? WriteNext() : FinishWith(absl::CancelledError("the peer is gone"));
   }
   void OnCancel() override {}  // the write that is under way fails
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    authenticator_.Close(stream_id_);
+    delete this;
+  }
 
  private:
+  // With the lock held, all of these.
   void WriteNext() {
+    if (finished_) return;
     if (page_.empty() && !ended_) {
       const absl::Status read = ReadPage();
       if (!read.ok()) return FinishWith(read);
@@ -58,14 +78,19 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
     return absl::OkStatus();
   }
   void FinishWith(const absl::Status& status) {
+    if (std::exchange(finished_, true)) return;
     SetTrailingWindow(context_, ingest_.WindowFor(status));
     Finish(ToGrpcStatus(status));
   }
 
   grpc::CallbackServerContext& context_;
   const v1::ListDigestsRequest request_;
+  const Authenticator& authenticator_;
   ReportStore& store_;
   const Ingest& ingest_;
+  uint64_t stream_id_ = 0;  // of the authenticator
+  std::mutex mutex_;
+  bool finished_ = false;
   uint64_t next_;
   bool ended_ = false;
   std::deque<v1::ListDigestsResponse> page_;
@@ -137,7 +162,7 @@ grpc::ServerWriteReactor<v1::ListDigestsResponse>* NodeServiceImpl::ListDigests(
     ingest_.advisor().NotePeer(identity);
     return ValidateRoundId(request->round_id());
   };
-  return new ListDigestsReactor(*context, *request, check(), store_, ingest_);
+  return new ListDigestsReactor(*context, *request, check(), authenticator_, store_, ingest_);
 }
 
 }  // namespace blink

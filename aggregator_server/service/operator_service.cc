@@ -21,8 +21,15 @@ namespace {
 // The status now and after every change; changes that come while a message is being written are told in one.
 class WatchRoundReactor final : public grpc::ServerWriteReactor<v1::Round> {
  public:
-  WatchRoundReactor(Pipeline& pipeline, const std::string& round_id, const absl::Status& allowed)
-      : pipeline_(pipeline), round_id_(round_id) {
+  WatchRoundReactor(grpc::CallbackServerContext& context, const Authenticator& authenticator, Pipeline& pipeline,
+                    const std::string& round_id, absl::Status allowed)
+      : authenticator_(authenticator), pipeline_(pipeline), round_id_(round_id) {
+    if (allowed.ok()) {
+      const absl::StatusOr<uint64_t> opened =
+          authenticator_.Open(context, [this](const absl::Status& why) { FinishWith(why); });
+      allowed = opened.status();
+      if (opened.ok()) stream_id_ = *opened;
+    }
     if (!allowed.ok()) {
       FinishWith(allowed);
       return;
@@ -42,6 +49,7 @@ class WatchRoundReactor final : public grpc::ServerWriteReactor<v1::Round> {
   void OnCancel() override { FinishWith(absl::CancelledError("the call was cancelled")); }
   void OnDone() override {
     if (watch_ != 0) pipeline_.Unwatch(watch_);
+    authenticator_.Close(stream_id_);
     delete this;
   }
 
@@ -66,8 +74,10 @@ class WatchRoundReactor final : public grpc::ServerWriteReactor<v1::Round> {
     Finish(ToGrpcStatus(status));
   }
 
+  const Authenticator& authenticator_;
   Pipeline& pipeline_;
   const std::string round_id_;
+  uint64_t stream_id_ = 0;  // of the authenticator
   uint64_t watch_ = 0;
   std::mutex mutex_;
   v1::Round sent_;
@@ -78,42 +88,60 @@ class WatchRoundReactor final : public grpc::ServerWriteReactor<v1::Round> {
 // A file in chunks.
 class GetResultReactor final : public grpc::ServerWriteReactor<v1::GetResultResponse> {
  public:
-  explicit GetResultReactor(const absl::StatusOr<std::string>& path) {
-    if (!path.ok()) {
-      Finish(ToGrpcStatus(path.status()));
-      return;
+  GetResultReactor(grpc::CallbackServerContext& context, const Authenticator& authenticator,
+                   const absl::StatusOr<std::string>& path)
+      : authenticator_(authenticator) {
+    absl::Status allowed = path.status();
+    if (allowed.ok()) {
+      const absl::StatusOr<uint64_t> opened = authenticator_.Open(context, [this](const absl::Status& why) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        FinishWith(why);
+      });
+      allowed = opened.status();
+      if (opened.ok()) stream_id_ = *opened;
     }
-    fd_ = ::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd_ < 0) {
-      Finish(ToGrpcStatus(FileError(errno, "open", "the artifact")));
-    } else {
-      WriteNext();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (allowed.ok()) {
+      fd_ = ::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+      if (fd_ < 0) allowed = FileError(errno, "open", "the artifact");
     }
+    allowed.ok() ? WriteNext() : FinishWith(allowed);
   }
 
   void OnWriteDone(bool ok) override {
-    ok ? WriteNext() : Finish(ToGrpcStatus(absl::CancelledError("the peer is gone")));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ok ? WriteNext() : FinishWith(absl::CancelledError("the peer is gone"));
   }
   void OnCancel() override {}  // the write that is under way fails
   void OnDone() override {
+    authenticator_.Close(stream_id_);
     if (fd_ >= 0) ::close(fd_);
     delete this;
   }
 
  private:
+  // With the lock held, both of these.
+  void FinishWith(const absl::Status& status) {
+    if (!std::exchange(finished_, true)) Finish(ToGrpcStatus(status));
+  }
   void WriteNext() {
+    if (finished_) return;
     std::string& chunk = *response_.mutable_chunk();
     chunk.resize(kChunkBytesMax);
     ssize_t got;
     do {
       got = ::read(fd_, chunk.data(), chunk.size());
     } while (got < 0 && errno == EINTR);
-    if (got < 0) return Finish(ToGrpcStatus(FileError(errno, "read", "the artifact")));
-    if (got == 0) return Finish(grpc::Status::OK);
+    if (got < 0) return FinishWith(FileError(errno, "read", "the artifact"));
+    if (got == 0) return FinishWith(absl::OkStatus());
     chunk.resize(got);
     StartWrite(&response_);
   }
 
+  const Authenticator& authenticator_;
+  uint64_t stream_id_ = 0;  // of the authenticator
+  std::mutex mutex_;
+  bool finished_ = false;
   int fd_ = -1;
   v1::GetResultResponse response_;
 };
@@ -180,14 +208,15 @@ grpc::ServerWriteReactor<v1::Round>* OperatorServiceImpl::WatchRound(grpc::Callb
                                                                      const v1::WatchRoundRequest* request) {
   const absl::Status allowed = authenticator_.RequireOperator(*context, request->deployment());
   if (!allowed.ok()) LogRefusal(*context, allowed);
-  return new WatchRoundReactor(pipeline_, request->round_id(), allowed);
+  return new WatchRoundReactor(*context, authenticator_, pipeline_, request->round_id(), allowed);
 }
 
 grpc::ServerWriteReactor<v1::GetResultResponse>* OperatorServiceImpl::GetResult(grpc::CallbackServerContext* context,
                                                                                 const v1::GetResultRequest* request) {
   const absl::Status allowed = authenticator_.RequireOperator(*context, request->deployment());
   if (!allowed.ok()) LogRefusal(*context, allowed);
-  return new GetResultReactor(allowed.ok() ? pipeline_.ResultPath(request->round_id(), request->artifact())
+  return new GetResultReactor(*context, authenticator_,
+                              allowed.ok() ? pipeline_.ResultPath(request->round_id(), request->artifact())
                                            : absl::StatusOr<std::string>(allowed));
 }
 

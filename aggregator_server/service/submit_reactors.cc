@@ -32,6 +32,13 @@ SubmitReportReactor* SubmitReportReactor::Start(grpc::CallbackServerContext& con
         absl::StrCat("the report did not arrive within ", absl::FormatDuration(limit))));
     return StreamTimer::Clock::time_point::max();
   });
+  const absl::StatusOr<uint64_t> opened =
+      authenticator.Open(context, [raw](const absl::Status& why) { raw->FinishWith(why); });
+  if (!opened.ok()) {
+    raw->FinishWith(opened.status());
+    return raw;
+  }
+  raw->stream_id_ = *opened;
   raw->StartRead(&raw->request_);
   return raw;
 }
@@ -103,6 +110,7 @@ void SubmitReportReactor::FinishWith(const absl::StatusOr<v1::Receipt>& outcome)
 }
 
 void SubmitReportReactor::OnDone() {
+  authenticator_.Close(stream_id_);
   timer_.Remove(timer_id_);
   const std::shared_ptr<SubmitReportReactor> last = std::move(self_);
 }
@@ -116,6 +124,14 @@ SubmitReportsReactor* SubmitReportsReactor::Start(grpc::CallbackServerContext& c
   raw->self_ = std::move(reactor);
   raw->active_ = StreamTimer::Clock::now();
   raw->timer_id_ = timer.Add(In(ingest.limits().report_time_max), [raw] { return raw->CheckIdle(); });
+  const absl::StatusOr<uint64_t> opened =
+      authenticator.Open(context, [raw](const absl::Status& why) { raw->FinishWith(why); });
+  if (!opened.ok()) {
+    LogRefusal(context, opened.status());
+    raw->FinishWith(opened.status());
+    return raw;
+  }
+  raw->stream_id_ = *opened;
   raw->StartRead(&raw->request_);
   return raw;
 }
@@ -229,6 +245,7 @@ void SubmitReportsReactor::FinishLocked(const absl::Status& status) {
 }
 
 void SubmitReportsReactor::OnDone() {
+  authenticator_.Close(stream_id_);
   timer_.Remove(timer_id_);
   const std::shared_ptr<SubmitReportsReactor> last = std::move(self_);
 }

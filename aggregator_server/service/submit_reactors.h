@@ -1,6 +1,7 @@
 // The two streams on which reports arrive.
 //
-// A reactor may be finished by its peer, by the timer or by its own verdict, while its report is still with the store. It
+// A reactor may be finished by its peer, by the timer, by the authenticator (its certificate is revoked or has expired) or by its own
+// verdict, while its report is still with the store: then the report is durable and not acknowledged, and sent again it gets its receipt. It
 // therefore lives as long as anybody holds it: gRPC (until OnDone, through self_) or a callback of the store.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_SUBMIT_REACTORS_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_SUBMIT_REACTORS_H_
@@ -46,6 +47,7 @@ class SubmitReportReactor final : public grpc::ServerReadReactor<v1::SubmitRepor
   StreamTimer& timer_;
   std::shared_ptr<SubmitReportReactor> self_;
   uint64_t timer_id_ = 0;
+  uint64_t stream_id_ = 0;  // of the authenticator
 
   v1::SubmitReportRequest request_;
   std::optional<Ingest::Admission> admission_;
@@ -89,6 +91,7 @@ class SubmitReportsReactor final
   StreamTimer& timer_;
   std::shared_ptr<SubmitReportsReactor> self_;
   uint64_t timer_id_ = 0;
+  uint64_t stream_id_ = 0;  // of the authenticator
   v1::SubmitReportsRequest request_;
   std::optional<Identity> identity_;
 

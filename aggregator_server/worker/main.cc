@@ -67,8 +67,12 @@ absl::Status Publish(const std::string& temporary, const std::string& output) {
 }
 
 absl::Status Run(const WorkerOptions& options) {
-  BLINK_ASSIGN_OR_RETURN(const NodeAttributes attributes, ReadAttributes(options.attributes));
+  BLINK_ASSIGN_OR_RETURN(NodeAttributes attributes, ReadAttributes(options.attributes));
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
+  // A round that began before the roster grew is about its first nodes alone.
+  if (attributes.node_count > folder.reports.node_count()) {
+    BLINK_ASSIGN_OR_RETURN(attributes, FirstNodes(std::move(attributes), folder.reports.node_count()));
+  }
   AnalysisOptions analysis_options;
   analysis_options.threads = options.threads;
   analysis_options.implausible = folder.round.implausible();
@@ -84,7 +88,7 @@ absl::Status Run(const WorkerOptions& options) {
   std::filesystem::remove_all(temporary, error);  // of a worker that was ended before
   if (error) return FileError(error.value(), "remove", temporary);
   BLINK_RETURN_IF_ERROR(WriteResultFolder(temporary, folder.reports.parameters(), folder.reports.report_count(), analysis,
-                                          attributes, folder.round.training()));
+                                          attributes, folder.round.training(), folder.round.active_nodes()));
   return Publish(temporary, output);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace blink {
 namespace {
 
@@ -41,6 +43,25 @@ FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
   }
   DivideByRowSums(normal);
   return normal;
+}
+
+absl::StatusOr<NodeAttributes> FirstNodes(NodeAttributes attributes, uint32_t node_count) {
+  if (node_count > attributes.node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("there are attributes of ", attributes.node_count, " nodes, not of ", node_count));
+  }
+  FeatureMatrix& features = attributes.features;
+  if (features.sparse) {
+    features.row_offsets.resize(size_t{node_count} + 1);
+    features.columns.resize(features.row_offsets.back());
+    features.values.resize(features.row_offsets.back());
+  } else {
+    features.values.resize(size_t{node_count} * features.cols);
+  }
+  features.rows = node_count;
+  attributes.node_count = node_count;
+  attributes.labels.resize(node_count);
+  attributes.split.resize(node_count);
+  return attributes;
 }
 
 }  // namespace blink

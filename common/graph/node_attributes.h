@@ -35,6 +35,10 @@ struct NodeAttributes {
   std::vector<std::string> class_names;  // [class_count] or empty
 };
 
+// The attributes of the nodes 0 .. node_count - 1 alone: those of an earlier roster, since ids are only ever added.
+// INVALID_ARGUMENT when there are fewer.
+absl::StatusOr<NodeAttributes> FirstNodes(NodeAttributes attributes, uint32_t node_count);
+
 }  // namespace blink
 
 #endif  // BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_

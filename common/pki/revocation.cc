@@ -62,9 +62,9 @@ std::string ReasonOf(const X509_REVOKED* entry) {
 }
 
 absl::StatusOr<IntegerPtr> IntegerFromHex(const std::string& hex) {
-  const bool well_formed = !hex.empty() && hex.size() <= kSerialDigitsMax && std::all_of(hex.begin(), hex.end(), [](char c) {
-    return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-  });
+  const bool well_formed =
+      !hex.empty() && hex.size() <= kSerialDigitsMax &&
+      std::all_of(hex.begin(), hex.end(), [](char c) { return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f'); });
   if (!well_formed) {
     return absl::InvalidArgumentError(
         absl::StrCat("the serial number '", hex, "' must be 1 to ", kSerialDigitsMax, " digits of 0-9 and a-f"));
@@ -148,7 +148,8 @@ absl::StatusOr<ListPtr> ParseOne(const std::string& pem) {
   const ListPtr second(list != nullptr ? PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr) : nullptr);
   ERR_clear_error();
   if (list == nullptr) return absl::InvalidArgumentError("not a revocation list (X509 CRL) in PEM");
-  if (second != nullptr) return absl::InvalidArgumentError("holds more than one revocation list: a list is complete in itself");
+  if (second != nullptr)
+    return absl::InvalidArgumentError("holds more than one revocation list: a list is complete in itself");
   return list;
 }
 
@@ -156,7 +157,8 @@ absl::Status CheckExtensions(const X509_CRL* list) {
   for (int i = 0; i < X509_CRL_get_ext_count(list); ++i) {
     if (X509_EXTENSION_get_critical(X509_CRL_get_ext(list, i)) != 0) {
       return absl::InvalidArgumentError(
-          "the revocation list has a critical extension (a delta or an indirect list?): a plain, complete list is needed");
+          "the revocation list has a critical extension (a delta or an indirect list?): a plain, complete list is "
+          "needed");
     }
   }
   return absl::OkStatus();
@@ -190,7 +192,8 @@ const std::vector<std::string>& RevocationReasons() {
   return *names;
 }
 
-absl::StatusOr<std::string> SignRevocationList(const CertificateAuthority& authority, const RevocationListOptions& options) {
+absl::StatusOr<std::string> SignRevocationList(const CertificateAuthority& authority,
+                                               const RevocationListOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckOptions(options));
   BLINK_ASSIGN_OR_RETURN(const CertificatePtr issuer, pki_internal::ParseCertificate(authority.certificate));
   BLINK_ASSIGN_OR_RETURN(const KeyPtr key, pki_internal::ParseKey(authority.key));
@@ -233,7 +236,8 @@ absl::StatusOr<RevocationList> RevocationList::Parse(const std::string& pem, con
     const X509_REVOKED* const entry = sk_X509_REVOKED_value(entries, i);
     for (int e = 0; e < X509_REVOKED_get_ext_count(entry); ++e) {
       if (X509_EXTENSION_get_critical(X509_REVOKED_get_ext(entry, e)) != 0) {
-        return absl::InvalidArgumentError("an entry of the revocation list has a critical extension (an indirect list?)");
+        return absl::InvalidArgumentError(
+            "an entry of the revocation list has a critical extension (an indirect list?)");
       }
     }
     RevokedCertificate revoked = {.serial = HexOf(X509_REVOKED_get0_serialNumber(entry)), .reason = ReasonOf(entry)};

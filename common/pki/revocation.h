@@ -1,7 +1,7 @@
 // The list of revoked certificates: an X.509 CRL (RFC 5280), which `openssl crl` reads as well.
 //
-// Every list is complete: it names every certificate that the authority has revoked, and its number is higher than that of
-// the list before. There are no delta lists and no lists of another issuer's certificates.
+// Every list is complete: it names every certificate that the authority has revoked, and its number is higher than that
+// of the list before. There are no delta lists and no lists of another issuer's certificates.
 #ifndef BLINK_COMMON_PKI_REVOCATION_H_
 #define BLINK_COMMON_PKI_REVOCATION_H_
 
@@ -23,7 +23,8 @@ struct RevokedCertificate {
   std::string reason;  // one of RevocationReasons()
 };
 
-// "unspecified", "key-compromise", "affiliation-changed", "superseded", "cessation-of-operation", "privilege-withdrawn".
+// "unspecified", "key-compromise", "affiliation-changed", "superseded", "cessation-of-operation",
+// "privilege-withdrawn".
 const std::vector<std::string>& RevocationReasons();
 
 struct RevocationListOptions {
@@ -32,15 +33,16 @@ struct RevocationListOptions {
   absl::Time next_update;
   std::vector<RevokedCertificate> revoked;
 };
-// Signs the list, PEM. INVALID_ARGUMENT: a malformed or repeated serial, an unknown reason, number 0, or next_update not
-// after this_update.
-absl::StatusOr<std::string> SignRevocationList(const CertificateAuthority& authority, const RevocationListOptions& options);
+// Signs the list, PEM. INVALID_ARGUMENT: a malformed or repeated serial, an unknown reason, number 0, or next_update
+// not after this_update.
+absl::StatusOr<std::string> SignRevocationList(const CertificateAuthority& authority,
+                                               const RevocationListOptions& options);
 
 // A list whose signature was verified. Reads need no lock: the object does not change.
 class RevocationList {
  public:
-  // INVALID_ARGUMENT: not exactly one list in PEM, no number, no dates, or a critical extension (delta and indirect lists).
-  // FAILED_PRECONDITION: not signed by the authority's key.
+  // INVALID_ARGUMENT: not exactly one list in PEM, no number, no dates, or a critical extension (delta and indirect
+  // lists). FAILED_PRECONDITION: not signed by the authority's key.
   static absl::StatusOr<RevocationList> Parse(const std::string& pem, const std::string& authority_certificate);
 
   uint64_t number() const { return number_; }

@@ -25,7 +25,8 @@ absl::Status CheckKeys(const json& document) {
   for (const char* key : kKeys) {
     if (!document.contains(key)) return absl::InvalidArgumentError(absl::StrCat("the key \"", key, "\" is missing"));
   }
-  if (document.at("format") != 1) return absl::InvalidArgumentError("\"format\" must be 1: this program reads no other");
+  if (document.at("format") != 1)
+    return absl::InvalidArgumentError("\"format\" must be 1: this program reads no other");
   if (!document.at("deployment").is_string()) return absl::InvalidArgumentError("\"deployment\" must be text");
   if (!document.at("roster_version").is_number_unsigned() || !document.at("node_count").is_number_unsigned()) {
     return absl::InvalidArgumentError("\"roster_version\" and \"node_count\" must be numbers from 1");
@@ -77,7 +78,8 @@ absl::StatusOr<Roster> Roster::Create(std::string deployment, uint64_t version, 
   BLINK_RETURN_IF_ERROR(ValidateDeployment(deployment));
   if (version == 0) return absl::InvalidArgumentError("a roster's version is at least 1");
   if (node_count < kNodesMin || node_count > kNodesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("a roster has ", kNodesMin, " to ", kNodesMax, " nodes, not ", node_count));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a roster has ", kNodesMin, " to ", kNodesMax, " nodes, not ", node_count));
   }
   for (const NodeRange& range : retired) {
     if (range.first > range.last || range.last >= node_count) {
@@ -91,8 +93,8 @@ absl::StatusOr<Roster> Roster::Create(std::string deployment, uint64_t version, 
   roster.node_count_ = node_count;
   roster.retired_ = MergeRanges(std::move(retired));
   if (roster.active_count() < kNodesMin) {
-    return absl::InvalidArgumentError(absl::StrCat("a roster needs ", kNodesMin, " active nodes, and ", roster.active_count(),
-                                                   " would be left"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a roster needs ", kNodesMin, " active nodes, and ", roster.active_count(), " would be left"));
   }
   return roster;
 }
@@ -127,17 +129,19 @@ std::string Roster::ToJson() const {
 
 absl::Status Roster::CheckFollows(const Roster& before) const {
   if (deployment_ != before.deployment_) {
-    return absl::FailedPreconditionError(absl::StrCat("the roster is of deployment \"", deployment_, "\", the one before of \"",
-                                                      before.deployment_, "\""));
+    return absl::FailedPreconditionError(absl::StrCat("the roster is of deployment \"", deployment_,
+                                                      "\", the one before of \"", before.deployment_, "\""));
   }
   if (version_ < before.version_) {
-    return absl::FailedPreconditionError(absl::StrCat("the roster has version ", version_, ", and version ", before.version_,
+    return absl::FailedPreconditionError(absl::StrCat("the roster has version ", version_, ", and version ",
+                                                      before.version_,
                                                       " was in use already: a roster is never taken back"));
   }
   if (version_ == before.version_ && *this != before) {
-    return absl::FailedPreconditionError(absl::StrCat("the roster has version ", version_,
-                                                      ", but another roster of this version was in use: make the next one with "
-                                                      "blink provision roster"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the roster has version ", version_,
+                     ", but another roster of this version was in use: make the next one with "
+                     "blink provision roster"));
   }
   if (node_count_ < before.node_count_) {
     return absl::FailedPreconditionError(absl::StrCat("the roster has ", node_count_, " nodes, the one before ",

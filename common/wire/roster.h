@@ -2,8 +2,8 @@
 //
 //   {"format":1,"deployment":"demo","roster_version":2,"node_count":2710,"retired":[[7,7],[100,135]]}
 //
-// Node ids are 0 .. node_count - 1 and are never used again: n never shrinks, and who is retired stays retired. A later roster
-// has a higher version (CheckFollows).
+// Node ids are 0 .. node_count - 1 and are never used again: n never shrinks, and who is retired stays retired. A later
+// roster has a higher version (CheckFollows).
 #ifndef BLINK_COMMON_WIRE_ROSTER_H_
 #define BLINK_COMMON_WIRE_ROSTER_H_
 
@@ -30,16 +30,17 @@ uint64_t CountNodes(const std::vector<NodeRange>& disjoint);
 
 class Roster {
  public:
-  // `retired` in any order, overlaps allowed. INVALID_ARGUMENT: node_count out of its range, a retired node that is not below
-  // it, version 0, a malformed deployment, or fewer than three active nodes.
+  // `retired` in any order, overlaps allowed. INVALID_ARGUMENT: node_count out of its range, a retired node that is not
+  // below it, version 0, a malformed deployment, or fewer than three active nodes.
   static absl::StatusOr<Roster> Create(std::string deployment, uint64_t version, uint32_t node_count,
                                        std::vector<NodeRange> retired);
-  // INVALID_ARGUMENT also for an unknown or missing key. The retired ranges must ascend and not touch: one spelling for each roster.
+  // INVALID_ARGUMENT also for an unknown or missing key. The retired ranges must ascend and not touch: one spelling for
+  // each roster.
   static absl::StatusOr<Roster> FromJson(const std::string& text);
   std::string ToJson() const;
 
-  // May this roster take the place of `before`? The same one may. FAILED_PRECONDITION: another deployment, an older version, the same version with other
-  // content, fewer nodes, or a retired node that is active again.
+  // May this roster take the place of `before`? The same one may. FAILED_PRECONDITION: another deployment, an older
+  // version, the same version with other content, fewer nodes, or a retired node that is active again.
   absl::Status CheckFollows(const Roster& before) const;
 
   const std::string& deployment() const { return deployment_; }

@@ -267,7 +267,7 @@ class BadAggregator(BlinkTest):
 
     def test_plaintext_beyond_loopback_is_refused(self):
         done = run("blink-aggregator", "--data", self.blink.folder / "d", "--attributes", self.attributes, "--deployment",
-                   "e2e", "--nodes", 12, "--roster-version", 1, "--listen", "0.0.0.0:0", "--insecure", timeout=60)
+                   "e2e", "--roster", self.config.parent / "roster.json", "--listen", "0.0.0.0:0", "--insecure", timeout=60)
         self.assertIn(done.code, (blinktest.USAGE, blinktest.BAD_INPUT), f"\n{done}")
         self.assertIn("loopback", (done.err + done.out).lower())
 

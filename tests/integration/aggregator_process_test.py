@@ -3,6 +3,7 @@
 
 usage: aggregator_process_test.py BLINK_AGGREGATOR FAKE_WORKER
 """
+import json
 import os
 import pathlib
 import resource
@@ -26,11 +27,17 @@ def write_attributes(folder):
     (folder / "behaviour").write_text("succeed")
 
 
+def write_roster(path, **changes):
+    roster = {"format": 1, "deployment": "demo", "roster_version": 1, "node_count": NODES, "retired": []}
+    path.write_text(json.dumps({**roster, **changes}))
+
+
 class AggregatorProcess(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.temporary.name)
         write_attributes(self.root / "attributes")
+        write_roster(self.root / "roster.json")
         self.process = None
 
     def tearDown(self):
@@ -43,7 +50,7 @@ class AggregatorProcess(unittest.TestCase):
 
     def flags(self, **changes):
         flags = {"data": self.root / "data", "attributes": self.root / "attributes", "deployment": "demo",
-                 "nodes": NODES, "roster-version": 1, "listen": "127.0.0.1:0", "worker": WORKER,
+                 "roster": self.root / "roster.json", "listen": "127.0.0.1:0", "worker": WORKER,
                  "port-file": self.root / "port"}
         flags.update(changes)
         return [f"--{name}={value}" for name, value in flags.items() if value is not None]
@@ -92,8 +99,8 @@ class AggregatorProcess(unittest.TestCase):
 
     def test_reads_a_configuration_whose_paths_are_relative_to_its_folder(self):
         config = self.root / "aggregator.conf"
-        config.write_text(f'# a comment\ndata="data"\nattributes="attributes"\ndeployment="demo"\nnodes={NODES}\n'
-                          f'roster-version=1\nlisten="127.0.0.1:0"\nworker="{WORKER}"\ninsecure=true\nport-file="port"\n')
+        config.write_text(f'# a comment\ndata="data"\nattributes="attributes"\ndeployment="demo"\nroster="roster.json"\n'
+                          f'listen="127.0.0.1:0"\nworker="{WORKER}"\ninsecure=true\nport-file="port"\n')
         here = os.getcwd()
         os.chdir("/")
         try:
@@ -105,15 +112,18 @@ class AggregatorProcess(unittest.TestCase):
 
     def test_refuses_a_misspelt_key(self):
         config = self.root / "aggregator.conf"
-        config.write_text('nodez=6\n')
+        config.write_text('rooster="roster.json"\n')
         code, text = self.run_to_end(["--config", str(config), *self.flags(), "--insecure"])
         self.assertEqual(code, 2, text)
-        self.assertIn("nodez", text)
+        self.assertIn("rooster", text)
 
     def test_refuses_wrong_flags(self):
         for arguments, named in ((self.flags(), "--tls-certificate"),
-                                 (self.flags(nodes=None) + ["--insecure"], "--nodes"),
-                                 (self.flags(nodes=2) + ["--insecure"], "--nodes"),
+                                 (self.flags(roster=None) + ["--insecure"], "--roster"),
+                                 (self.flags(roster=self.root / "nothing") + ["--insecure"], "nothing"),
+                                 (self.flags(deployment="other") + ["--insecure"], "--deployment is \"other\""),
+                                 (self.flags() + ["--tls-ca=x", "--tls-key=x", "--tls-certificate=x"], "--revocations"),
+                                 (self.flags() + ["--insecure", "--revocations=x"], "exclude"),
                                  (self.flags(deployment="No Spaces") + ["--insecure"], "deployment"),
                                  (self.flags() + ["--insecure", "--log-level=loud"], "loud"),
                                  (self.flags() + ["--insecure", "--tls-ca=x"], "exclude")):
@@ -127,13 +137,46 @@ class AggregatorProcess(unittest.TestCase):
         self.assertIn("loopback", text)
 
     def test_refuses_attributes_that_hold_edges_or_another_number_of_nodes(self):
-        code, text = self.run_to_end(self.flags(nodes=NODES + 1) + ["--insecure"])
+        write_roster(self.root / "roster.json", node_count=NODES + 1)
+        code, text = self.run_to_end(self.flags() + ["--insecure"])
         self.assertEqual(code, 3, text)
         self.assertIn(f"{NODES} nodes", text)
+        write_roster(self.root / "roster.json")
         (self.root / "attributes" / "edges.csv").write_text("source,target\n0,1\n")
         code, text = self.run_to_end(self.flags() + ["--insecure"])
         self.assertEqual(code, 3, text)
         self.assertIn("edges", text)
+
+    def test_refuses_a_malformed_roster(self):
+        for changes in ({"format": 2}, {"node_count": 2}, {"retired": [[5, 6]]}, {"retired": [[0, 3]]}, {"colour": "red"},
+                        {"roster_version": 0}):
+            write_roster(self.root / "roster.json", **changes)
+            code, text = self.run_to_end(self.flags() + ["--insecure"])
+            self.assertEqual(code, 3, text)
+            self.assertIn("roster.json", text)
+        self.assertFalse((self.root / "data").exists(), "nothing was begun")
+
+    def test_takes_the_next_roster_and_refuses_to_go_back(self):
+        def starts():
+            self.start(self.flags() + ["--insecure"])
+            self.assertEqual(self.stop(), 0)
+            self.process.stderr.close()
+            (self.root / "port").unlink()
+
+        def refused(why, **changes):
+            write_roster(self.root / "roster.json", **changes)
+            code, text = self.run_to_end(self.flags() + ["--insecure"])
+            self.assertEqual(code, 3, text)
+            self.assertIn(why, text)
+
+        starts()
+        write_roster(self.root / "roster.json", roster_version=2, retired=[[4, 4]])
+        starts()
+        refused("never taken back")
+        refused("another roster of this version", roster_version=2)
+        refused("never used again", roster_version=3)
+        write_roster(self.root / "roster.json", roster_version=2, retired=[[4, 4]])
+        starts()
 
     def test_refuses_a_missing_worker_and_missing_attributes(self):
         code, text = self.run_to_end(self.flags(worker=self.root / "nothing") + ["--insecure"])

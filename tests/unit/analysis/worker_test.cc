@@ -73,6 +73,47 @@ TEST_F(WorkerTest, GivesExactlyWhatASimulationGivesOnTheSameReports) {
   EXPECT_EQ(metrics["estimate"]["links"], simulation->trials[0].estimate->links.link_count());
 }
 
+TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThen) {
+  ASSERT_EQ(RunRound().exit_code, 0);
+  std::filesystem::rename(Output(), folder_ + "/before");
+  NodeAttributes grown = data_.attributes;
+  grown.node_count += 5;
+  grown.features.rows += 5;
+  if (grown.features.sparse) {
+    grown.features.row_offsets.resize(grown.node_count + 1, grown.features.row_offsets.back());
+  } else {
+    grown.features.values.resize(size_t{grown.node_count} * grown.features.cols);
+  }
+  grown.labels.resize(grown.node_count, 1);
+  grown.split.resize(grown.node_count, Split::kTrain);
+  std::filesystem::remove_all(folder_ + "/attributes");
+  ASSERT_TRUE(WriteAttributes(grown, folder_ + "/attributes").ok());
+  const Ended ended = RunRound();
+  ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
+  for (const char* file : {"/links.csv", "/predictions.csv", "/curves.csv", "/model.pt"}) {
+    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/before" + file, 1 << 24).value()) << file;
+  }
+}
+
+TEST_F(WorkerTest, RefusesAttributesOfFewerNodesThanTheRoundHas) {
+  std::filesystem::remove_all(folder_ + "/attributes");
+  ASSERT_TRUE(WriteAttributes(FirstNodes(data_.attributes, 199).value(), folder_ + "/attributes").ok());
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "200 nodes, but the attribute folder has 199");
+}
+
+TEST_F(WorkerTest, CountsRetiredNodesApartFromMissingOnes) {
+  v1::Round round;
+  round.set_round_id(std::string(32, 'a'));
+  round.set_deployment("small");
+  *round.mutable_parameters() = ParametersToProto(parameters_);
+  *round.mutable_training() = testing::SmallSpec();
+  round.set_active_nodes(185);
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  ASSERT_EQ(RunRound().exit_code, 0);
+  const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
+  EXPECT_EQ(metrics["reports"], json({{"received", 180}, {"nodes", 200}, {"retired", 15}, {"missing", 5}}));
+}
+
 TEST_F(WorkerTest, PrintsProgressOfBothStages) {
   const Ended ended = RunRound();
   ASSERT_EQ(ended.exit_code, 0);

@@ -48,6 +48,25 @@ TEST(BitRow, CountsAndVisitsOnes) {
   EXPECT_EQ(row.Count(), 4u);
 }
 
+TEST(FirstNodes, KeepsTheirRowsAloneInBothForms) {
+  NodeAttributes attributes{.node_count = 3, .labels = {0, 1, 0}, .split = {Split::kTrain, Split::kTest, Split::kNone}, .class_count = 2};
+  attributes.features = {.rows = 3, .cols = 2, .sparse = true, .row_offsets = {0, 1, 3, 4}, .columns = {1, 0, 1, 0}, .values = {1, 2, 3, 4}};
+  const NodeAttributes sparse = FirstNodes(attributes, 2).value();
+  EXPECT_EQ(sparse.node_count, 2u);
+  EXPECT_EQ(sparse.features.rows, 2u);
+  EXPECT_EQ(sparse.features.row_offsets, (std::vector<int64_t>{0, 1, 3}));
+  EXPECT_EQ(sparse.features.values, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(sparse.labels, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(sparse.split.size(), 2u);
+  attributes.features = {.rows = 3, .cols = 2, .values = {1, 2, 3, 4, 5, 6}};
+  EXPECT_EQ(FirstNodes(attributes, 2)->features.values, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(FirstNodes(attributes, 3)->labels, attributes.labels);
+}
+
+TEST(FirstNodes, RefusesMoreThanThereAre) {
+  EXPECT_EQ(FirstNodes(NodeAttributes{.node_count = 3}, 4).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(NormalizeFeatures, DividesByTheRowSumButNotByLessThanOne) {
   const FeatureMatrix features{
       .rows = 3, .cols = 3, .sparse = true, .row_offsets = {0, 2, 3, 3}, .columns = {0, 2, 1}, .values = {1, 3, 0.5}};

@@ -17,10 +17,15 @@ using ::testing::HasSubstr;
 class Revocation : public ::testing::Test {
  protected:
   RevocationListOptions Options(uint64_t number, std::vector<RevokedCertificate> revoked = {}) const {
-    return {.number = number, .this_update = now_, .next_update = now_ + absl::Hours(24), .revoked = std::move(revoked)};
+    return {
+        .number = number, .this_update = now_, .next_update = now_ + absl::Hours(24), .revoked = std::move(revoked)};
   }
-  std::string Sign(const RevocationListOptions& options) const { return SignRevocationList(authority_, options).value(); }
-  absl::Status Refusal(const std::string& pem) const { return RevocationList::Parse(pem, authority_.certificate).status(); }
+  std::string Sign(const RevocationListOptions& options) const {
+    return SignRevocationList(authority_, options).value();
+  }
+  absl::Status Refusal(const std::string& pem) const {
+    return RevocationList::Parse(pem, authority_.certificate).status();
+  }
   // The list of `pem` after OpenSSL has changed and signed it anew.
   std::string Resigned(const std::string& pem, const std::function<void(X509_CRL*)>& change) const {
     BIO* in = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
@@ -46,7 +51,8 @@ class Revocation : public ::testing::Test {
 
 TEST_F(Revocation, AListComesBackAsItWasSigned) {
   const absl::StatusOr<RevocationList> list = RevocationList::Parse(
-      Sign(Options(7, {{"4a0b", now_, "key-compromise"}, {"7f", now_ - absl::Hours(1), "unspecified"}})), authority_.certificate);
+      Sign(Options(7, {{"4a0b", now_, "key-compromise"}, {"7f", now_ - absl::Hours(1), "unspecified"}})),
+      authority_.certificate);
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->number(), 7u);
   EXPECT_EQ(list->this_update(), now_);
@@ -67,7 +73,8 @@ TEST_F(Revocation, AnEmptyListIsAList) {
 
 TEST_F(Revocation, FindsTheSerialNumberOfACertificateThatOpenSslRevokes) {
   const std::string certificate =
-      SignRequest(authority_, MakeRequest(GenerateKey().value(), "x").value(), {.uri_san = "blink://demo/node/3"}).value();
+      SignRequest(authority_, MakeRequest(GenerateKey().value(), "x").value(), {.uri_san = "blink://demo/node/3"})
+          .value();
   const std::string pem = Sign(Options(2, {{InspectCertificate(certificate)->serial, now_, "superseded"}}));
   BIO* crl_in = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
   BIO* x509_in = BIO_new_mem_buf(certificate.data(), static_cast<int>(certificate.size()));
@@ -96,7 +103,8 @@ TEST_F(Revocation, RefusesWhatIsNoSingleList) {
   const std::string good = Sign(Options(1));
   std::string damaged = good;
   damaged[damaged.size() / 2] = damaged[damaged.size() / 2] == 'A' ? 'B' : 'A';
-  for (const std::string& text : {std::string(), std::string("garbage"), authority_.certificate, good.substr(0, good.size() / 2), damaged, good + good}) {
+  for (const std::string& text : {std::string(), std::string("garbage"), authority_.certificate,
+                                  good.substr(0, good.size() / 2), damaged, good + good}) {
     EXPECT_FALSE(Refusal(text).ok()) << text;
   }
   EXPECT_EQ(ERR_peek_error(), 0u);
@@ -137,7 +145,8 @@ TEST_F(Revocation, ARequestAndItsCertificateHaveTheSameKeyDigestAndOthersAnother
   const std::string certificate = SignRequest(authority_, request, {.uri_san = "blink://demo/node/3"}).value();
   EXPECT_EQ(KeyDigestOfRequest(request).value(), InspectCertificate(certificate)->key_digest);
   EXPECT_EQ(KeyDigestOfRequest(request)->size(), 64u);
-  EXPECT_NE(KeyDigestOfRequest(MakeRequest(GenerateKey().value(), "x").value()).value(), KeyDigestOfRequest(request).value());
+  EXPECT_NE(KeyDigestOfRequest(MakeRequest(GenerateKey().value(), "x").value()).value(),
+            KeyDigestOfRequest(request).value());
   EXPECT_FALSE(KeyDigestOfRequest("garbage").ok());
 }
 

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
@@ -197,6 +198,103 @@ TEST_F(Provision, RefusesToEnrolTwiceOrPastTheRosterAndKeepsTheList) {
   EXPECT_EQ(Enrol(out_, {.name = "nodes-0-100", .identity = {.first_node = 0, .last_node = 100}}).code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Read("enrolment.json"), before);
+}
+
+TEST_F(Provision, RefusesAKeyThatWasCertifiedBefore) {
+  InitDemo();
+  for (uint64_t node : {3, 4}) {
+    ASSERT_TRUE(Enrol(out_, {.name = NameOfNodes(node, node), .identity = {.first_node = node, .last_node = node}}).ok());
+  }
+  const std::string request = Request();
+  ASSERT_TRUE(SignFor(out_, "node-3", request, folder_ + "/a.crt", absl::Hours(1)).ok());
+  for (const char* name : {"node-3", "node-4"}) {
+    const absl::Status status = SignFor(out_, name, request, folder_ + "/b.crt", absl::Hours(1));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("issued to node-3 already"));
+  }
+  EXPECT_FALSE(fs::exists(folder_ + "/b.crt"));
+  EXPECT_TRUE(SignFor(out_, "node-3", Request(), folder_ + "/b.crt", absl::Hours(1)).ok()) << "a new key for the same name";
+}
+
+TEST_F(Provision, AnAuthorityBeginsWithAnEmptyListThatItsAggregatorHas) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  const absl::StatusOr<RevocationList> list = RevocationList::Parse(Read("revoked.crl.pem"), Read("ca/ca.crt"));
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->number(), 1u);
+  EXPECT_EQ(list->size(), 0u);
+  EXPECT_EQ(Read("aggregator/tls/revoked.crl.pem"), Read("revoked.crl.pem"));
+  EXPECT_THAT(Read("aggregator/aggregator.conf"), HasSubstr("revocations=\"tls/revoked.crl.pem\""));
+  EXPECT_EQ(Roster::FromJson(Read("aggregator/roster.json"))->node_count(), 10u);
+}
+
+TEST_F(Provision, ARevocationIsInTheListUnderAHigherNumber) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  std::string serial = Certificate("kits/nodes-3-5/tls/client.crt").serial;
+  const std::string as_openssl_prints = absl::StrCat(absl::AsciiStrToUpper(serial.substr(0, 2)), ":", serial.substr(2));
+  EXPECT_EQ(Revoke({.out = out_, .name = "nodes-3-5", .serial = as_openssl_prints, .reason = "key-compromise"}, absl::Hours(24)).value(), 1u);
+  EXPECT_EQ(Revoke({.out = out_, .name = "operator"}, absl::Hours(24)).value(), 1u);
+  ASSERT_TRUE(RenewRevocationList(out_, absl::Hours(48)).ok());
+  const RevocationList list = RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt")).value();
+  EXPECT_EQ(list.number(), 4u);
+  EXPECT_EQ(list.size(), 2u);
+  ASSERT_NE(list.Find(serial), nullptr);
+  EXPECT_EQ(list.Find(serial)->reason, "key-compromise");
+  EXPECT_THAT(Read("enrolment.json"), HasSubstr("key-compromise"));
+}
+
+TEST_F(Provision, RefusesToRevokeNothing) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  const std::string before = Read("enrolment.json");
+  EXPECT_FALSE(Revoke({.out = out_, .name = "mallory"}, absl::Hours(1)).ok());
+  EXPECT_FALSE(Revoke({.out = out_, .name = "operator", .serial = "abc"}, absl::Hours(1)).ok());
+  EXPECT_FALSE(Revoke({.out = out_, .name = "operator", .reason = "whim"}, absl::Hours(1)).ok());
+  EXPECT_FALSE(Revoke({.out = folder_ + "/none", .name = "operator"}, absl::Hours(1)).ok());
+  EXPECT_EQ(Read("enrolment.json"), before);
+}
+
+TEST_F(Provision, TheNextRosterReachesAggregatorKitsAndList) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 5)).ok());
+  const std::string gone = Certificate("kits/nodes-2-3/tls/client.crt").serial;
+  fs::rename(out_ + "/kits/nodes-8-9", folder_ + "/elsewhere");
+  const absl::StatusOr<RosterSummary> summary = ChangeRoster({.out = out_, .node_count = 12, .retire = {{2, 4}}}, absl::Hours(1));
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->version, 2u);
+  EXPECT_EQ(summary->active_count, 9u);
+  EXPECT_EQ(summary->kits, 3u);
+  EXPECT_THAT(summary->kits_missing, ElementsAre("nodes-8-9"));
+  EXPECT_THAT(summary->revoked, ElementsAre("nodes-2-3"));
+  const Roster roster = Roster::FromJson(Read("aggregator/roster.json")).value();
+  EXPECT_EQ(roster.version(), 2u);
+  EXPECT_THAT(roster.retired(), ElementsAre(NodeRange{2, 4}));
+  EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->node_count, 12u) << "retired in part: it goes on";
+  EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->roster_version, 2u);
+  EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-2-3")->roster_version, 1u);
+  EXPECT_NE(RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt"))->Find(gone), nullptr);
+  EXPECT_EQ(SignFor(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Enrol(out_, {.name = "nodes-10-11", .identity = {.first_node = 10, .last_node = 11}}).ok());
+}
+
+TEST_F(Provision, WritesTheFilesOfTheRosterAgain) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 5)).ok());
+  ASSERT_TRUE(ChangeRoster({.out = out_, .retire = {{2, 3}}}, absl::Hours(1)).ok());
+  const std::string roster = Read("aggregator/roster.json");
+  fs::remove(out_ + "/aggregator/roster.json");
+  const absl::StatusOr<RosterSummary> again = ChangeRoster({.out = out_}, absl::Hours(1));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->version, 2u);
+  EXPECT_TRUE(again->revoked.empty());
+  EXPECT_EQ(Read("aggregator/roster.json"), roster);
+}
+
+TEST_F(Provision, RefusesARosterThatShrinksAndLeavesEverything) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 5)).ok());
+  const std::string before = Read("enrolment.json"), roster = Read("aggregator/roster.json");
+  EXPECT_FALSE(ChangeRoster({.out = out_, .node_count = 9}, absl::Hours(1)).ok());
+  EXPECT_FALSE(ChangeRoster({.out = out_, .node_count = 10}, absl::Hours(1)).ok());
+  EXPECT_FALSE(ChangeRoster({.out = out_, .retire = {{9, 10}}}, absl::Hours(1)).ok());
+  EXPECT_FALSE(ChangeRoster({.out = out_, .retire = {{0, 7}}}, absl::Hours(1)).ok());
+  EXPECT_EQ(Read("enrolment.json"), before);
+  EXPECT_EQ(Read("aggregator/roster.json"), roster);
 }
 
 TEST_F(Provision, NeverReplacesAKey) {

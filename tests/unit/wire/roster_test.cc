@@ -17,14 +17,16 @@ Roster Make(uint64_t version, uint32_t nodes, std::vector<NodeRange> retired = {
 
 TEST(RosterTest, ComesBackFromJsonAsItWas) {
   const Roster roster = Make(3, 100, {{7, 7}, {20, 29}});
-  EXPECT_EQ(roster.ToJson(),
-            "{\"format\":1,\"deployment\":\"demo\",\"roster_version\":3,\"node_count\":100,\"retired\":[[7,7],[20,29]]}\n");
+  EXPECT_EQ(
+      roster.ToJson(),
+      "{\"format\":1,\"deployment\":\"demo\",\"roster_version\":3,\"node_count\":100,\"retired\":[[7,7],[20,29]]}\n");
   EXPECT_EQ(Roster::FromJson(roster.ToJson()).value(), roster);
   EXPECT_EQ(roster.active_count(), 89u);
 }
 
 TEST(RosterTest, MergesTheRangesOfTheRetired) {
-  EXPECT_THAT(Make(1, 100, {{20, 29}, {5, 9}, {10, 12}, {25, 40}}).retired(), ElementsAre(NodeRange{5, 12}, NodeRange{20, 40}));
+  EXPECT_THAT(Make(1, 100, {{20, 29}, {5, 9}, {10, 12}, {25, 40}}).retired(),
+              ElementsAre(NodeRange{5, 12}, NodeRange{20, 40}));
 }
 
 TEST(RosterTest, KnowsWhoIsRetiredAsASlowSearchDoes) {
@@ -73,8 +75,10 @@ TEST(RosterTest, RefusesRostersThatNobodyCanServe) {
 TEST(RosterTest, RefusesMalformedJson) {
   const std::string good = Make(3, 100, {{7, 7}, {20, 29}}).ToJson();
   for (const std::string& text :
-       {std::string(), std::string("[]"), good.substr(0, good.size() / 2), absl::StrReplaceAll(good, {{"\"format\":1", "\"format\":2"}}),
-        absl::StrReplaceAll(good, {{"{\"format\"", "{\"colour\":1,\"format\""}}), absl::StrReplaceAll(good, {{",\"retired\":[[7,7],[20,29]]", ""}}),
+       {std::string(), std::string("[]"), good.substr(0, good.size() / 2),
+        absl::StrReplaceAll(good, {{"\"format\":1", "\"format\":2"}}),
+        absl::StrReplaceAll(good, {{"{\"format\"", "{\"colour\":1,\"format\""}}),
+        absl::StrReplaceAll(good, {{",\"retired\":[[7,7],[20,29]]", ""}}),
         absl::StrReplaceAll(good, {{"[7,7]", "[7]"}}), absl::StrReplaceAll(good, {{"[7,7]", "[30,30]"}}),
         absl::StrReplaceAll(good, {{"[7,7]", "[7,19]"}}), absl::StrReplaceAll(good, {{"[7,7]", "[-1,7]"}}),
         absl::StrReplaceAll(good, {{":100", ":4294967396"}}), absl::StrReplaceAll(good, {{":100", ":\"100\""}})}) {

@@ -1,0 +1,139 @@
+#include "aggregator_server/service/revocations.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kListBytesMax = 64 << 20;  // more than a million certificates
+constexpr uint64_t kPemBytesMax = 1 << 20;
+constexpr absl::Duration kWarnEvery = absl::Hours(24);
+
+std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
+
+absl::Status About(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+// Changes whenever the file is replaced or written to.
+std::string StampOf(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return absl::StrCat("error ", errno);
+  return absl::StrCat(info.st_dev, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".",
+                      info.st_mtim.tv_nsec, " ", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Revocations>> Revocations::Load(RevocationOptions options, Clock& clock) {
+  std::unique_ptr<Revocations> revocations(new Revocations(std::move(options), clock));
+  revocations->stamp_ = StampOf(revocations->options_.path);
+  BLINK_RETURN_IF_ERROR(revocations->Replace());
+  const std::shared_ptr<const RevocationList> list = revocations->list();
+  if (revocations->options_.refuse_when_outdated && clock.Now() > list->next_update()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(revocations->options_.path, ": the revocation list was valid until ", Day(list->next_update()),
+                     ": bring a new one (blink provision crl), or leave out "
+                     "--refuse-outdated-revocations"));
+  }
+  revocations->WarnWhenOutdated();
+  return revocations;
+}
+
+std::shared_ptr<const RevocationList> Revocations::list() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return list_;
+}
+
+absl::StatusOr<RevocationList> Revocations::ReadList(std::string* pem) const {
+  BLINK_ASSIGN_OR_RETURN(*pem, ReadFile(options_.path, kListBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadFile(options_.ca_path, kPemBytesMax));
+  absl::StatusOr<RevocationList> list = RevocationList::Parse(*pem, authority);
+  if (!list.ok()) return About(options_.path, list.status());
+  return list;
+}
+
+absl::Status Revocations::CompareWithMemory(const RevocationList& list) const {
+  const absl::StatusOr<std::string> pem = ReadFile(options_.memory_path, kListBytesMax);
+  if (absl::IsNotFound(pem.status())) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(pem.status());
+  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadFile(options_.ca_path, kPemBytesMax));
+  const absl::StatusOr<RevocationList> before = RevocationList::Parse(*pem, authority);
+  if (!before.ok()) {  // a new authority begins at 1 again
+    spdlog::warn("{} is no list of this authority, so that nothing says which list was last in force: {}",
+                 options_.memory_path, std::string(before.status().message()));
+    return absl::OkStatus();
+  }
+  if (list.number() >= before->number()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(options_.path, ": the revocation list has number ", list.number(),
+                                                    ", and number ", before->number(),
+                                                    " was in force before: bring the newest (OUT/revoked.crl.pem)"));
+}
+
+absl::Status Revocations::Remember(const std::string& pem) const {
+  return WriteFileAtomically(options_.memory_path, pem, 0644);
+}
+
+absl::Status Revocations::Replace() {
+  std::string pem;
+  BLINK_ASSIGN_OR_RETURN(RevocationList list, ReadList(&pem));
+  const std::shared_ptr<const RevocationList> before = this->list();
+  if (before == nullptr) {
+    BLINK_RETURN_IF_ERROR(CompareWithMemory(list));
+  } else if (pem != pem_ && list.number() <= before->number()) {
+    return absl::FailedPreconditionError(absl::StrCat(options_.path, ": the revocation list has number ", list.number(),
+                                                      ", and another of number ", before->number(), " is in force"));
+  }
+  BLINK_RETURN_IF_ERROR(Remember(pem));
+  pem_ = std::move(pem);
+  spdlog::info("revocation list number {} of {}: {} certificates, next update {}", list.number(), options_.path,
+               list.size(), Day(list.next_update()));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  list_ = std::make_shared<const RevocationList>(std::move(list));
+  return absl::OkStatus();
+}
+
+bool Revocations::Reread(bool always) {
+  std::string stamp = StampOf(options_.path);
+  if (stamp == stamp_ && !always) return false;
+  stamp_ = std::move(stamp);
+  const absl::Status replaced = Replace();
+  if (replaced.ok()) return true;
+  const uint64_t number = list()->number();
+  spdlog::error("the revocation list is not taken, number {} stays in force: {}", number,
+                std::string(replaced.message()));
+  return false;
+}
+
+void Revocations::WarnWhenOutdated() {
+  const absl::Time now = clock_.Now();
+  const absl::Time until = list()->next_update();
+  if (now <= until || now - warned_ < kWarnEvery) return;
+  warned_ = now;
+  spdlog::warn("the revocation list {} was valid until {}: {}; bring a new one (blink provision crl)", options_.path,
+               Day(until), options_.refuse_when_outdated ? "every call is refused until then" : "it stays in force");
+}
+
+absl::Status Revocations::Check(const CertificateInfo& certificate) const {
+  const std::shared_ptr<const RevocationList> list = this->list();
+  if (const RevokedCertificate* const revoked = list->Find(certificate.serial); revoked != nullptr) {
+    return absl::UnauthenticatedError(absl::StrCat("the certificate with serial number ", certificate.serial,
+                                                   " was revoked on ", Day(revoked->when), " (", revoked->reason,
+                                                   "): make a new key and have it signed (blink provision sign)"));
+  }
+  if (options_.refuse_when_outdated && clock_.Now() > list->next_update()) {
+    return absl::UnavailableError(absl::StrCat("the aggregator's revocation list was valid until ",
+                                               Day(list->next_update()), ": it serves nobody until it has a new one"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace blink

@@ -1,0 +1,115 @@
+// Who leaves and who joins: revocations and the next roster.
+//
+// The authority's own list is written first, then what follows from it. A crash in between leaves files that are older
+// than the list; the same command without a change (blink provision crl, blink provision roster) writes them again.
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "tools/provision.h"
+#include "tools/provision_files.h"
+
+namespace blink {
+namespace {
+
+using provision_internal::LoadAuthority;
+using provision_internal::LoadEnrolment;
+using provision_internal::SaveEnrolment;
+using provision_internal::SignNextList;
+
+constexpr uint64_t kKitBytesMax = 1 << 20;
+
+bool IsFolder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// Saves the enrolment as well, since the list has a number from it.
+absl::Status SaveWithNextList(const std::string& out, Enrolment& enrolment, absl::Duration valid_for) {
+  BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
+  BLINK_ASSIGN_OR_RETURN(const std::string list, SignNextList(authority, enrolment, valid_for));
+  BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(out + "/revoked.crl.pem", list));
+  const std::string tls = out + "/aggregator/tls";
+  return IsFolder(tls) ? WriteFileAtomically(tls + "/revoked.crl.pem", list) : absl::OkStatus();
+}
+
+// Changes what the roster decides in a kit.json, and nothing else. NOT_FOUND: there is none.
+absl::Status UpdateKit(const std::string& path, const Roster& roster) try {
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kKitBytesMax));
+  nlohmann::ordered_json kit = nlohmann::ordered_json::parse(text);
+  kit.at("node_count") = roster.node_count();
+  kit.at("roster_version") = roster.version();
+  const std::string updated = kit.dump(2) + "\n";
+  return updated == text ? absl::OkStatus() : WriteFileAtomically(path, updated);
+} catch (const nlohmann::json::exception& error) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.what()));
+}
+
+// As openssl prints it (upper case, with colons), or as enrolment.json has it.
+std::string NormalizeSerial(const std::string& serial) {
+  return absl::AsciiStrToLower(absl::StrReplaceAll(serial, {{":", ""}}));
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_valid_for) {
+  BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(options.out + "/enrolment.lock"));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(options.out));
+  std::optional<std::string> serial;
+  if (!options.serial.empty()) serial = NormalizeSerial(options.serial);
+  BLINK_ASSIGN_OR_RETURN(const size_t count, enrolment.Revoke(options.name, serial, options.reason, absl::Now()));
+  BLINK_RETURN_IF_ERROR(SaveWithNextList(options.out, enrolment, list_valid_for));
+  return count;
+}
+
+absl::Status RenewRevocationList(const std::string& out, absl::Duration list_valid_for) {
+  BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
+  return SaveWithNextList(out, enrolment, list_valid_for);
+}
+
+absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Duration list_valid_for) {
+  const std::string& out = change.out;
+  BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
+  const absl::Time now = absl::Now();
+  if (change.node_count.has_value() || !change.retire.empty()) {
+    BLINK_RETURN_IF_ERROR(enrolment.Advance(change.node_count, change.retire, now));
+  }
+  const Roster& roster = enrolment.roster();
+  RosterSummary summary = {
+      .version = roster.version(), .node_count = roster.node_count(), .active_count = roster.active_count()};
+  for (const Enrolled& entry : enrolment.entries()) {
+    if (!enrolment.IsRetired(entry)) continue;
+    // Nothing left to revoke is fine: it was done before, or the name never had a certificate.
+    if (enrolment.Revoke(entry.name, std::nullopt, "cessation-of-operation", now).ok())
+      summary.revoked.push_back(entry.name);
+  }
+  if (!summary.revoked.empty() || enrolment.crl_number == 0) {
+    BLINK_RETURN_IF_ERROR(SaveWithNextList(out, enrolment, list_valid_for));
+  } else {
+    BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
+  }
+  if (IsFolder(out + "/aggregator")) {
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(out + "/aggregator/roster.json", roster.ToJson()));
+  }
+  for (const Enrolled& entry : enrolment.entries()) {
+    if (entry.identity.kind != Identity::Kind::kNodes || enrolment.IsRetired(entry)) continue;
+    const absl::Status updated = UpdateKit(absl::StrCat(out, "/kits/", entry.name, "/kit.json"), roster);
+    if (absl::IsNotFound(updated)) {
+      summary.kits_missing.push_back(entry.name);
+      continue;
+    }
+    BLINK_RETURN_IF_ERROR(updated);
+    ++summary.kits;
+  }
+  return summary;
+}
+
+}  // namespace blink
