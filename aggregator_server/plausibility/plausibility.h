@@ -10,9 +10,8 @@
 // noisy copies of one and the same value: they differ in a given direction with probability r whatever that value is.
 // Over the m pairs of i with witnesses the pairs are independent, so for every symmetric graph, exactly,
 //
-//   unconfirmed  U_i = #{j: i sent 1, j sent 0} = Binomial(m, r)     too many: i claims links that it has not
-//   (inflation) omitted      O_i = #{j: i sent 0, j sent 1} = Binomial(m, r)     too many: i hides links that it has
-//   (hiding)
+//   unconfirmed  U_i = #{j: i sent 1, j sent 0} = Binomial(m, r)   too many: i claims links that it has not
+//   omitted      O_i = #{j: i sent 0, j sent 1} = Binomial(m, r)   too many: i hides links that it has
 //
 // A lie about x links moves one of them by x ((1-p)^2 - r). Against the difference of row and column sum, U - O (mean
 // 0, variance 2 m r, moved by x (1 - 2 p)), it has more power where 2 (1-p)^2 > 1 - r, that is for epsilon_list > 0.48:
@@ -27,10 +26,9 @@
 // honest node's statistics are of honest pairs again. A disagreement between two suspects blames neither.
 //
 // Lists that are not symmetric (a directed data set) disagree by themselves. Their tests of pairs mean nothing, which
-// is said once
-// (`symmetric` false, `note`) instead of flagging everybody: when more than a tenth of the reports would have to leave,
-// or when the witnesses that are left disagree too often among each other (their disagreements are Binomial(pairs, 2
-// r)), at least half as often as those that left explain.
+// is said once (`symmetric` false, `note`) instead of flagging everybody: when more than a tenth of the reports would
+// have to leave, or when the witnesses that are left disagree too often among each other (their disagreements are
+// Binomial(pairs, 2 r)), at least half as often as those that left explain.
 //
 // What no such test can see: lies within the noise (power.h says how many links that is); a node that drew its noise
 // honestly for a list that is wrong in few places; a link between two nodes that both claim it; whom to believe when

@@ -6,14 +6,12 @@
 // Laplace.
 //
 //   ones    K grows stochastically with d. So, whatever the list, Pr[K <= k] <= Pr[Binomial(N, p) <= k] (d = 0), and
-//   with at most
-//           D links Pr[K >= k] <= Pr[Binomial(D, 1 - p) + Binomial(N - D, p) >= k]; D = N unless the operator gives a
-//           bound. Sees: a list sent without noise (too few ones, where N p is not small), nothing but zeros, nothing
-//           but ones.
+//           with at most D links Pr[K >= k] <= Pr[Binomial(D, 1 - p) + Binomial(N - D, p) >= k]; D = N unless the
+//           operator gives a bound. Sees: a list sent without noise (too few ones, where N p is not small), nothing
+//           but zeros, nothing but ones.
 //   degree  T = (K - N p) - c d~ = (K - E K) - c Y has mean 0 whatever d. Its tails are bounded in tails.h, for every
-//   d.
-//           Sees: a degree that does not fit the bits. Without bits (s = 1), or with bits that say next to nothing, d~
-//           alone against 0 .. D: Pr[Y >= d~ - D], Pr[Y <= d~].
+//           d. Sees: a degree that does not fit the bits. Without bits (s = 1), or with bits that say next to nothing,
+//           d~ alone against 0 .. D: Pr[Y >= d~ - D], Pr[Y <= d~].
 //
 // Both give z-scores whose |z| exceeds a value at most as often as a normal variable's does, and are looked at against
 // one threshold: two-sided, with Bonferroni's correction over the n nodes and kTestFamilies (these two, the two of
