@@ -211,6 +211,20 @@ TEST_F(AggregatorRpcTest, RefusesWhatIsOutOfOrderInAStream) {
                 grpc::StatusCode::INVALID_ARGUMENT, "a chunk has 65537 bytes");
 }
 
+TEST_F(AggregatorRpcTest, UnpacksNoCompressedMessage) {
+  const auto node = Node("node/7");
+  v1::GetRoundsRequest request;
+  request.set_deployment("demo");
+  request.set_node_id(7);
+  request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(99, std::string(1 << 20, '\0'));
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  v1::GetRoundsResponse response;
+  const grpc::Status status = node->GetRounds(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message() << ": or it was unpacked";
+  EXPECT_TRUE(SendReport(*node, 7).status.ok()) << "nobody else is harmed";
+}
+
 TEST_F(AggregatorRpcTest, RefusesReportsThatAreNotTheRounds) {
   const auto node = Node();
   const auto chunk = Chunk(report_.coded_bits);
