@@ -83,12 +83,17 @@ int RunRandomness(const RandomnessFlags& flags) {
 
 void AddMechanism(CLI::App& parent, std::function<int()>* run) {
   CLI::App* command = parent.add_subcommand(
-      "mechanism", "Draw millions of reports of neighbouring lists with the privatiser that blink-node ships; bound what they spend "
-                   "from below, and test every claim of its proof");
+      "mechanism",
+      "Draw millions of reports of neighbouring lists with the privatiser that blink-node ships; bound what they spend "
+      "from below, and test every claim of its proof");
   auto flags = std::make_shared<MechanismFlags>();
   command->add_option("--epsilon", flags->epsilon, "Budget of a report, (0, 50] (1)");
-  command->add_option("--degree-share", flags->degree_share, "Share of the budget that pays for the degree, 0 .. 1 (0.1)");
-  command->add_option("--nodes", flags->nodes, "Bits of a report, 1024 .. 4096 (1024)")->check(CLI::Range(1024, 4096));
+  command->add_option("--degree-share", flags->degree_share,
+                      "Share of the budget that pays for the degree, 0 .. 1 (0.1)");
+  command
+      ->add_option("--nodes", flags->nodes,
+                   "Bits of a report, 1024 .. 1,000,000 (1024); every pair is looked at among the first 4096")
+      ->check(CLI::Range(1024, 1'000'000));
   command->add_option("--reports", flags->reports, "Reports of each of the three lists, 1,000,000 or more (1,000,000)")
       ->check(CLI::Range(kReportsMin, uint64_t{1'000'000'000}));
   command->add_option("--threads", flags->threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
@@ -98,13 +103,16 @@ void AddMechanism(CLI::App& parent, std::function<int()>* run) {
 }
 
 void AddRandomness(CLI::App& parent, std::function<int()>* run) {
-  CLI::App* command =
-      parent.add_subcommand("randomness", "Fork and clone this process and start threads after it has drawn, and compare all that they draw");
+  CLI::App* command = parent.add_subcommand(
+      "randomness", "Fork and clone this process and start threads after it has drawn, and compare all that they draw");
   auto flags = std::make_shared<RandomnessFlags>();
   RandomnessAuditOptions& options = flags->options;
-  command->add_option("--processes", options.processes, "Copies of this process, each of which is copied again, 1 .. 400 (64)")
+  command
+      ->add_option("--processes", options.processes,
+                   "Copies of this process, each of which is copied again, 1 .. 400 (64)")
       ->check(CLI::Range(1, 400));
-  command->add_option("--threads", options.threads, "Threads in each forked process, 1 .. 64 (4)")->check(CLI::Range(1, 64));
+  command->add_option("--threads", options.threads, "Threads in each forked process, 1 .. 64 (4)")
+      ->check(CLI::Range(1, 64));
   command->add_option("--draws", options.draws, "Reports whose noise each process and thread draws, 1 .. 10,000 (64)")
       ->check(CLI::Range(1, 10'000));
   command->add_flag("--json", flags->json, "Print one JSON object");
@@ -115,7 +123,8 @@ void AddRandomness(CLI::App& parent, std::function<int()>* run) {
 }  // namespace
 
 void AddAuditCommand(CLI::App& app, std::function<int()>* run) {
-  CLI::App* audit = app.add_subcommand("audit", "Try to prove that the shipped privatiser breaks its promise (exit code 10: it does)");
+  CLI::App* audit = app.add_subcommand(
+      "audit", "Try to prove that the shipped privatiser breaks its promise (exit code 10: it does)");
   audit->require_subcommand(1);
   AddMechanism(*audit, run);
   AddRandomness(*audit, run);

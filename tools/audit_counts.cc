@@ -127,7 +127,7 @@ void ReportCounter::Add(const BitRow& bits, double degree) {
   const double noise = degree - static_cast<double>(list_.degree());
   if (second && noise == previous_noise_) ++counts_.equal_noise;
   previous_noise_ = noise;
-  const std::array<bool, kNoiseClasses> in_class = {noise > 0, noise < 0, std::abs(noise) > large_noise_};
+  const std::array<bool, kNoiseClasses> in_class = {noise > 0, noise<0, std::abs(noise)> large_noise_};
   for (int c = 0; c < kNoiseClasses; ++c) {
     if (!in_class[c]) continue;
     ++counts_.class_reports[c];
@@ -149,22 +149,43 @@ ListCounts ReportCounter::Finish() {
   return counts_;
 }
 
-std::vector<uint32_t> CountAllPairs(absl::Span<const uint64_t> rows, size_t words, uint32_t node_count) {
-  std::vector<uint32_t> counts(static_cast<size_t>(node_count) * node_count);
-  std::vector<uint32_t> ones;
-  for (size_t row = 0; row + words <= rows.size(); row += words) {
-    ones.clear();
-    for (size_t w = 0; w < words; ++w) {
-      for (uint64_t word = rows[row + w]; word != 0; word &= word - 1) {
-        ones.push_back(static_cast<uint32_t>(64 * w + std::countr_zero(word)));
-      }
+namespace {
+
+// The places of the ones of row `row`.
+void ListOnes(absl::Span<const uint64_t> rows, size_t words, size_t row, std::vector<uint32_t>& ones) {
+  ones.clear();
+  for (size_t w = 0; w < words; ++w) {
+    for (uint64_t word = rows[row * words + w]; word != 0; word &= word - 1) {
+      ones.push_back(static_cast<uint32_t>(64 * w + std::countr_zero(word)));
     }
+  }
+}
+
+}  // namespace
+
+void CountAllPairs(absl::Span<const uint64_t> rows, size_t words, std::vector<uint32_t>& counts) {
+  std::vector<uint32_t> ones;
+  for (size_t row = 0; row < rows.size() / words; ++row) {
+    ListOnes(rows, words, row, ones);
     for (size_t a = 0; a < ones.size(); ++a) {
-      uint32_t* const with = counts.data() + static_cast<size_t>(ones[a]) * node_count;
+      uint32_t* const with = counts.data() + 64 * words * ones[a];
       for (size_t b = a + 1; b < ones.size(); ++b) ++with[ones[b]];
     }
   }
-  return counts;
+}
+
+uint64_t CountCrossPairs(absl::Span<const uint64_t> rows, size_t words, std::vector<uint32_t>& counts) {
+  const uint64_t pairs = rows.size() / words / 2;
+  std::vector<uint32_t> first, second;
+  for (size_t pair = 0; pair < pairs; ++pair) {
+    ListOnes(rows, words, 2 * pair, first);
+    ListOnes(rows, words, 2 * pair + 1, second);
+    for (const uint32_t i : first) {
+      uint32_t* const with = counts.data() + 64 * words * i;
+      for (const uint32_t j : second) ++with[j];
+    }
+  }
+  return pairs;
 }
 
 }  // namespace blink

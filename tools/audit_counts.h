@@ -12,8 +12,9 @@
 
 namespace blink {
 
-// Counts, for each of 64 * words lanes, the rows in which the lane is 1. Bit-sliced: row after row is added to eight planes of
-// binary digits by a ripple of carries, 64 lanes at a time, and the planes are emptied into the counts every 255 rows.
+// Counts, for each of 64 * words lanes, the rows in which the lane is 1. Bit-sliced: row after row is added to eight
+// planes of binary digits by a ripple of carries, 64 lanes at a time, and the planes are emptied into the counts every
+// 255 rows.
 class LaneCounter {
  public:
   explicit LaneCounter(size_t words) : words_(words), carry_(words), planes_(kPlanes * words), counts_(64 * words) {}
@@ -31,8 +32,8 @@ class LaneCounter {
   std::vector<uint64_t> counts_;
 };
 
-// A list that is audited. `degree_origin` is the degree that cells of noisy degrees are relative to: neighbouring lists share one, so
-// that the same cell is the same event of both.
+// A list that is audited. `degree_origin` is the degree that cells of noisy degrees are relative to: neighbouring lists
+// share one, so that the same cell is the same event of both.
 struct AuditedList {
   std::vector<NodeIndex> neighbours;
   BitRow row;  // [n]
@@ -46,7 +47,7 @@ enum NoiseClass { kNoisePositive, kNoiseNegative, kNoiseLarge, kNoiseClasses };
 // Counts over the reports of one list. "Flipped": the bit of the report differs from the list's.
 struct ListCounts {
   uint64_t reports = 0;
-  uint64_t malformed = 0;           // reports of another length, or with a bit for the node itself or past n
+  uint64_t malformed = 0;  // reports of another length, or with a bit for the node itself or past n
   uint64_t non_integer_degrees = 0;
   std::vector<uint64_t> flips;       // [n] reports in which bit j is flipped
   std::vector<uint64_t> adjacent;    // [n] ... bits j and j + 1 are
@@ -56,7 +57,8 @@ struct ListCounts {
   uint64_t equal_noise = 0;          // ... in which the degree noise is the same
   std::array<uint64_t, kNoiseClasses> class_reports{};
   std::array<std::vector<uint64_t>, kNoiseClasses> class_flips;  // [class][n]
-  std::array<std::vector<uint64_t>, 2> degree_cells;  // [bit `target` of the report][cell]; all in cell 0 without a degree
+  std::array<std::vector<uint64_t>, 2>
+      degree_cells;  // [bit `target` of the report][cell]; all in cell 0 without a degree
   void Merge(const ListCounts& other);
 };
 
@@ -64,8 +66,8 @@ struct ListCounts {
 class ReportCounter {
  public:
   // `target`: the entry in which the neighbouring lists differ. Noise beyond +-large_noise is the class kNoiseLarge.
-  ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex target, bool has_bits, bool has_degree, DegreeCells cells,
-                double large_noise);
+  ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex target, bool has_bits, bool has_degree,
+                DegreeCells cells, double large_noise);
   // `degree` as the mechanism put it out, whatever number it is. Keeps the flips of the report in flips().
   void Add(const BitRow& bits, double degree);
   absl::Span<const uint64_t> flips() const { return flips_; }
@@ -88,8 +90,14 @@ class ReportCounter {
   std::vector<LaneCounter> class_counters_;
 };
 
-// How often each pair of bits i < j is flipped together in `rows` of `words` words: counts[i * n + j]. Time: the sum over the rows of (flips)^2 / 2.
-std::vector<uint32_t> CountAllPairs(absl::Span<const uint64_t> rows, size_t words, uint32_t node_count);
+// How often each pair of bits i < j is flipped together in `rows` of `words` words: adds to counts[i * 64 * words + j].
+// Time: the sum over the rows of (flips)^2 / 2.
+void CountAllPairs(absl::Span<const uint64_t> rows, size_t words, std::vector<uint32_t>& counts);
+
+// How often bit i is flipped in the first and bit j in the second row of a pair of rows, for the pairs (0, 1), (2, 3)
+// and so on: adds to counts[i * 64 * words + j]. Returns how many pairs there are; a last row without a partner is left
+// out.
+uint64_t CountCrossPairs(absl::Span<const uint64_t> rows, size_t words, std::vector<uint32_t>& counts);
 
 }  // namespace blink
 

@@ -25,14 +25,18 @@ class Family {
     if (trials == 0) return;
     const double p_value = BinomialTwoSided(count, trials, p);
     const double expected = p * static_cast<double>(trials);
-    const double deviations = std::abs(static_cast<double>(count) - expected) / std::sqrt(std::max(expected * (1 - p), 1e-300));
+    const double deviations =
+        std::abs(static_cast<double>(count) - expected) / std::sqrt(std::max(expected * (1 - p), 1e-300));
     // p may have underflowed to 0 in several tests: then the deviations tell which is worst.
-    if (std::make_pair(p_value, -deviations) >= std::make_pair(check_.smallest_p, -deviations_) && !check_.worst.empty()) return;
+    if (std::make_pair(p_value, -deviations) >= std::make_pair(check_.smallest_p, -deviations_) &&
+        !check_.worst.empty())
+      return;
     check_.smallest_p = p_value;
     deviations_ = deviations;
     check_.worst = absl::StrFormat("%s: %d of %d, %.6g expected", name, count, trials, expected);
   }
-  // counts[i] of `trials`, all with the same p: a test each. The extremes have the smallest p, so that only they are computed.
+  // counts[i] of `trials`, all with the same p: a test each. The extremes have the smallest p, so that only they are
+  // computed.
   void AddAlike(const std::vector<uint64_t>& counts, uint64_t trials, double p, const std::function<bool(size_t)>& use,
                 const std::function<std::string(size_t)>& name) {
     size_t lowest = counts.size(), highest = counts.size();
@@ -63,12 +67,37 @@ class Family {
   double deviations_ = 0;  // of check_.worst
 };
 
+// The pairs of bits with the least and the largest count: of many tests with one p, those with the smallest.
+class PairExtremes {
+ public:
+  void Add(size_t i, size_t j, uint64_t count) {
+    ++tests_;
+    if (tests_ == 1 || count < least_.count) least_ = {i, j, count};
+    if (tests_ == 1 || count > most_.count) most_ = {i, j, count};
+  }
+  // `format`: what to call a pair.
+  void AddTo(Family& family, uint64_t trials, double p, const absl::FormatSpec<size_t, size_t>& format) const {
+    if (tests_ == 0) return;
+    family.Add(most_.count, trials, p, absl::StrFormat(format, most_.i, most_.j), tests_);
+    family.Add(least_.count, trials, p, absl::StrFormat(format, least_.i, least_.j), 0);
+  }
+
+ private:
+  struct Pair {
+    size_t i = 0, j = 0;
+    uint64_t count = 0;
+  };
+  uint64_t tests_ = 0;
+  Pair least_, most_;
+};
+
 std::string BitName(size_t j) { return absl::StrCat("bit ", j); }
 
 // A count of an event under two neighbouring lists; what it proves about epsilon, in both directions.
 class RatioBound {
  public:
-  explicit RatioBound(uint64_t events) : alpha_(kFamilyAlpha / static_cast<double>(4 * events)) {}  // 2 directions, 2 limits
+  explicit RatioBound(uint64_t events)
+      : alpha_(kFamilyAlpha / static_cast<double>(4 * events)) {}  // 2 directions, 2 limits
   void Add(uint64_t count_a, uint64_t trials_a, uint64_t count_b, uint64_t trials_b) {
     AddDirection(count_a, trials_a, count_b, trials_b);
     AddDirection(count_b, trials_b, count_a, trials_a);
@@ -81,7 +110,8 @@ class RatioBound {
     const double estimate = std::log(static_cast<double>(count) / static_cast<double>(trials)) -
                             std::log((static_cast<double>(count_below) + 0.5) / static_cast<double>(trials_below));
     if (estimate <= lower_) return;  // the bound lies below the estimate: cannot be the largest
-    lower_ = std::max(lower_, std::log(LowerLimit(count, trials, alpha_) / UpperLimit(count_below, trials_below, alpha_)));
+    lower_ =
+        std::max(lower_, std::log(LowerLimit(count, trials, alpha_) / UpperLimit(count_below, trials_below, alpha_)));
   }
   const double alpha_;
   double lower_ = 0;
@@ -90,7 +120,11 @@ class RatioBound {
 class Judgement {
  public:
   Judgement(const AuditEvidence& evidence, MechanismAudit& audit)
-      : evidence_(evidence), audit_(audit), parameters_(evidence.parameters), n_(parameters_.node_count()), p_(parameters_.flip_probability()) {
+      : evidence_(evidence),
+        audit_(audit),
+        parameters_(evidence.parameters),
+        n_(parameters_.node_count()),
+        p_(parameters_.flip_probability()) {
     for (const ListCounts& counts : evidence.counts) all_.Merge(counts);
   }
 
@@ -101,6 +135,7 @@ class Judgement {
       FlipRates();
       Pairs();
       SuccessiveBits();
+      CrossPairs();
     }
     if (parameters_.sends_degree()) {
       DegreeBounds();
@@ -160,7 +195,8 @@ class Judgement {
   }
 
   void FlipRates() {
-    Family pooled("all bits are flipped with probability p', pooled"), by_list("... whatever the list and its entry are");
+    Family pooled("all bits are flipped with probability p', pooled"),
+        by_list("... whatever the list and its entry are");
     Family each("each bit is flipped with probability p'"), each_by_list("... under each list");
     uint64_t total = 0;
     for (int name = 0; name < kAuditedLists; ++name) {
@@ -175,23 +211,26 @@ class Judgement {
       by_list.Add(flips[1], counts.reports * ones, p_, absl::StrCat(kListNames[name], ", entries with a link"));
       by_list.Add(flips[0], counts.reports * zeros, p_, absl::StrCat(kListNames[name], ", entries without"));
       total += flips[0] + flips[1];
-      each_by_list.AddAlike(counts.flips, counts.reports, p_, [this](size_t j) { return IsBit(j); },
-                            [name](size_t j) { return absl::StrCat(kListNames[name], ", bit ", j); });
+      each_by_list.AddAlike(
+          counts.flips, counts.reports, p_, [this](size_t j) { return IsBit(j); },
+          [name](size_t j) { return absl::StrCat(kListNames[name], ", bit ", j); });
     }
     pooled.Add(total, all_.reports * (n_ - 1), p_, "all bits");
-    each.AddAlike(all_.flips, all_.reports, p_, [this](size_t j) { return IsBit(j); }, BitName);
+    each.AddAlike(
+        all_.flips, all_.reports, p_, [this](size_t j) { return IsBit(j); }, BitName);
     Conclude(std::move(pooled));
     Conclude(std::move(by_list));
     Conclude(std::move(each));
     Conclude(std::move(each_by_list));
   }
 
-  // Bits j and j + distance, flipped together in counts[j] reports: each pair, and pooled over pairs that have no bit in common (then the
-  // pairs are independent, and the sum is binomial).
+  // Bits j and j + distance, flipped together in counts[j] reports: each pair, and pooled over pairs that have no bit
+  // in common (then the pairs are independent, and the sum is binomial).
   void PairsAt(size_t distance, const std::vector<uint64_t>& counts, const std::string& claim) {
     Family each(claim), pooled(absl::StrCat(claim, ", pooled"));
-    each.AddAlike(counts, all_.reports, p_ * p_, [&](size_t j) { return IsPair(j, distance); },
-                  [&](size_t j) { return absl::StrCat("bits ", j, " and ", j + distance); });
+    each.AddAlike(
+        counts, all_.reports, p_ * p_, [&](size_t j) { return IsPair(j, distance); },
+        [&](size_t j) { return absl::StrCat("bits ", j, " and ", j + distance); });
     for (size_t parity = 0; parity < 2; ++parity) {
       uint64_t pairs = 0, together = 0;
       for (size_t j = 0; j < n_; ++j) {
@@ -210,20 +249,43 @@ class Judgement {
     PairsAt(64, all_.lanes, "a lane of two words in a row: independent");
     Family every("every pair of bits is independent");
     const auto& counts = evidence_.pair_counts;
-    std::pair<uint64_t, std::string> least{~uint64_t{0}, ""}, most{0, "no pair"};
-    uint64_t tests = 0;
-    for (size_t i = 0; i < n_; ++i) {
-      for (size_t j = i + 1; j < n_; ++j) {
-        if (!IsBit(i) || !IsBit(j)) continue;
-        ++tests;
-        const uint64_t count = counts[i * n_ + j];
-        if (count < least.first) least = {count, absl::StrCat("bits ", i, " and ", j)};
-        if (count > most.first) most = {count, absl::StrCat("bits ", i, " and ", j)};
+    const size_t paired = evidence_.paired_bits;
+    PairExtremes extremes;
+    for (size_t i = 0; i < paired; ++i) {
+      for (size_t j = i + 1; j < paired; ++j) {
+        if (IsBit(i) && IsBit(j)) extremes.Add(i, j, counts[i * paired + j]);
       }
     }
-    every.Add(most.first, evidence_.pair_reports, p_ * p_, most.second, tests);
-    every.Add(least.first, evidence_.pair_reports, p_ * p_, least.second, 0);
+    extremes.AddTo(every, evidence_.pair_reports, p_ * p_, "bits %d and %d");
     Conclude(std::move(every));
+  }
+
+  // Bit i of one report and bit j of the next: each pair, and pooled over the pairs of one distance j - i, in which
+  // every bit of either report stands once, so that the sum is binomial. What a stale word or a generator's stream that
+  // is read again from another place does.
+  void CrossPairs() {
+    const auto& counts = evidence_.cross_counts;
+    const size_t paired = evidence_.paired_bits;
+    PairExtremes extremes;
+    std::vector<uint64_t> together(2 * paired), pairs(2 * paired);  // [paired + j - i]
+    for (size_t i = 0; i < paired; ++i) {
+      for (size_t j = 0; j < paired; ++j) {
+        if (!IsBit(i) || !IsBit(j)) continue;
+        const uint64_t count = counts[i * paired + j];
+        extremes.Add(i, j, count);
+        together[paired + j - i] += count;
+        ++pairs[paired + j - i];
+      }
+    }
+    Family each("a bit does not depend on any bit of the report before"), pooled("... at each distance, pooled");
+    extremes.AddTo(each, evidence_.cross_reports, p_ * p_, "bit %d of a report and bit %d of the next");
+    for (size_t d = 0; d < pairs.size(); ++d) {
+      if (pairs[d] == 0) continue;
+      pooled.Add(together[d], evidence_.cross_reports * pairs[d], p_ * p_,
+                 absl::StrCat("distance ", static_cast<int64_t>(d) - static_cast<int64_t>(paired)));
+    }
+    Conclude(std::move(each));
+    Conclude(std::move(pooled));
   }
 
   void SuccessiveBits() {
@@ -231,11 +293,13 @@ class Judgement {
     uint64_t total = 0;
     for (size_t j = 0; j < n_; ++j) total += IsBit(j) ? all_.successive[j] : 0;
     family.Add(total, all_.report_pairs * (n_ - 1), p_ * p_, "all bits");
-    family.AddAlike(all_.successive, all_.report_pairs, p_ * p_, [this](size_t j) { return IsBit(j); }, BitName);
+    family.AddAlike(
+        all_.successive, all_.report_pairs, p_ * p_, [this](size_t j) { return IsBit(j); }, BitName);
     Conclude(std::move(family));
   }
 
-  // Adds every event of the noisy degree alone: a cell, all up to it, all from it on. `of` maps counts to counts by cell.
+  // Adds every event of the noisy degree alone: a cell, all up to it, all from it on. `of` maps counts to counts by
+  // cell.
   template <typename Counts>
   void AddDegreeEvents(RatioBound& bound, const Counts& of) {
     const ListCounts& a = evidence_.counts[kSparse];
@@ -282,7 +346,8 @@ class Judgement {
       const ListCounts& counts = evidence_.counts[name];
       const AuditedList& list = evidence_.lists[name];
       Family family(absl::StrCat("the degree noise is discrete Laplace: ", kListNames[name]));
-      const std::vector<double> probabilities = evidence_.cells.Probabilities(list.degree() - list.degree_origin, epsilon);
+      const std::vector<double> probabilities =
+          evidence_.cells.Probabilities(list.degree() - list.degree_origin, epsilon);
       const std::vector<uint64_t> cells = BothBits(counts);
       uint64_t below = 0;
       for (size_t c = 0; c < cells.size(); ++c) {
@@ -292,9 +357,11 @@ class Judgement {
         if (c + 1 == cells.size()) break;
         const int64_t next = evidence_.cells.First(c + 1) - (list.degree() - list.degree_origin);
         if (next <= 0) {
-          family.Add(below, counts.reports, DiscreteLaplaceAtLeast(1 - next, epsilon), absl::StrCat("noise below ", next));
+          family.Add(below, counts.reports, DiscreteLaplaceAtLeast(1 - next, epsilon),
+                     absl::StrCat("noise below ", next));
         } else {
-          family.Add(counts.reports - below, counts.reports, DiscreteLaplaceAtLeast(next, epsilon), absl::StrCat("noise from ", next, " on"));
+          family.Add(counts.reports - below, counts.reports, DiscreteLaplaceAtLeast(next, epsilon),
+                     absl::StrCat("noise from ", next, " on"));
         }
       }
       Conclude(std::move(family));
@@ -317,15 +384,16 @@ class Judgement {
       uint64_t total = 0;
       for (size_t j = 0; j < n_; ++j) total += IsBit(j) ? flips[j] : 0;
       pooled.Add(total, reports * (n_ - 1), p_, absl::StrCat("all bits", suffix));
-      each.AddAlike(flips, reports, p_, [this](size_t j) { return IsBit(j); },
-                    [&suffix](size_t j) { return absl::StrCat(BitName(j), suffix); });
+      each.AddAlike(
+          flips, reports, p_, [this](size_t j) { return IsBit(j); },
+          [&suffix](size_t j) { return absl::StrCat(BitName(j), suffix); });
     }
     Conclude(std::move(pooled));
     Conclude(std::move(each));
   }
 
-  // By the normal approximation: a fault is noticed with probability 0.99 when it moves the expectation by the threshold's deviations and 2.33
-  // more.
+  // By the normal approximation: a fault is noticed with probability 0.99 when it moves the expectation by the
+  // threshold's deviations and 2.33 more.
   void Power() {
     constexpr double kNinetyNinePercent = 2.33;
     const auto noticed = [&](double alpha) { return TwoSidedDeviations(alpha) + kNinetyNinePercent; };
@@ -335,7 +403,8 @@ class Judgement {
       const double one = std::sqrt((1 - p_) / (p_ * reports));  // relative deviation of the rate of one bit
       power.flip_rate_change = noticed(kFamilyAlpha) * one / std::sqrt(n_ - 1.0);
       power.one_bit_flip_rate_change = noticed(kFamilyAlpha / (n_ - 1)) * one;
-      const double pairs = (n_ - 1.0) * (n_ - 2.0) / 2;
+      const double bits = static_cast<double>(std::min<size_t>(n_, evidence_.paired_bits)) - 1;
+      const double pairs = bits * (bits - 1) / 2;
       uint64_t critical = 0;  // the least count of a pair that is a violation
       while (critical <= evidence_.pair_reports &&
              2 * BinomialAtLeast(critical, evidence_.pair_reports, p_ * p_) >= kFamilyAlpha / pairs) {
@@ -352,7 +421,8 @@ class Judgement {
         const double tail = DiscreteLaplaceAtLeast(evidence_.cells.First(c), epsilon);
         const double odds = std::exp(-epsilon) / (1 + std::exp(-epsilon));
         const double change = tail * epsilon * (t - odds);  // d tail / d ln(scale)
-        best = std::max(best, std::abs(change) / std::sqrt(tail * (1 - tail) / static_cast<double>(audit_.reports_per_list)));
+        best = std::max(best,
+                        std::abs(change) / std::sqrt(tail * (1 - tail) / static_cast<double>(audit_.reports_per_list)));
       }
       power.noise_scale_change = best > 0 ? noticed(kFamilyAlpha / tests) / best : 0;
     }

@@ -88,7 +88,10 @@ absl::Status RunThread(const MechanismAuditOptions& options, uint64_t sample, in
       }
       BLINK_ASSIGN_OR_RETURN(const AuditedReport report, mechanism.Report(evidence.self, list.neighbours));
       counter.Add(report.bits, report.degree);
-      if (r < sampled) rows.insert(rows.end(), counter.flips().begin(), counter.flips().end());
+      if (r < sampled) {
+        const absl::Span<const uint64_t> paired = counter.flips().subspan(0, evidence.paired_bits / 64);
+        rows.insert(rows.end(), paired.begin(), paired.end());
+      }
     }
     const ListCounts counts = counter.Finish();
     std::lock_guard<std::mutex> lock(shared.mutex);
@@ -127,8 +130,8 @@ absl::Status RunThreads(const MechanismAuditOptions& options, uint64_t sample, c
 
 absl::Status Validate(const MechanismAuditOptions& options) {
   const uint32_t n = options.parameters.node_count();
-  if (n < 1024 || n > 4096) {
-    return absl::InvalidArgumentError(absl::StrCat("nodes must be 1024 .. 4096 for an audit, not ", n));
+  if (n < 1024 || n > 1'000'000) {
+    return absl::InvalidArgumentError(absl::StrCat("nodes must be 1024 .. 1000000 for an audit, not ", n));
   }
   if (options.reports < 1000 || options.reports > 1'000'000'000) {
     return absl::InvalidArgumentError(absl::StrCat("reports must be 1000 .. 1000000000, not ", options.reports));
@@ -163,18 +166,20 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
   }
   const uint64_t sample =
       parameters.sends_bits() ? std::min(options.reports, PairSample(parameters.flip_probability())) : 0;
+  if (parameters.sends_bits())
+    evidence.paired_bits = 64 * std::min(evidence.lists[kSparse].row.words().size(), kPairedBitsMax / 64);
   Shared shared;
   shared.evidence = &evidence;
   BLINK_RETURN_IF_ERROR(RunThreads(options, sample, factory, shared));
   if (parameters.sends_bits()) {
-    const size_t words = evidence.lists[kSparse].row.words().size();
-    std::vector<uint64_t> rows;
-    for (std::vector<uint64_t>& of_thread : shared.sampled_rows) {
-      rows.insert(rows.end(), of_thread.begin(), of_thread.end());
-      of_thread = {};
+    const size_t words = evidence.paired_bits / 64;
+    evidence.pair_counts.resize(evidence.paired_bits * evidence.paired_bits);
+    evidence.cross_counts.resize(evidence.pair_counts.size());
+    for (const std::vector<uint64_t>& rows : shared.sampled_rows) {
+      evidence.pair_reports += rows.size() / words;
+      CountAllPairs(rows, words, evidence.pair_counts);
+      evidence.cross_reports += CountCrossPairs(rows, words, evidence.cross_counts);
     }
-    evidence.pair_reports = rows.size() / words;
-    evidence.pair_counts = CountAllPairs(rows, words, parameters.node_count());
   }
   MechanismAudit audit{.parameters = parameters,
                        .reports_per_list = options.reports,

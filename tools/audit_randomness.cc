@@ -90,7 +90,8 @@ bool ReadAll(int file, std::vector<Value>& values) {
   return bytes.size() % sizeof(Value) == 0;
 }
 
-// A copy of this process: by fork(), whose handlers a library may use to renew its state, or by the bare system call, which runs none.
+// A copy of this process: by fork(), whose handlers a library may use to renew its state, or by the bare system call,
+// which runs none.
 pid_t Copy(bool bare) { return bare ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : fork(); }
 
 // True when `child` ended well.
@@ -104,7 +105,8 @@ bool EndedWell(pid_t child) {
 
 constexpr int kSourceFailed = 1, kPipeFailed = 2, kNoProcess = 3;
 
-// The life of a copied process; the value is its exit status. Only a forked one has threads: a bare clone's C library does not know of the copy.
+// The life of a copied process; the value is its exit status. Only a forked one has threads: a bare clone's C library
+// does not know of the copy.
 int Live(const RandomnessAuditOptions& options, bool bare, int file) {
   std::vector<Value> values;
   if (!DrawInto(options.source(), options.draws, values).ok()) return kSourceFailed;
@@ -153,7 +155,8 @@ class Comparison {
       if (fresh) continue;
       ++audit.collisions;
       const std::string example = absl::StrCat(names_[other->second], " and ", who);
-      if (audit.examples.size() < 5 && (audit.examples.empty() || audit.examples.back() != example)) audit.examples.push_back(example);
+      if (audit.examples.size() < 5 && (audit.examples.empty() || audit.examples.back() != example))
+        audit.examples.push_back(example);
     }
   }
 
@@ -168,7 +171,8 @@ absl::Status CheckRange(const char* name, int value, int most) {
 }
 
 // Waits for every child, whatever happens; the first failure is returned.
-absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Comparison& comparison, RandomnessAudit& audit) {
+absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Comparison& comparison,
+                    RandomnessAudit& audit) {
   absl::Status status;
   Progress progress("processes", children.size(), progress_wanted);
   for (size_t c = 0; c < children.size(); ++c) {
@@ -176,7 +180,8 @@ absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Co
     const bool read = ReadAll(children[c].file, values);
     close(children[c].file);
     if (!EndedWell(children[c].process) || !read) {
-      status.Update(absl::UnavailableError(absl::StrCat("process ", c, " could not draw, or could not hand over what it drew")));
+      status.Update(
+          absl::UnavailableError(absl::StrCat("process ", c, " could not draw, or could not hand over what it drew")));
     }
     comparison.Add(absl::StrCat(c % 2 == 0 ? "fork " : "clone ", c), values, audit);
     progress.Update(c + 1);

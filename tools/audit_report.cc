@@ -47,8 +47,8 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
 }
 
 Json RandomnessAuditJson(const RandomnessAudit& audit) {
-  return {{"audit", "randomness"},     {"passed", audit.passed()}, {"processes", audit.processes},
-          {"threads", audit.threads},  {"draws", audit.draws},     {"values", audit.values},
+  return {{"audit", "randomness"},          {"passed", audit.passed()},  {"processes", audit.processes},
+          {"threads", audit.threads},       {"draws", audit.draws},      {"values", audit.values},
           {"collisions", audit.collisions}, {"examples", audit.examples}};
 }
 
@@ -62,8 +62,8 @@ std::string MechanismAuditTable(const Json& json) {
       json["seconds"].get<double>(), json["threads"].get<int>(), json["false_alarm_probability_max"].get<double>());
   absl::StrAppendFormat(&text, "%-48s %12s %12s\n", "epsilon spent on", "at least", "promised");
   for (const Json& bound : json["epsilon_bounds"]) {
-    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound["of"].get<std::string>(), bound["lower"].get<double>(),
-                          bound["promised"].get<double>(), verdict(bound));
+    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound["of"].get<std::string>(),
+                          bound["lower"].get<double>(), bound["promised"].get<double>(), verdict(bound));
   }
   absl::StrAppendFormat(&text, "\n%-58s %8s %10s %10s\n", "claim", "tests", "least p", "limit");
   for (const Json& check : json["checks"]) {
@@ -90,10 +90,12 @@ std::string MechanismAuditTable(const Json& json) {
 }
 
 std::string RandomnessAuditTable(const Json& json) {
-  std::string text = absl::StrFormat("%d processes (forked, cloned, and the parent) and %d threads drew %d times: %d values of 128 bits\n",
-                                     json["processes"].get<int>(), json["threads"].get<uint64_t>(),
-                                     json["draws"].get<uint64_t>(), json["values"].get<uint64_t>());
-  for (const Json& example : json["examples"]) absl::StrAppend(&text, "  drawn twice: by ", example.get<std::string>(), "\n");
+  std::string text = absl::StrFormat(
+      "%d processes (forked, cloned, and the parent) and %d threads drew %d times: %d values of 128 bits\n",
+      json["processes"].get<int>(), json["threads"].get<uint64_t>(), json["draws"].get<uint64_t>(),
+      json["values"].get<uint64_t>());
+  for (const Json& example : json["examples"])
+    absl::StrAppend(&text, "  drawn twice: by ", example.get<std::string>(), "\n");
   absl::StrAppend(&text, "Not seen: copies of a whole machine (a virtual machine's snapshot that is resumed twice).\n");
   if (json["passed"].get<bool>()) return absl::StrCat(text, "PASSED: no value was drawn twice.\n");
   return absl::StrCat(text, "VIOLATED: ", json["collisions"].get<uint64_t>(), " values were drawn twice.\n");

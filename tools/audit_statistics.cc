@@ -11,13 +11,15 @@ namespace {
 
 namespace policies = boost::math::policies;
 // No exceptions: an underflow is a tail of 0, which is what it means.
-using Quiet = policies::policy<policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-                               policies::overflow_error<policies::ignore_error>, policies::underflow_error<policies::ignore_error>,
-                               policies::denorm_error<policies::ignore_error>,
-                               policies::evaluation_error<policies::ignore_error>>;
+using Quiet =
+    policies::policy<policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
+                     policies::overflow_error<policies::ignore_error>,
+                     policies::underflow_error<policies::ignore_error>, policies::denorm_error<policies::ignore_error>,
+                     policies::evaluation_error<policies::ignore_error>>;
 
-// The p in (0, 1) at which the monotone `tail_is_small(p)` changes from true to false, when `from_below`, or from false to true:
-// bisection of log p. Returns the end of the last interval at which the tail is small, so that the limit errs outwards.
+// The p in (0, 1) at which the monotone `tail_is_small(p)` changes from true to false, when `from_below`, or from false
+// to true: bisection of log p. Returns the end of the last interval at which the tail is small, so that the limit errs
+// outwards.
 template <typename IsSmall>
 double Boundary(bool from_below, IsSmall is_small) {
   double low = std::log(1e-300), high = 0;
@@ -45,7 +47,8 @@ double BinomialAtLeast(uint64_t count, uint64_t trials, double probability) {
 }
 
 double BinomialTwoSided(uint64_t count, uint64_t trials, double probability) {
-  return std::min(1.0, 2 * std::min(BinomialAtMost(count, trials, probability), BinomialAtLeast(count, trials, probability)));
+  return std::min(
+      1.0, 2 * std::min(BinomialAtMost(count, trials, probability), BinomialAtLeast(count, trials, probability)));
 }
 
 double LowerLimit(uint64_t count, uint64_t trials, double alpha) {
@@ -80,7 +83,8 @@ double DiscreteLaplaceWithin(int64_t first, int64_t last, double epsilon) {
 
 DegreeCells DegreeCells::For(double epsilon_degree, uint64_t reports) {
   constexpr double kExpectedMin = 20, kCellsOnASideMax = 500;
-  const double reach = std::ceil(std::log(std::max(2.0, static_cast<double>(reports) / kExpectedMin)) / epsilon_degree) + 2;
+  const double reach =
+      std::ceil(std::log(std::max(2.0, static_cast<double>(reports) / kExpectedMin)) / epsilon_degree) + 2;
   DegreeCells cells;
   cells.width = static_cast<int64_t>(std::ceil(reach / kCellsOnASideMax));
   cells.half = static_cast<int64_t>(std::ceil(reach / static_cast<double>(cells.width)));
@@ -96,7 +100,8 @@ size_t DegreeCells::Of(double value) const {
 std::vector<double> DegreeCells::Probabilities(int64_t shift, double epsilon) const {
   std::vector<double> result(size());
   result.front() = 1 - DiscreteLaplaceAtLeast(First(1) - shift, epsilon);
-  if (First(1) - shift <= 0) result.front() = DiscreteLaplaceAtLeast(1 - (First(1) - shift), epsilon);  // Pr[Y <= t - 1], without the 1 -
+  if (First(1) - shift <= 0)
+    result.front() = DiscreteLaplaceAtLeast(1 - (First(1) - shift), epsilon);  // Pr[Y <= t - 1], without the 1 -
   result.back() = DiscreteLaplaceAtLeast(First(size() - 1) - shift, epsilon);
   for (size_t c = 1; c + 1 < size(); ++c) {
     result[c] = DiscreteLaplaceWithin(First(c) - shift, First(c + 1) - 1 - shift, epsilon);

@@ -64,7 +64,7 @@ TEST_F(AuditCommand, RefusesABudgetOutOfRange) {
 
 TEST_F(AuditCommand, RefusesSizesOutOfRange) {
   EXPECT_EQ(Blink("audit mechanism --nodes 1023"), 2);
-  EXPECT_EQ(Blink("audit mechanism --nodes 4097"), 2);
+  EXPECT_EQ(Blink("audit mechanism --nodes 1000001"), 2);
   EXPECT_EQ(Blink("audit randomness --processes 0"), 2);
   EXPECT_EQ(Blink("audit randomness --draws 10001"), 2);
 }

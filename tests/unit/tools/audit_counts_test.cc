@@ -120,13 +120,21 @@ TEST(AllPairs, AreCountedLikeTheirSlowTwin) {
     rows.push_back(random());
     rows.push_back(random() & ((uint64_t{1} << (kBits - 64)) - 1));
   }
-  const std::vector<uint32_t> counts = CountAllPairs(rows, kWords, kBits);
+  std::vector<uint32_t> counts(64 * kWords * 64 * kWords), cross = counts;
+  CountAllPairs(rows, kWords, counts);
+  rows.insert(rows.end(), rows.begin(), rows.begin() + kWords);  // a row without a partner
+  EXPECT_EQ(CountCrossPairs(rows, kWords, cross), 25u);
   const auto bit = [&](size_t r, uint32_t j) { return rows[r * kWords + j / 64] >> (j % 64) & 1; };
   for (uint32_t i = 0; i < kBits; ++i) {
     for (uint32_t j = i + 1; j < kBits; ++j) {
       uint32_t together = 0;
       for (size_t r = 0; r < 50; ++r) together += bit(r, i) & bit(r, j);
-      ASSERT_EQ(counts[i * kBits + j], together) << i << " " << j;
+      ASSERT_EQ(counts[i * 64 * kWords + j], together) << i << " " << j;
+    }
+    for (uint32_t j = 0; j < kBits; ++j) {
+      uint32_t in_a_row = 0;
+      for (size_t r = 0; r < 50; r += 2) in_a_row += bit(r, i) & bit(r + 1, j);
+      ASSERT_EQ(cross[i * 64 * kWords + j], in_a_row) << i << " " << j;
     }
   }
 }

@@ -91,8 +91,9 @@ TEST_F(RandomnessAuditTest, FailsWhenTheGeneratorFailsInAChildAlone) {
 
 TEST_F(RandomnessAuditTest, RefusesNumbersOutOfRange) {
   for (const RandomnessAuditOptions& options :
-       {RandomnessAuditOptions{.processes = 0}, RandomnessAuditOptions{.processes = 401}, RandomnessAuditOptions{.threads = 0},
-        RandomnessAuditOptions{.threads = 65}, RandomnessAuditOptions{.draws = 0}, RandomnessAuditOptions{.draws = 10'001}}) {
+       {RandomnessAuditOptions{.processes = 0}, RandomnessAuditOptions{.processes = 401},
+        RandomnessAuditOptions{.threads = 0}, RandomnessAuditOptions{.threads = 65}, RandomnessAuditOptions{.draws = 0},
+        RandomnessAuditOptions{.draws = 10'001}}) {
     EXPECT_EQ(AuditRandomness(options).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }
