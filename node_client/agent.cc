@@ -195,7 +195,7 @@ absl::Status Agent::End(Tracked& round) {
     round.epoch = bound->epoch;
     if (kit_.config.is_gateway()) {
       BLINK_ASSIGN_OR_RETURN(const std::vector<bool> held, AskHeld(round));
-      all = std::find(held.begin(), held.end(), false) == held.end();
+      all = AllHeld(held);
     } else {
       all = view.held_digest == journal_.FindDraw(round.epoch, bound->parameters, kit_.config.first_node);
     }
@@ -283,7 +283,14 @@ absl::StatusOr<OutgoingReport> Agent::Load(const Tracked& round, NodeIndex node)
 
 bool Agent::AllReceipted(const Tracked& round) const {
   for (NodeIndex node = kit_.config.first_node; node <= kit_.config.last_node; ++node) {
-    if (!journal_.HasReceipt(round.view.round_id, node)) return false;
+    if (!kit_.config.IsRetired(node) && !journal_.HasReceipt(round.view.round_id, node)) return false;
+  }
+  return true;
+}
+
+bool Agent::AllHeld(const std::vector<bool>& held) const {
+  for (NodeIndex node = kit_.config.first_node; node <= kit_.config.last_node; ++node) {
+    if (!kit_.config.IsRetired(node) && !held[node - kit_.config.first_node]) return false;
   }
   return true;
 }
@@ -332,7 +339,7 @@ absl::Status Agent::DeliverMany(Tracked& round) {
   std::vector<NodeIndex> streamed;
   absl::Status not_accepted;  // the first answer to a report that asks for it again
   for (NodeIndex node = config.first_node; node <= config.last_node && !round.over; ++node) {
-    if ((*held)[node - config.first_node]) continue;
+    if ((*held)[node - config.first_node] || config.IsRetired(node)) continue;
     if (config.node_count / 8 + 1024 <= kStreamReportBytesMax) {
       streamed.push_back(node);
     } else {

@@ -94,6 +94,7 @@ class Agent {
   // A peer's answer to a submission: OK to go on (the round may have failed), or the error to retry after.
   absl::Status TakeRefusal(Tracked& round, const absl::Status& status);
   bool AllReceipted(const Tracked& round) const;
+  bool AllHeld(const std::vector<bool>& held) const;  // as AllReceipted: of the nodes that are not retired
 
   // Until a whole number of quanta has passed since `started`.
   void SleepToQuantum(absl::Time started, absl::Duration quantum);

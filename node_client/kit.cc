@@ -43,6 +43,29 @@ struct LineReader {
 
 }  // namespace
 
+namespace {
+
+// Optional: [[first, last], ...] of the nodes that a gateway hosts no longer.
+absl::StatusOr<std::vector<NodeRange>> ParseRetired(const JsonMembers& members, const KitConfig& config) {
+  BLINK_ASSIGN_OR_RETURN(const Json* list, members.Array("retired"));
+  std::vector<NodeRange> ranges;
+  for (const Json& pair : *list) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() || !pair[1].is_number_unsigned()) {
+      return members.Error("\"retired\" must be a list of pairs [first, last] of node ids");
+    }
+    const NodeRange range = {pair[0].get<uint64_t>(), pair[1].get<uint64_t>()};
+    if (range.first < config.first_node || range.first > range.last || range.last > config.last_node ||
+        (!ranges.empty() && range.first <= ranges.back().last)) {
+      return members.Error("the ranges of \"retired\" must ascend, not overlap, and lie within \"nodes\"");
+    }
+    ranges.push_back(range);
+  }
+  if (CountNodes(ranges) == config.hosted()) return members.Error("every node of the kit is \"retired\": there is nobody to report");
+  return ranges;
+}
+
+}  // namespace
+
 std::string KitConfig::NodesName() const {
   return is_gateway() ? absl::StrCat("nodes-", first_node, "-", last_node) : absl::StrCat("node-", first_node);
 }
@@ -55,7 +78,7 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
                          "policy.json beside this file (deploy/policy.json is a sample), and remove it here");
   }
   BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "deployment", "nodes", "node_count", "roster_version", "aggregator",
-                                               "insecure"}));
+                                               "insecure", "retired"}));
   BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
   KitConfig config;
   BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
@@ -72,6 +95,9 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   BLINK_ASSIGN_OR_RETURN(config.aggregator, members.Text("aggregator"));
   if (config.aggregator.find(':') == std::string::npos) return members.Error("\"aggregator\" must be host:port");
   BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
+  if (members.Has("retired")) {
+    BLINK_ASSIGN_OR_RETURN(config.retired, ParseRetired(members, config));
+  }
   return config;
 }
 

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/graph/bit_row.h"
+#include "common/wire/roster.h"
 #include "node_client/adjacency.h"
 #include "node_client/policy_file.h"
 
@@ -30,9 +31,13 @@ struct KitConfig {
   std::string aggregator;    // host:port
   bool insecure = false;     // plaintext, loopback only
   std::string folder;        // where the kit was read from
+  // Of the hosted nodes, those that have left: their reports are drawn and debited like the others' and never sent, so that
+  // nothing but public numbers decides what is drawn. Ascending, disjoint.
+  std::vector<NodeRange> retired;
 
   bool is_gateway() const { return first_node != last_node; }
   uint32_t hosted() const { return last_node - first_node + 1; }
+  bool IsRetired(NodeIndex node) const { return InRanges(retired, node); }
   std::string NodesName() const;  // "node-3" or "nodes-0-135"
   std::string certificate_path() const { return folder + "/tls/client.crt"; }
   std::string key_path() const { return folder + "/tls/client.key"; }

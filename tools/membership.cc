@@ -2,6 +2,7 @@
 //
 // The authority's own list is written first, then what follows from it. A crash in between leaves files that are older
 // than the list; the same command without a change (blink provision crl, blink provision roster) writes them again.
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/ascii.h"
@@ -40,11 +41,17 @@ absl::Status SaveWithNextList(const std::string& out, Enrolment& enrolment, absl
 }
 
 // Changes what the roster decides in a kit.json, and nothing else. NOT_FOUND: there is none.
-absl::Status UpdateKit(const std::string& path, const Roster& roster) try {
+absl::Status UpdateKit(const std::string& path, const Roster& roster, const Identity& nodes) try {
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kKitBytesMax));
   nlohmann::ordered_json kit = nlohmann::ordered_json::parse(text);
   kit.at("node_count") = roster.node_count();
   kit.at("roster_version") = roster.version();
+  nlohmann::ordered_json retired = nlohmann::ordered_json::array();
+  for (const NodeRange& range : roster.retired()) {
+    const NodeRange own = {std::max(range.first, nodes.first_node), std::min(range.last, nodes.last_node)};
+    if (own.first <= own.last) retired.push_back({own.first, own.last});
+  }
+  if (!retired.empty()) kit["retired"] = std::move(retired);
   const std::string updated = kit.dump(2) + "\n";
   return updated == text ? absl::OkStatus() : WriteFileAtomically(path, updated);
 } catch (const nlohmann::json::exception& error) {
@@ -101,7 +108,7 @@ absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Dur
   }
   for (const Enrolled& entry : enrolment.entries()) {
     if (entry.identity.kind != Identity::Kind::kNodes || enrolment.IsRetired(entry)) continue;
-    const absl::Status updated = UpdateKit(absl::StrCat(out, "/kits/", entry.name, "/kit.json"), roster);
+    const absl::Status updated = UpdateKit(absl::StrCat(out, "/kits/", entry.name, "/kit.json"), roster, entry.identity);
     if (absl::IsNotFound(updated)) {
       summary.kits_missing.push_back(entry.name);
       continue;

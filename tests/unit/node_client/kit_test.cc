@@ -1,5 +1,6 @@
 #include "node_client/kit.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/node_client/fakes.h"
@@ -81,6 +82,23 @@ TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
 
 absl::StatusOr<NodePolicy> PolicyWith(const std::string& from, const std::string& to) {
   return ParsePolicy(With(from, to, kPolicyJson), "policy.json");
+}
+
+TEST(Kit, KnowsWhoOfItsNodesIsRetired) {
+  const auto config = ParseKitConfig(With(R"("insecure":false)", R"("insecure":false,"retired":[[2,2],[4,4]])"), "kit.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->IsRetired(2));
+  EXPECT_FALSE(config->IsRetired(3));
+  EXPECT_TRUE(config->IsRetired(4));
+}
+
+TEST(Kit, RefusesRetiredNodesThatAreNotItsOwnOrAreAllOfThem) {
+  for (const char* retired : {"7", "[7]", "[[2]]", "[[-2,3]]", "[[1,2]]", "[[4,5]]", "[[3,2]]", "[[3,3],[2,2]]", "[[2,3],[3,3]]", "[[2,4]]"}) {
+    const auto config =
+        ParseKitConfig(With(R"("insecure":false)", absl::StrCat(R"("insecure":false,"retired":)", retired)), "kit.json");
+    EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument) << retired;
+    EXPECT_THAT(std::string(config.status().message()), HasSubstr("\"retired\"")) << retired;
+  }
 }
 
 TEST(PolicyFile, NamesUnknownMissingDoubledAndMalformedKeys) {

@@ -267,6 +267,8 @@ TEST_F(Provision, TheNextRosterReachesAggregatorKitsAndList) {
   EXPECT_EQ(roster.version(), 2u);
   EXPECT_THAT(roster.retired(), ElementsAre(NodeRange{2, 4}));
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->node_count, 12u) << "retired in part: it goes on";
+  EXPECT_THAT(LoadKitConfig(out_ + "/kits/nodes-4-5")->retired, ElementsAre(NodeRange{4, 4}));
+  EXPECT_TRUE(LoadKitConfig(out_ + "/kits/nodes-0-1")->retired.empty());
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->roster_version, 2u);
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-2-3")->roster_version, 1u);
   EXPECT_NE(RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt"))->Find(gone), nullptr);
