@@ -2,9 +2,9 @@
 // C(n-1, k) / 8, "x_copy" the time over that of copying the packed row.
 #include <benchmark/benchmark.h>
 
-#include <ctime>
 #include <random>
 
+#include "bench/seconds_of.h"
 #include "common/wire/report_codec.h"
 
 namespace blink {
@@ -19,13 +19,6 @@ BitRow Row(const benchmark::State& state) {
     if (one(engine)) row.Set(j);
   }
   return row;
-}
-
-template <typename F>
-double SecondsOf(F f, int times) {
-  const std::clock_t begin = std::clock();  // of this process: a busy machine does not distort the ratios
-  for (int i = 0; i < times; ++i) f();
-  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / times;
 }
 
 void Copy(const BitRow& row) {

@@ -6,22 +6,15 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <ctime>
 #include <vector>
 
+#include "bench/seconds_of.h"
 #include "common/privacy/privatizer.h"
 #include "common/privacy/randomized_response.h"
 #include "tests/testing/random_doubles.h"
 
 namespace blink {
 namespace {
-
-template <typename F>
-double SecondsOf(F f, int times) {
-  const std::clock_t begin = std::clock();  // of this process: a busy machine does not distort the ratios
-  for (int i = 0; i < times; ++i) f();
-  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / times;
-}
 
 // One 64-bit uniform integer a bit, compared with the numerator.
 void BitByBit(const PrivacyParameters& parameters, RandomBits& random, BitRow& row) {
