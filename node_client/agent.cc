@@ -183,12 +183,34 @@ void Agent::ResumeRounds() {
   }
 }
 
+std::optional<Digest> Agent::DrawFor(const Tracked& round, NodeIndex node) const {
+  const auto bound = journal_.RoundBinding(round.view.round_id);
+  return bound.has_value() ? journal_.FindDraw(bound->epoch, bound->parameters, node)
+                           : journal_.FindDraw(round.epoch, round.view.parameters, node);
+}
+
+absl::Status Agent::CheckHeld(const Tracked& round, NodeIndex node, const std::optional<Digest>& held) {
+  if (!held.has_value() || held == DrawFor(round, node)) return absl::OkStatus();
+  return Fatal(ExitCode::kJournal,
+               absl::FailedPreconditionError(absl::StrCat(
+                   "round ", round.view.round_id, ": the aggregator holds a report of node ", node,
+                   " that this journal did not draw. Either an older copy of the journal was restored, or somebody else reports with "
+                   "this certificate (or the aggregator lies, which can stop this node and nothing more). Nothing more is drawn or "
+                   "sent. Bring the latest journal back; otherwise have the certificate revoked and the node leave the roster")));
+}
+
+absl::Status Agent::Commit() {
+  const absl::Status committed = journal_.Commit();
+  return committed.ok() ? committed : Fatal(JournalExitCode(committed), committed);
+}
+
 absl::Status Agent::End(Tracked& round) {
   const RoundView& view = round.view;
   if (view.state == v1::ROUND_STATE_FAILED || view.state == v1::ROUND_STATE_CANCELLED) {
     Fail(round, ExitCode::kRoundFailed, absl::StrCat("the round is ", RoundStateName(view.state)));
     return absl::OkStatus();
   }
+  BLINK_RETURN_IF_ERROR(CheckHeld(round, kit_.config.first_node, view.held_digest));
   bool all = round.delivered || AllReceipted(round);
   if (const auto bound = journal_.RoundBinding(view.round_id); !all && bound.has_value()) {
     // The reports may have arrived although their receipts did not.
@@ -197,7 +219,7 @@ absl::Status Agent::End(Tracked& round) {
       BLINK_ASSIGN_OR_RETURN(const std::vector<bool> held, AskHeld(round));
       all = AllHeld(held);
     } else {
-      all = view.held_digest == journal_.FindDraw(round.epoch, bound->parameters, kit_.config.first_node);
+      all = view.held_digest.has_value();  // and it is ours
     }
   }
   if (all) {
@@ -213,6 +235,7 @@ absl::Status Agent::Advance(Tracked& round) {
   if (round.view.state != v1::ROUND_STATE_OPEN) return End(round);
   if (!round.prepared) BLINK_RETURN_IF_ERROR(Prepare(round));
   if (round.over || clock_.Now() < round.send_at) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(CheckHeld(round, kit_.config.first_node, round.view.held_digest));
   const bool was_delivered = round.delivered;
   round.delivered = false;
   BLINK_RETURN_IF_ERROR(Deliver(round));
@@ -236,11 +259,17 @@ absl::Status Agent::Prepare(Tracked& round) {
     round.over = true;
     return absl::OkStatus();
   }
+  round.epoch = decision->epoch;
+  // An older journal must not draw a second time what the aggregator holds already. Digests alone decide.
+  BLINK_RETURN_IF_ERROR(CheckHeld(round, kit_.config.first_node, view.held_digest));
+  if (!decision->complete && kit_.config.is_gateway()) {
+    const auto held = AskHeld(round);
+    if (!held.ok()) return fatal_.has_value() ? held.status() : TakeRefusal(round, held.status());
+  }
   const auto spread = DrawSpread(kit_.policy.send_spread_seconds, random_);
   if (!spread.ok()) return Fatal(ExitCode::kInternal, spread.status());
   const absl::Time started = clock_.Now();
   round.send_at = started + *spread;
-  round.epoch = decision->epoch;
 
   if (!journal_.RoundBinding(view.round_id).has_value()) {
     journal_.StageClock(now);
@@ -261,13 +290,13 @@ absl::Status Agent::Prepare(Tracked& round) {
       }
       journal_.StageDraw(decision->epoch, view.parameters, node, EncodeReport(view.parameters, *report));
       if (journal_.staged_bytes() >= kBatchBytes) {
-        if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+        BLINK_RETURN_IF_ERROR(Commit());
         epoch_is_staged = false;
       }
     }
     // Last of all: a bound round has every draw.
     journal_.StageRound(view.round_id, decision->epoch, view.parameters);
-    if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+    BLINK_RETURN_IF_ERROR(Commit());
   }
   SleepToQuantum(started, PreparationQuantum(kit_.config));
   round.prepared = true;
@@ -298,14 +327,13 @@ bool Agent::AllHeld(const std::vector<bool>& held) const {
 absl::Status Agent::Deliver(Tracked& round) {
   if (kit_.config.is_gateway()) return DeliverMany(round);
   const NodeIndex node = kit_.config.first_node;
-  const auto drawn = journal_.FindDraw(round.epoch, round.view.parameters, node);
-  if (round.view.held_digest == drawn && journal_.HasReceipt(round.view.round_id, node)) {
+  if (round.view.held_digest.has_value() && journal_.HasReceipt(round.view.round_id, node)) {
     round.delivered = true;
     return absl::OkStatus();
   }
   BLINK_RETURN_IF_ERROR(DeliverOne(round, node));
   if (round.over) return absl::OkStatus();
-  if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+  BLINK_RETURN_IF_ERROR(Commit());
   round.delivered = true;
   return absl::OkStatus();
 }
@@ -322,20 +350,22 @@ absl::Status Agent::DeliverOne(Tracked& round, NodeIndex node) {
 absl::StatusOr<std::vector<bool>> Agent::AskHeld(const Tracked& round) {
   const KitConfig& config = kit_.config;
   std::vector<bool> held(config.hosted());
+  std::optional<std::pair<NodeIndex, Digest>> foreign;
   const auto listed = link_.ListDigests(round.view.round_id, config.first_node, config.last_node,
                                         [&](NodeIndex node, const Digest& digest) {
-                                          held[node - config.first_node] =
-                                              journal_.FindDraw(round.epoch, round.view.parameters, node) == digest;
+                                          held[node - config.first_node] = true;
+                                          if (!foreign.has_value() && digest != DrawFor(round, node)) foreign.emplace(node, digest);
                                         });
   if (listed.retry.has_value()) window_ = listed.retry;
-  BLINK_RETURN_IF_ERROR(listed.value.status());
+  BLINK_RETURN_IF_ERROR(listed.value.status());  // an answer that breaks off or makes no sense says nothing
+  if (foreign.has_value()) BLINK_RETURN_IF_ERROR(CheckHeld(round, foreign->first, foreign->second));
   return held;
 }
 
 absl::Status Agent::DeliverMany(Tracked& round) {
   const KitConfig& config = kit_.config;
   const auto held = AskHeld(round);
-  if (!held.ok()) return TakeRefusal(round, held.status());
+  if (!held.ok()) return fatal_.has_value() ? held.status() : TakeRefusal(round, held.status());
   std::vector<NodeIndex> streamed;
   absl::Status not_accepted;  // the first answer to a report that asks for it again
   for (NodeIndex node = config.first_node; node <= config.last_node && !round.over; ++node) {
@@ -350,10 +380,10 @@ absl::Status Agent::DeliverMany(Tracked& round) {
     const size_t end = std::min(streamed.size(), begin + kReportsPerStream);
     const absl::Status sent = SubmitStream(round, streamed, begin, end, &not_accepted);
     if (fatal_.has_value()) return sent;
-    if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+    BLINK_RETURN_IF_ERROR(Commit());
     BLINK_RETURN_IF_ERROR(sent);
   }
-  if (const absl::Status committed = journal_.Commit(); !committed.ok()) return Fatal(ExitCodeFor(committed), committed);
+  BLINK_RETURN_IF_ERROR(Commit());
   if (!not_accepted.ok() && !round.over) {
     return absl::UnavailableError(absl::StrCat("some reports are not acknowledged: ", not_accepted.message()));
   }
@@ -388,8 +418,7 @@ absl::Status Agent::SubmitStream(Tracked& round, const std::vector<NodeIndex>& n
 }
 
 absl::Status Agent::TakeReceipt(const Tracked& round, NodeIndex node, const Receipt& receipt) {
-  const auto drawn = journal_.FindDraw(round.epoch, round.view.parameters, node);
-  if (receipt.round_id != round.view.round_id || receipt.node != node || drawn != receipt.digest) {
+  if (receipt.round_id != round.view.round_id || receipt.node != node || DrawFor(round, node) != receipt.digest) {
     return absl::InternalError(absl::StrCat("the aggregator's receipt for node ", node, " is for another report"));
   }
   if (!journal_.HasReceipt(receipt.round_id, node)) {

@@ -2,12 +2,18 @@
 //
 //   GetRounds ---------------> which rounds are open
 //   CheckTerms, DecideDraw     against kit, policy and ledger alone; a refusal is logged, and nothing is sent
+//   (ListDigests) -----------> a gateway asks what is held for its nodes; a single node was told in the answer above
+//   CheckHeld                  a digest that this journal did not draw ends the run: see below
 //   the moment of sending      is drawn, before any list is read
 //   DrawNoise, ApplyNoise      the epoch's snapshot; only for nodes that have no draw yet
 //   Journal::Commit            report and debit are durable; then it waits until the time that public sizes alone allow it
 //   SubmitReport(s) ---------> the same bytes at every retry, reconnect and restart
 //   <--------------- receipt   into the journal
 //   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a restored backup) is sent again
+//
+// The other anchor: a report that the aggregator holds and this journal never drew means that an older copy of the journal was
+// restored, or that somebody else reports with this certificate. The node then stops, before it draws, with the journal's exit code.
+// Digests alone decide that, never a list. An aggregator that lies can so stop a node; it learns nothing by it.
 //
 // The aggregator sees the same calls, at times of the same distribution, whatever the lists are; only the reports' bytes
 // differ, through the mechanism.
@@ -85,7 +91,12 @@ class Agent {
   absl::Status Deliver(Tracked& round);
   absl::Status DeliverOne(Tracked& round, NodeIndex node);
   absl::Status DeliverMany(Tracked& round);
-  // Which of the kit's reports the aggregator says it holds, by ListDigests. [hosted]
+  // The digest of the draw that answers the round; nothing when the journal has none.
+  std::optional<Digest> DrawFor(const Tracked& round, NodeIndex node) const;
+  // Ends the run when what the aggregator holds for a node is not what this journal drew.
+  absl::Status CheckHeld(const Tracked& round, NodeIndex node, const std::optional<Digest>& held);
+  absl::Status Commit();  // or the end of the run
+  // Which of the kit's reports the aggregator says it holds, by ListDigests, each checked by CheckHeld. [hosted]
   absl::StatusOr<std::vector<bool>> AskHeld(const Tracked& round);
   absl::Status SubmitStream(Tracked& round, const std::vector<NodeIndex>& nodes, size_t begin, size_t end,
                             absl::Status* not_accepted);

@@ -7,21 +7,24 @@
 //
 // File: 8 bytes of magic, then records. A record is [length u32][header check u32][payload][checksum 16 bytes]; header check
 // and checksum are SHA-256, chained over everything before, so that a flipped bit or a removed record anywhere is found.
-// Payloads: INIT, EPOCH (with a snapshot of the lists), DRAW (with the report's bytes; it is the debit), ROUND (binds a
-// round to the draws that answer it), RECEIPT, CLOCK (the clock never runs back), OVER (nothing more to do for a round). All
-// integers little endian.
+// Payloads: INIT (deployment, range, roster, a random identity, whether there is an anchor), EPOCH (with a snapshot of the lists),
+// DRAW (with the report's bytes; it is the debit), ROUND (binds a round to the draws that answer it), RECEIPT, CLOCK (the clock
+// never runs back), OVER (nothing more to do for a round), ROSTER (a newer kit), ANCHORED (an anchor from here on). All integers
+// little endian. What they mean together: journal_index.h.
 //
 // Opening verifies every record. A last record that the file ends within was never sent (its append did not return):
 // it is cut off, with a line in the log. Any other damage is a refusal, never a reset; so are a missing file and the journal of
-// another deployment, range or n. Not detected: an older copy put in the journal's place. Never restore one.
+// another deployment or range. An older copy put in the journal's place is found where there is an anchor (anchor.h), and otherwise
+// only if the aggregator still knows more than the journal (agent.h).
 //
-// Memory: 48 bytes a draw; the coded bits stay on the disk. Not thread-safe.
+// Rosters: a kit with a newer roster version and the same or a larger n works with the journal, which remembers it; going back to an
+// older one is refused. What was spent stays spent, and the epoch's snapshot stays.
+//
+// Not thread-safe.
 #ifndef BLINK_NODE_CLIENT_JOURNAL_H_
 #define BLINK_NODE_CLIENT_JOURNAL_H_
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,64 +37,48 @@
 #include "absl/time/time.h"
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
 #include "common/graph/bit_row.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/report_codec.h"
 #include "node_client/adjacency.h"
-#include "node_client/ledger.h"
+#include "node_client/anchor.h"
+#include "node_client/journal_index.h"
 
 namespace blink {
 
-struct JournalIdentity {
-  std::string deployment;
-  NodeIndex first_node = 0;  // inclusive
-  NodeIndex last_node = 0;   // inclusive
-  uint32_t node_count = 0;   // n
-  uint64_t roster_version = 0;  // as of the creation; a later roster may use the same journal
-  uint32_t hosted() const { return last_node - first_node + 1; }
-};
-
 // The only way in which a journal comes into being: `blink-node init` and `blink provision simulate` call it. Makes the
-// folder when needed. ALREADY_EXISTS when there is a journal; nothing is touched then.
-absl::Status CreateJournal(const std::string& folder, const JournalIdentity& identity);
+// folder when needed, then the anchor where a path is given. ALREADY_EXISTS when there is a journal or an anchor; nothing is touched
+// then.
+absl::Status CreateJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path = "");
 
-class Journal final : public Ledger {
+// Gives an existing journal an anchor. FAILED_PRECONDITION when it has one already, ALREADY_EXISTS when the file exists, unless
+// `replace`: then the caller vouches that the journal is the latest.
+absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
+                           bool replace);
+
+// What hinders a journal ends with its own code, a lack of disk or files with that.
+inline ExitCode JournalExitCode(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ? ExitCode::kNoResources : ExitCode::kJournal;
+}
+
+class Journal final : public JournalIndex {
  public:
-  // NOT_FOUND: missing. ABORTED: held by another process. DATA_LOSS: damaged. FAILED_PRECONDITION: of another deployment, range
-  // or n.
-  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity);
-  // For `account`: without the lock, beside a running process; a torn end is ignored, nothing can be staged.
-  static absl::StatusOr<std::unique_ptr<Journal>> OpenReadOnly(const std::string& folder, const JournalIdentity& identity);
+  // NOT_FOUND: missing journal or anchor. ABORTED: held by another process. DATA_LOSS: journal or anchor damaged, or an older copy
+  // of the journal. FAILED_PRECONDITION: of another deployment or range, or with an older or smaller roster; an anchor that the
+  // journal does not have, or none where it has one.
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity,
+                                                       const std::string& anchor_path = "");
+  // For `account`: without the lock, beside a running process; a torn end is ignored, nothing can be staged, any roster will do,
+  // and the anchor is looked at only where one is given.
+  static absl::StatusOr<std::unique_ptr<Journal>> OpenReadOnly(const std::string& folder, const JournalIdentity& identity,
+                                                               const std::string& anchor_path = "");
   ~Journal() override;
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Ledger.
-  std::optional<Epoch> epoch() const override { return epoch_; }
-  std::optional<BoundRound> RoundBinding(const std::string& round_id) const override;
-  uint32_t RoundsOfEpoch(uint32_t epoch) const override;
-  std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const override;
-
-  // The lists as they were when the current epoch began; draws use these, whatever the kit says now.
-  const AdjacencyLists& snapshot() const { return snapshot_; }
-  // The digest of a draw; nothing when the node has no such draw.
-  std::optional<Digest> FindDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;
   // The report as drawn, read from the disk and checked against its digest. NOT_FOUND without such a draw.
   absl::StatusOr<CodedReport> LoadReport(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;
-  bool HasReceipt(const std::string& round_id, NodeIndex node) const;
-  // Rounds that were answered and not seen to their end.
-  std::vector<std::string> UnfinishedRounds() const;
-  bool RoundIsOver(const std::string& round_id) const;
-  // The later of `wall` and the highest time that the journal holds.
-  absl::Time MonotoneNow(absl::Time wall) const { return std::max(wall, clock_); }
-
-  // Accounting.
-  uint64_t draws() const { return draws_; }
-  uint64_t receipts() const { return receipts_; }
-  uint64_t rounds() const { return rounds_.size(); }
-  uint64_t SpentMicro(NodeIndex node) const { return spent_micro_[node - identity_.first_node]; }
-  uint64_t SpentMicroMax() const;
-  const JournalIdentity& identity() const { return identity_; }
 
   // Staged records become true together, at Commit; before it nothing of them can be seen.
   void StageEpoch(uint32_t index, absl::Time start, const AdjacencyLists& lists);
@@ -101,65 +88,43 @@ class Journal final : public Ledger {
   void StageRoundOver(const std::string& round_id);
   void StageClock(absl::Time now);
   uint64_t staged_bytes() const { return staged_.size(); }
-  // Written and fsynced when this returns OK. Otherwise nothing was staged (RESOURCE_EXHAUSTED: disk full), and after a failed
-  // fsync, which leaves the state of the disk unknown, the journal refuses everything: open it again.
+  // Written and fsynced, journal first and anchor second, when this returns OK. Otherwise nothing was staged (RESOURCE_EXHAUSTED:
+  // disk full); and after a failed fsync, which leaves the state of the disk unknown, or a failed anchor, the journal refuses
+  // everything: open it again.
   absl::Status Commit();
   void DiscardStaged();
 
  private:
-  struct Draw {
-    uint64_t coded_offset = 0;  // in the file; 0: no draw
-    uint32_t coded_bytes = 0;
-    bool has_degree = false;
-    int64_t noisy_degree = 0;
-    Digest digest{};
-  };
-  struct DrawSet {
-    uint32_t epoch;
-    PrivacyParameters parameters;
-    uint32_t drawn = 0;
-    std::vector<Draw> draws;  // [hosted]
-  };
-  struct RoundRecord {
-    BoundRound bound;
-    std::vector<bool> receipted;  // [hosted], or empty
-    bool over = false;
-  };
+  friend absl::Status AnchorJournal(const std::string&, const JournalIdentity&, const std::string&, bool);
+  enum class Mode { kReadOnly, kWritable, kReanchor };  // the last: whatever became of the anchor
 
-  Journal(std::string path, int fd, std::optional<FileLock> lock, bool writable);
-  static absl::StatusOr<std::unique_ptr<Journal>> OpenFile(const std::string& folder, const JournalIdentity& identity,
-                                                           bool writable);
-  absl::Status Scan(const JournalIdentity& expected);
+  Journal(std::string path, int fd, std::optional<FileLock> lock, Mode mode, std::string anchor_path);
+  static absl::StatusOr<std::unique_ptr<Journal>> OpenFile(const std::string& folder, const JournalIdentity& identity, Mode mode,
+                                                           const std::string& anchor_path);
+  absl::Status CheckFits(const JournalIdentity& kit) const;
+  absl::Status TakeRoster(const JournalIdentity& kit);
+  absl::Status CheckAnchor(bool contained, const Anchor& anchor) const;
+  absl::Status Scan(const JournalIdentity& kit);
+  // The record at size_ of a file of `end` bytes. OK and false: the file ends within it.
+  absl::StatusOr<bool> ScanRecord(uint64_t end);
+  absl::Status MakeSound(uint64_t end);  // cuts off a torn end; all that is read is durable
+  absl::Status WriteOut();
+  absl::Status MoveAnchor() const;
   absl::Status ReadAt(uint64_t offset, size_t bytes, std::string* out) const;
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;
-  // Takes one payload, which begins at `offset` of the file, into the index. DATA_LOSS when it makes no sense.
-  absl::Status Apply(absl::string_view payload, uint64_t offset);
-  absl::Status ApplyEpoch(absl::string_view fields);
-  absl::Status ApplyDraw(absl::string_view fields, uint64_t offset);
-  DrawSet* FindSet(uint32_t epoch, const PrivacyParameters& parameters) const;
   void Stage(absl::string_view payload);
 
   const std::string path_;
   const int fd_;
   const std::optional<FileLock> lock_;
-  const bool writable_;
+  const Mode mode_;
+  const std::string anchor_path_;  // empty: none
   bool broken_ = false;
-  uint64_t size_ = 0;         // bytes that are committed
-  Digest chain_{};            // over the committed records
+  uint64_t size_ = 0;  // bytes that are committed
+  Digest chain_{};     // over the committed records
   std::string staged_;
   Digest staged_chain_{};
   std::vector<std::pair<uint64_t, uint64_t>> staged_payloads_;  // offset in staged_, bytes
-
-  JournalIdentity identity_;
-  bool initialised_ = false;
-  std::optional<Epoch> epoch_;
-  AdjacencyLists snapshot_;
-  mutable std::deque<DrawSet> sets_;
-  std::map<std::string, RoundRecord> rounds_;
-  std::vector<uint64_t> spent_micro_;  // [hosted]
-  absl::Time clock_ = absl::InfinitePast();
-  uint64_t draws_ = 0;
-  uint64_t receipts_ = 0;
 };
 
 }  // namespace blink

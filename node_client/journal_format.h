@@ -5,18 +5,30 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/digest.h"
+#include "common/privacy/parameters.h"
 
 namespace blink::journal_format {
 
-inline constexpr char kMagic[] = "BLINKJ1\n";  // 8 bytes
+inline constexpr char kMagic[] = "BLINKJ2\n";  // 8 bytes
 inline constexpr uint64_t kMagicBytes = 8;
 inline constexpr uint64_t kHeaderBytes = 8;
 inline constexpr uint64_t kChecksumBytes = 16;
 inline constexpr uint32_t kPayloadBytesMax = 1u << 30;
 
-enum RecordType : uint8_t { kInit = 1, kEpoch = 2, kDraw = 3, kRound = 4, kReceipt = 5, kClock = 6, kRoundOver = 7 };
+enum RecordType : uint8_t {
+  kInit = 1,
+  kEpoch = 2,
+  kDraw = 3,
+  kRound = 4,
+  kReceipt = 5,
+  kClock = 6,
+  kRoundOver = 7,
+  kRoster = 8,
+  kAnchored = 9
+};
 
 inline Digest ChainStart() { return Sha256Of(absl::string_view(kMagic, kMagicBytes)); }
 
@@ -64,6 +76,26 @@ class Fields {
   bool ok_ = true;
 };
 
+inline void PutParameters(std::string* out, const PrivacyParameters& parameters) {
+  Put<uint64_t>(out, parameters.epsilon_micro());
+  Put<uint32_t>(out, parameters.degree_share_ppm());
+  Put<uint32_t>(out, parameters.node_count());
+  Put<uint32_t>(out, kMechanismVersion);
+}
+
+// DATA_LOSS, and not what Create says to a caller, when they are none.
+inline absl::StatusOr<PrivacyParameters> GetParameters(Fields& fields) {
+  const auto epsilon_micro = fields.Get<uint64_t>();
+  const auto degree_share_ppm = fields.Get<uint32_t>();
+  const auto node_count = fields.Get<uint32_t>();
+  if (fields.Get<uint32_t>() != kMechanismVersion) {
+    return absl::DataLossError("a draw of a mechanism that this program does not know; use the program that wrote it");
+  }
+  const auto parameters = PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count);
+  if (!parameters.ok()) return absl::DataLossError("parameters that no round has");
+  return parameters;
+}
+
 inline uint32_t HeaderCheck(const Digest& chain, uint32_t length) {
   std::string bytes = "length";
   bytes.append(reinterpret_cast<const char*>(chain.data()), chain.size());
@@ -81,6 +113,16 @@ inline Digest NextChain(const Digest& chain, absl::string_view payload) {
 }
 inline absl::string_view Checksum(const Digest& chain) {
   return absl::string_view(reinterpret_cast<const char*>(chain.data()), kChecksumBytes);
+}
+
+// One record after `chain`, which it moves on.
+inline void AppendRecord(absl::string_view payload, Digest* chain, std::string* out) {
+  Put<uint32_t>(out, payload.size());
+  Put<uint32_t>(out, HeaderCheck(*chain, payload.size()));
+  out->append(payload.data(), payload.size());
+  *chain = NextChain(*chain, payload);
+  const absl::string_view checksum = Checksum(*chain);
+  out->append(checksum.data(), checksum.size());
 }
 
 }  // namespace blink::journal_format

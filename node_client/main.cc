@@ -1,11 +1,13 @@
 // blink-node: reports, privately, on the lists of one node or of a gateway's range.
 #include <malloc.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <condition_variable>
 #include <filesystem>
 #include <iostream>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "CLI/CLI.hpp"
@@ -17,7 +19,7 @@
 #include "common/base/status_macros.h"
 #include "common/pki/pki.h"
 #include "common/privacy/random_source.h"
-#include "nlohmann/json.hpp"
+#include "node_client/account.h"
 #include "node_client/agent.h"
 #include "node_client/grpc_link.h"
 #include "node_client/journal.h"
@@ -27,8 +29,9 @@ namespace blink {
 namespace {
 
 struct Flags {
-  std::string kit, policy, journal, round_id, leave = "when-sealed", log_level = "info";
-  bool daemon = false, json = false;
+  std::string kit, policy, journal, anchor, round_id, leave = "when-sealed", log_level = "info";
+  std::optional<NodeIndex> node;
+  bool daemon = false, json = false, replace = false;
   double give_up_after_seconds = 0;
 };
 
@@ -91,11 +94,6 @@ JournalIdentity IdentityOf(const KitConfig& kit) {
   return JournalIdentity{kit.deployment, kit.first_node, kit.last_node, kit.node_count, kit.roster_version};
 }
 
-// What hinders a journal ends with the journal's code; a lack of disk or files with its own.
-ExitCode JournalCode(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kResourceExhausted ? ExitCode::kNoResources : ExitCode::kJournal;
-}
-
 absl::Status MakeKeyAndRequest(const KitConfig& kit) {
   if (std::filesystem::exists(kit.key_path())) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(MakeDirectories(kit.folder + "/tls"));
@@ -108,6 +106,16 @@ absl::Status MakeKeyAndRequest(const KitConfig& kit) {
   return absl::OkStatus();
 }
 
+void SayWhatAnchorIs(const Flags& flags) {
+  if (flags.anchor.empty()) return;
+  std::cout << "made the anchor " << flags.anchor << ": from now on the journal opens only with --anchor\n";
+  struct stat journal, anchor;
+  if (::stat(flags.journal.c_str(), &journal) == 0 && ::stat(flags.anchor.c_str(), &anchor) == 0 &&
+      journal.st_dev == anchor.st_dev) {
+    spdlog::warn("the anchor is on the journal's volume: whoever restores an older copy of the one restores the other with it");
+  }
+}
+
 int Init(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
   if (!kit.ok()) return Report(kit.status());
@@ -115,10 +123,20 @@ int Init(const Flags& flags) {
   if (!exists && !kit->insecure) {
     if (const absl::Status made = MakeKeyAndRequest(*kit); !made.ok()) return Report(made);
   }
-  const absl::Status created = CreateJournal(flags.journal, IdentityOf(*kit));
-  if (!created.ok()) return Report(JournalCode(created), std::string(created.message()));
+  const absl::Status created = CreateJournal(flags.journal, IdentityOf(*kit), flags.anchor);
+  if (!created.ok()) return Report(JournalExitCode(created), std::string(created.message()));
   std::cout << "made the journal " << flags.journal << "/journal.blj for " << kit->NodesName() << " of deployment "
             << kit->deployment << "\n";
+  SayWhatAnchorIs(flags);
+  return 0;
+}
+
+int GiveAnchor(const Flags& flags) {
+  const auto kit = LoadKitConfig(flags.kit);
+  if (!kit.ok()) return Report(kit.status());
+  const absl::Status given = AnchorJournal(flags.journal, IdentityOf(*kit), flags.anchor, flags.replace);
+  if (!given.ok()) return Report(JournalExitCode(given), std::string(given.message()));
+  SayWhatAnchorIs(flags);
   return 0;
 }
 
@@ -128,8 +146,8 @@ int Run(const Flags& flags) {
   auto kit = LoadKit(flags.kit, flags.policy);
   if (absl::IsFailedPrecondition(kit.status())) return Report(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
   if (!kit.ok()) return Report(kit.status());
-  auto journal = Journal::Open(flags.journal, IdentityOf(kit->config));
-  if (!journal.ok()) return Report(JournalCode(journal.status()), std::string(journal.status().message()));
+  auto journal = Journal::Open(flags.journal, IdentityOf(kit->config), flags.anchor);
+  if (!journal.ok()) return Report(JournalExitCode(journal.status()), std::string(journal.status().message()));
   auto link = GrpcLink::Create(kit->config);
   if (!link.ok()) {
     const bool expired = link.status().code() == absl::StatusCode::kFailedPrecondition;
@@ -148,37 +166,28 @@ int Run(const Flags& flags) {
   return Report(outcome.code, outcome.message);
 }
 
-int Account(const Flags& flags) {
+// Beside a running process the end of the file may be just then cut off and written anew.
+absl::StatusOr<std::unique_ptr<Journal>> ReadJournal(const Flags& flags, const JournalIdentity& identity) {
+  auto journal = Journal::OpenReadOnly(flags.journal, identity, flags.anchor);
+  for (int again = 0; again < 3 && absl::IsDataLoss(journal.status()); ++again) {
+    absl::SleepFor(absl::Milliseconds(100));
+    journal = Journal::OpenReadOnly(flags.journal, identity, flags.anchor);
+  }
+  return journal;
+}
+
+int ShowAccount(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
   if (!kit.ok()) return Report(kit.status());
   const auto policy = LoadPolicy(flags.policy.empty() ? DefaultPolicyPath(flags.kit) : flags.policy);
   if (!policy.ok()) return Report(policy.status());
-  const auto opened = Journal::OpenReadOnly(flags.journal, IdentityOf(*kit));
-  if (!opened.ok()) return Report(JournalCode(opened.status()), std::string(opened.status().message()));
-  const Journal& journal = **opened;
-  const uint32_t epoch = journal.epoch().has_value() ? journal.epoch()->index : 0;
-  if (flags.json) {
-    const nlohmann::json json = {{"deployment", kit->deployment},
-                                 {"nodes", kit->hosted()},
-                                 {"first_node", kit->first_node},
-                                 {"last_node", kit->last_node},
-                                 {"draws", journal.draws()},
-                                 {"rounds", journal.rounds()},
-                                 {"receipts", journal.receipts()},
-                                 {"epoch", epoch},
-                                 {"epsilon_micro_spent_max", journal.SpentMicroMax()},
-                                 {"epsilon_micro_lifetime_max", policy->epsilon_micro_lifetime_max}};
-    std::cout << json.dump() << "\n";
-    return 0;
+  if (flags.node.has_value() && (*flags.node < kit->first_node || *flags.node > kit->last_node)) {
+    return Report(ExitCode::kUsage, absl::StrCat("--node: the kit hosts ", kit->NodesName(), ", not node ", *flags.node));
   }
-  std::cout << kit->NodesName() << " of deployment " << kit->deployment << "\n"
-            << "  draws     " << journal.draws() << " (of " << kit->hosted() << " nodes)\n"
-            << "  rounds    " << journal.rounds() << "\n"
-            << "  receipts  " << journal.receipts() << "\n"
-            << "  epoch     " << epoch << "\n"
-            << "  epsilon   " << static_cast<double>(journal.SpentMicroMax()) * 1e-6 << " spent by the node that spent most, of "
-            << static_cast<double>(policy->epsilon_micro_lifetime_max) * 1e-6
-            << " allowed for one list; an undirected link stands in two lists and costs twice that\n";
+  const auto journal = ReadJournal(flags, IdentityOf(*kit));
+  if (!journal.ok()) return Report(JournalExitCode(journal.status()), std::string(journal.status().message()));
+  const Account account = MakeAccount(*kit, *policy, **journal, flags.node, !flags.anchor.empty());
+  std::cout << (flags.json ? AccountToJson(account) + "\n" : AccountToText(account));
   return 0;
 }
 
@@ -212,6 +221,13 @@ int Main(int argc, char** argv) {
                   "end after so many seconds without an answer or an open round; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  for (CLI::App* command : {init, run, account}) {
+    command->add_option("--anchor", flags.anchor, "file on another volume that shows whether an older copy of the journal was restored");
+  }
+  CLI::App* anchor = add("anchor", "give an existing journal an anchor");
+  anchor->add_option("--anchor", flags.anchor, "file to make, on another volume")->required();
+  anchor->add_flag("--replace", flags.replace, "the old anchor is lost, and this journal is known to be the latest one");
+  account->add_option("--node", flags.node, "of this node alone; default: of all that the kit hosts");
   account->add_flag("--json", flags.json, "one JSON object");
   try {
     app.parse(argc, argv);
@@ -227,7 +243,8 @@ int Main(int argc, char** argv) {
     }
   }
   if (init->parsed()) return Init(flags);
-  if (account->parsed()) return Account(flags);
+  if (anchor->parsed()) return GiveAnchor(flags);
+  if (account->parsed()) return ShowAccount(flags);
   return Run(flags);
 }
 

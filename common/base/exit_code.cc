@@ -35,7 +35,7 @@ std::string ExitCodeTable() {
          "    2  wrong flags\n"
          "    3  a malformed or missing file, kit, attribute folder or data set\n"
          "    4  the node's policy or ledger refuses the round or the deployment\n"
-         "    5  the journal is missing, damaged, of another node, or held by another process\n"
+         "    5  the journal is missing, damaged, outdated, of another node, or held by another process\n"
          "    6  no answer from the aggregator within the time allowed\n"
          "    7  the aggregator refuses (identity, another report held, round not open)\n"
          "    8  the round failed or was cancelled\n"

@@ -14,7 +14,7 @@ enum class ExitCode : int {
   kUsage = 2,              // wrong flags
   kBadInput = 3,           // a malformed or missing file, kit, attribute folder or data set
   kRefusedByPolicy = 4,    // the node's policy or ledger refuses the round or the deployment
-  kJournal = 5,            // the journal is missing, damaged, of another node, or held by another process
+  kJournal = 5,            // the journal is missing, damaged, outdated, of another node, or held by another process
   kUnreachable = 6,        // no answer from the aggregator within the time allowed
   kRefusedByPeer = 7,      // the aggregator refuses: identity, another report held, round not open
   kRoundFailed = 8,        // the round failed or was cancelled

@@ -31,9 +31,9 @@ class BadNodes(BlinkTest):
     def cancel(self, round_id):
         run("blink", "round", "cancel", "--config", self.blink.operator, round_id)
 
-    def node(self, *arguments, name=None):
+    def node(self, *arguments, name=None, journal=None):
         name = name or self.name
-        return run("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name),
+        return run("blink-node", "run", "--kit", self.blink.kit(name), "--journal", journal or self.blink.journal(name),
                    "--round", self.round_id, "--give-up-after", 5, *arguments)
 
     def assert_untouched(self, reports=0, draws=0):
@@ -82,7 +82,10 @@ class BadNodes(BlinkTest):
     def test_a_round_of_another_roster_is_refused_by_the_node(self):
         self.blink.edit_kit(self.name, roster_version=2)
         self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "roster")
+        self.assert_untouched()
+        # the journal has seen the newer roster
         self.blink.edit_kit(self.name, roster_version=1)
+        self.assertEnds(self.node(), blinktest.JOURNAL, "older roster")
         self.assert_untouched()
 
     def test_a_claim_that_the_certificate_does_not_cover_is_refused(self):
@@ -121,18 +124,56 @@ class BadNodes(BlinkTest):
         self.assertEnds(done, blinktest.REFUSED_BY_PEER, "operator")
         self.assert_untouched()
 
-    def test_another_report_of_a_node_is_refused_and_the_first_is_kept(self):
+    def test_a_node_whose_journal_does_not_know_its_report_draws_no_second_one(self):
         self.assertEnds(self.node("--leave", "at-receipt"), blinktest.OK)
         count = self.blink.kit_size(self.name)
-        first = self.blink.journal(self.name)
         second = self.blink.folder / "second-journal"
         shutil.rmtree(second, ignore_errors=True)
         must("blink-node", "init", "--kit", self.blink.kit(self.name), "--journal", second)
-        done = run("blink-node", "run", "--kit", self.blink.kit(self.name), "--journal", second, "--round", self.round_id,
-                   "--give-up-after", 5)
-        self.assertEnds(done, blinktest.REFUSED_BY_PEER)
-        self.assertTrue(first.exists())
+        done = self.node(journal=second)
+        self.assertEnds(done, blinktest.JOURNAL, "older copy of the journal", "somebody else")
+        account = must("blink-node", "account", "--kit", self.blink.kit(self.name), "--journal", second, "--json").json()
+        self.assertEqual(account["draws"], 0)
         self.assert_untouched(reports=count, draws=count)
+
+    def test_an_older_journal_is_refused_by_its_anchor(self):
+        journal, volume = self.blink.folder / "anchored", self.blink.folder / "volume"
+        shutil.rmtree(journal, ignore_errors=True)
+        shutil.rmtree(volume, ignore_errors=True)
+        volume.mkdir()
+        anchor = ("--anchor", volume / "node.anchor")
+        kit = ("--kit", self.blink.kit(self.name), "--journal", journal)
+        must("blink-node", "init", *kit, *anchor)
+        old = (journal / "journal.blj").read_bytes()
+        self.assertEnds(self.node(journal=journal), blinktest.JOURNAL, "--anchor")
+        self.assertEnds(self.node("--leave", "at-receipt", *anchor, journal=journal), blinktest.OK)
+        account = must("blink-node", "account", *kit, *anchor, "--json").json()
+        self.assertEqual((account["anchor"], account["draws"]), ("agrees", self.blink.kit_size(self.name)))
+        latest = (journal / "journal.blj").read_bytes()
+        (journal / "journal.blj").write_bytes(old)
+        self.assertEnds(self.node(*anchor, journal=journal), blinktest.JOURNAL, str(len(latest)), str(len(old)), "latest copy")
+        self.assertEnds(run("blink-node", "account", *kit, *anchor), blinktest.JOURNAL, "latest copy")
+        (journal / "journal.blj").write_bytes(latest)
+        (volume / "node.anchor").unlink()
+        self.assertEnds(self.node(*anchor, journal=journal), blinktest.JOURNAL, "--replace")
+        self.assertEnds(run("blink-node", "anchor", *kit, *anchor), blinktest.JOURNAL, "--replace")
+        must("blink-node", "anchor", *kit, *anchor, "--replace")
+        self.assertEnds(self.node("--leave", "at-receipt", *anchor, journal=journal), blinktest.OK)
+
+    def test_the_account_names_what_was_spent_on_each_round(self):
+        self.assertEnds(self.node("--leave", "at-receipt"), blinktest.OK)
+        kit = ("--kit", self.blink.kit(self.name), "--journal", self.blink.journal(self.name))
+        size = self.blink.kit_size(self.name)
+        for node in ((), ("--node", 0)):
+            account = must("blink-node", "account", *kit, *node, "--json").json()
+            self.assertEqual(account["rounds"][0]["round_id"], self.round_id)
+            self.assertEqual(account["rounds"][0]["receipts"], 1 if node else size)
+            self.assertEqual(account["epsilon_micro_link_max"], 12_000_000)
+            self.assertEqual(account["epsilon_micro_left"], 58_000_000)
+            text = must("blink-node", "account", *kit, *node).out
+            self.assertIn(f"{self.round_id}      1          6", text)
+            self.assertIn("left: 58 of 64", text)
+        self.assertEnds(run("blink-node", "account", *kit, "--node", size), blinktest.USAGE, f"not node {size}")
 
     def test_a_report_for_a_sealed_round_is_refused(self):
         names = self.blink.kits()

@@ -4,7 +4,9 @@
 // Input: kind (u8), then
 //   kind 0   a file as it is
 //   kind 1   payloads (u16 length each), to which the right frames and checksums are added: what the records say is
-//   reached kind 2   position (u16), value (u8), then as kind 1, with that byte changed: always refused
+//   reached
+//   kind 2   position (u16), value (u8), then as kind 1, with that byte changed: always refused
+//   kind 3   an anchor: what is accepted is the one spelling of what it says
 #include "absl/time/time.h"
 #include "common/base/logging.h"
 #include "node_client/journal.h"
@@ -21,15 +23,7 @@ const JournalIdentity kIdentity{"demo", 2, 4, 40, 1};  // as make_corpus.py has 
 std::string Framed(fuzzing::Input input) {
   std::string file(format::kMagic, format::kMagicBytes);
   Digest chain = format::ChainStart();
-  while (!input.empty()) {
-    const absl::string_view payload = input.TakePiece();
-    format::Put<uint32_t>(&file, payload.size());
-    format::Put<uint32_t>(&file, format::HeaderCheck(chain, payload.size()));
-    file.append(payload.data(), payload.size());
-    chain = format::NextChain(chain, payload);
-    const absl::string_view checksum = format::Checksum(chain);
-    file.append(checksum.data(), checksum.size());
-  }
+  while (!input.empty()) format::AppendRecord(input.TakePiece(), &chain, &file);
   return file;
 }
 
@@ -55,21 +49,34 @@ void CheckReports(const Journal& journal) {
   }
 }
 
+void CheckAnchor(const std::string& text) {
+  const auto anchor = ParseAnchor(text, "anchor");
+  FUZZ_CHECK(anchor.ok() ? AnchorToText(*anchor) == text : absl::IsDataLoss(anchor.status()));
+}
+
 void CheckFile(const fuzzing::Folder& folder) {
   const auto read_only = Journal::OpenReadOnly(folder.path(), kIdentity);
-  auto opened = Journal::Open(folder.path(), kIdentity);
-  FUZZ_CHECK(opened.ok() == read_only.ok());
-  if (!opened.ok()) {
-    FUZZ_CHECK(absl::IsDataLoss(opened.status()) || absl::IsFailedPrecondition(opened.status()));
+  if (!read_only.ok()) {
+    FUZZ_CHECK(absl::IsDataLoss(read_only.status()) || absl::IsFailedPrecondition(read_only.status()));
+    FUZZ_CHECK(Journal::Open(folder.path(), kIdentity).status().code() == read_only.status().code());
     return;
   }
+  // A kit of the journal's own roster, and its anchor where it has one.
+  const JournalIdentity identity = (*read_only)->identity();
+  const std::string anchor = (*read_only)->anchored() ? folder / "anchor" : "";
+  if (!anchor.empty()) {
+    FUZZ_CHECK(absl::IsFailedPrecondition(Journal::Open(folder.path(), identity).status()));
+    FUZZ_CHECK(AnchorJournal(folder.path(), identity, anchor, /*replace=*/true).ok());
+  }
+  auto opened = Journal::Open(folder.path(), identity, anchor);
+  FUZZ_CHECK(opened.ok());
   const Summary before = SummaryOf(**opened);
   FUZZ_CHECK(SummaryOf(**read_only) == before);
   CheckReports(**opened);
   (*opened)->StageClock((*opened)->MonotoneNow(absl::FromUnixSeconds(1)));
   FUZZ_CHECK((*opened)->Commit().ok());
   *opened = nullptr;  // gives back the lock
-  const auto again = Journal::Open(folder.path(), kIdentity);
+  const auto again = Journal::Open(folder.path(), identity, anchor);
   FUZZ_CHECK(again.ok() && SummaryOf(**again) == before);
 }
 
@@ -85,7 +92,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace blink;
   static const fuzzing::Folder folder;
   fuzzing::Input input(data, size);
-  const auto kind = input.Get<uint8_t>() % 3;
+  const auto kind = input.Get<uint8_t>() % 4;
+  if (kind == 3) {
+    CheckAnchor(std::string(input.rest()));
+    return 0;
+  }
   std::string file;
   if (kind == 0) {
     file = std::string(input.rest());

@@ -3,6 +3,7 @@
 Seeds that a generator cannot make, such as inputs that once failed, are committed under tests/fuzz/corpus/<target>/.
 """
 import gzip
+import hashlib
 import io
 import pathlib
 import struct
@@ -80,13 +81,15 @@ def journal():
         return b"\3" + struct.pack("<II", 1, node) + parameters() + struct.pack("<Bq", 1, degree) + digest + text(coded)
 
     round_id = b"0123456789abcdef" * 2
-    init = b"\1" + text(b"demo") + struct.pack("<IIIQ", 2, 4, 40, 1)
+    init = b"\1" + text(b"demo") + struct.pack("<IIIQ", 2, 4, 40, 1) + bytes(range(16)) + b"\0"
     epoch = b"\2" + struct.pack("<Iq", 1, 1_700_000_000_000) + struct.pack("<III", 2, 3, 39) + struct.pack("<II", 1, 0) + bytes(4)
     draws = [draw(node, coded) for node, coded in ((2, b"abc"), (3, b""), (4, b"defgh"))]
     a_round = b"\4" + text(round_id) + struct.pack("<I", 1) + parameters()
     receipt = b"\5" + text(round_id) + struct.pack("<I", 3) + bytes(32) + struct.pack("<q", 28_000_000)
     clock = b"\6" + struct.pack("<q", 1_700_000_100_000)
     over = b"\7" + text(round_id)
+    roster = b"\x08" + struct.pack("<QI", 3, 44)
+    anchor = b"blink-anchor 1\njournal %s\nlength 123\nchain %s\n" % (b"0f" * 16, b"a9" * 32)
 
     def framed(*payloads):
         return b"".join(struct.pack("<H", len(payload)) + payload for payload in payloads)
@@ -99,6 +102,10 @@ def journal():
     yield "draws", b"\1" + framed(init, epoch, *draws, a_round)
     yield "whole", b"\1" + whole
     yield "changed", b"\2" + struct.pack("<HB", 100, 7) + whole
+    yield "roster", b"\1" + framed(init, epoch, *draws, roster, clock)
+    yield "anchored", b"\1" + framed(init, b"\x09", epoch)
+    yield "anchored-init", b"\1" + framed(init[:-1] + b"\1", epoch)
+    yield "anchor", b"\3" + anchor + b"checksum %s\n" % hashlib.sha256(anchor).hexdigest().encode()
 
 
 def report_file():

@@ -569,7 +569,7 @@ TEST_F(HostileAggregatorTest, AListOfDigestsThatIsEndlessForeignOrOutOfOrderEnds
   EXPECT_EQ(Reader(kit)->draws(), 8u);
 }
 
-TEST_F(HostileAggregatorTest, AClaimToHoldWhatWasNeverSentBringsNoSecondDrawAndNoSilence) {
+TEST_F(HostileAggregatorTest, AClaimToHoldWhatWasNeverSentStopsTheNodeBeforeItDraws) {
   for (const NodeIndex last : {7u, 14u}) {
     NewWorld();
     const Kit kit = TlsKit(7, last);
@@ -578,9 +578,9 @@ TEST_F(HostileAggregatorTest, AClaimToHoldWhatWasNeverSentBringsNoSecondDrawAndN
     other.header.set_digest(DigestToBytes(Sha256Of("never sent")));
     service_.held[kRoundA][7] = other;
     const AgentOutcome outcome = Run(kit);
-    EXPECT_EQ(outcome.code, ExitCode::kRefusedByPeer) << outcome.message;
-    EXPECT_LE(Reader(kit)->draws(), kit.config.hosted());
-    ExpectOneContentPerNode();
+    EXPECT_EQ(outcome.code, ExitCode::kJournal) << outcome.message;
+    ExpectNothingDrawn(kit);
+    EXPECT_TRUE(service_.reports.empty());
   }
 }
 

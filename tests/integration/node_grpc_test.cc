@@ -93,7 +93,7 @@ class ScriptedService final : public v1::NodeService::Service {
                            grpc::ServerWriter<v1::ListDigestsResponse>* writer) override {
     const std::lock_guard<std::mutex> lock(mutex);
     for (const auto& [node, report] : held) {
-      if (node < request->first_node() || node > request->last_node()) continue;
+      if (hides_held || node < request->first_node() || node > request->last_node()) continue;
       v1::ListDigestsResponse response;
       response.set_node_id(node);
       response.set_digest(DigestToBytes(report.digest));
@@ -107,7 +107,7 @@ class ScriptedService final : public v1::NodeService::Service {
   std::map<NodeIndex, CodedReport> held;
   uint32_t expected_reports = 1;
   int polls = 0, submissions = 0, break_stream_after = 0;
-  bool hang = false, foreign_replies = false;
+  bool hang = false, foreign_replies = false, hides_held = false;
   absl::Status refuse;
 
  private:
@@ -247,9 +247,21 @@ TEST_F(NodeOverGrpc, ARefusalInAStreamIsReported) {
   Offer(MakeRound(kRoundA));
   service_.expected_reports = 30;
   service_.held[5] = CodedReport{"other", 1, Sha256Of("other")};
+  service_.hides_held = true;  // as if it had arrived after the question
   const AgentOutcome outcome = Run(MakeTlsKit(3, 32));
   EXPECT_EQ(outcome.code, ExitCode::kRefusedByPeer);
   EXPECT_THAT(outcome.message, HasSubstr("another report is held"));
+}
+
+TEST_F(NodeOverGrpc, AGatewayIsToldOfAReportThatItNeverDrewAndDrawsNothing) {
+  Offer(MakeRound(kRoundA));
+  service_.expected_reports = 30;
+  service_.held[5] = CodedReport{"other", 1, Sha256Of("other")};
+  const AgentOutcome outcome = Run(MakeTlsKit(3, 32));
+  EXPECT_EQ(outcome.code, ExitCode::kJournal);
+  EXPECT_THAT(outcome.message, HasSubstr("holds a report of node 5"));
+  EXPECT_EQ(draws_, 0u);
+  EXPECT_EQ(service_.submissions, 0);
 }
 
 TEST_F(NodeOverGrpc, RepliesForReportsThatWereNotSentAreNotBelieved) {

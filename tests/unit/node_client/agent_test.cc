@@ -323,21 +323,96 @@ TEST_F(AgentTest, AFullDiskSendsNothing) {
   EXPECT_EQ(Reader(kit)->draws(), 0u);
 }
 
-TEST_F(AgentTest, OtherBytesHeldByTheAggregatorAreReported) {
-  for (const NodeIndex last : {5u, 8u}) {
+TEST_F(AgentTest, AReportThatTheAggregatorHoldsAndTheJournalDoesNotKnowStopsTheNodeBeforeItDraws) {
+  const std::pair<NodeIndex, NodeIndex> cases[] = {{5, 5}, {8, 5}, {8, 6}, {8, 8}};  // last node, whose report is held
+  for (const auto& [last, foreign] : cases) {
     TempFolder folder;
     link_ = FakeLink();
     const Kit kit = MakeKit(5, last);
     ASSERT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
     auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
     link_.rounds = {MakeRound(kRoundA)};
-    link_.held[kRoundA][5] = CodedReport{"other", 1, Sha256Of("other")};
+    link_.held[kRoundA][foreign] = CodedReport{"other", 1, Sha256Of("other")};
     steps_ = 0;
     const AgentOutcome outcome = Agent(kit, *journal, link_, clock_, random_, options_).Run();
-    EXPECT_EQ(outcome.code, ExitCode::kRefusedByPeer);
-    EXPECT_THAT(outcome.message, HasSubstr("another report is held"));
-    EXPECT_EQ(link_.held[kRoundA][5].coded_bits, "other");
+    EXPECT_EQ(outcome.code, ExitCode::kJournal);
+    EXPECT_THAT(outcome.message, HasSubstr(absl::StrCat("holds a report of node ", foreign)));
+    EXPECT_THAT(outcome.message, HasSubstr("older copy of the journal was restored"));
+    EXPECT_THAT(outcome.message, HasSubstr("somebody else reports with this certificate"));
+    EXPECT_EQ(link_.held[kRoundA][foreign].coded_bits, "other");
+    EXPECT_EQ(link_.Submissions(), 0u);
+    EXPECT_EQ(journal->draws(), 0u);
+    EXPECT_EQ(journal->rounds(), 0u);
   }
+}
+
+TEST_F(AgentTest, AnOlderJournalThatWasRestoredStopsWhereTheAggregatorStillHoldsTheReports) {
+  for (const NodeIndex last : {5u, 8u}) {
+    TempFolder folder;
+    link_ = FakeLink();
+    const Kit kit = MakeKit(5, last);
+    ASSERT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
+    const std::string old = ReadText(folder / "journal.blj");
+    link_.rounds = {MakeRound(kRoundA)};
+    link_.seal_when_all = false;
+    options_.leave_at_receipt = true;
+    for (const ExitCode expected : {ExitCode::kOk, ExitCode::kJournal, ExitCode::kJournal}) {
+      steps_ = 0;
+      auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
+      EXPECT_EQ(Agent(kit, *journal, link_, clock_, random_, options_).Run().code, expected);
+      EXPECT_EQ(link_.Submissions(), kit.config.hosted());
+      EXPECT_EQ(journal->draws(), expected == ExitCode::kOk ? kit.config.hosted() : 0u);
+      journal = nullptr;
+      WriteText(folder / "journal.blj", old);
+    }
+  }
+}
+
+TEST_F(AgentTest, AnotherReportHeldForAnAnsweredRoundStopsTheNode) {
+  for (const NodeIndex last : {5u, 8u}) {
+    for (const v1::RoundState state : {v1::ROUND_STATE_OPEN, v1::ROUND_STATE_SEALED}) {
+      TempFolder folder;
+      link_ = FakeLink();
+      const Kit kit = MakeKit(5, last);
+      ASSERT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
+      auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
+      link_.rounds = {MakeRound(kRoundA)};
+      link_.seal_when_all = false;
+      int polls = 0;
+      link_.on_get_rounds = [&] {
+        if (++polls != 3) return;
+        link_.held[kRoundA][5] = CodedReport{"other", 1, Sha256Of("other")};
+        link_.Find(kRoundA).state = state;
+      };
+      steps_ = 0;
+      const AgentOutcome outcome = Agent(kit, *journal, link_, clock_, random_, options_).Run();
+      EXPECT_EQ(outcome.code, ExitCode::kJournal) << outcome.message;
+      EXPECT_EQ(journal->draws(), kit.config.hosted());
+    }
+  }
+}
+
+TEST_F(AgentTest, ADaemonStopsToo) {
+  const Kit kit = MakeKit(5, 8);
+  MakeJournal(kit);
+  options_.daemon = true;
+  link_.rounds = {MakeRound(kRoundA), MakeRound(kRoundB)};
+  link_.held[kRoundB][7] = CodedReport{"other", 1, Sha256Of("other")};
+  EXPECT_EQ(Run(kit).code, ExitCode::kJournal);
+}
+
+// A node whose round was refused, or whose gateway could not ask, draws nothing either.
+TEST_F(AgentTest, AGatewayThatCannotAskWhatIsHeldDrawsNothing) {
+  const Kit kit = MakeKit(5, 8);
+  MakeJournal(kit);
+  link_.rounds = {MakeRound(kRoundA)};
+  link_.list_digests_status = absl::UnavailableError("busy");
+  options_.give_up_after = absl::Seconds(60);
+  EXPECT_EQ(Run(kit).code, ExitCode::kUnreachable);
+  EXPECT_EQ(Reader(kit)->draws(), 0u);
+  link_.list_digests_status = absl::OkStatus();
+  link_.expected_reports = 4;
+  EXPECT_EQ(Run(kit).code, ExitCode::kOk);
 }
 
 TEST_F(AgentTest, AReceiptForAnotherReportIsNotBelieved) {

@@ -126,6 +126,7 @@ class FakeLink final : public AggregatorLink {
   LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
                                const OnDigest& on_digest) override {
     calls.push_back(absl::StrCat("ListDigests ", round_id, " ", first, " ", last));
+    if (!list_digests_status.ok()) return {list_digests_status, window};
     for (const auto& [node, report] : held[round_id]) {
       if (first <= node && node <= last) on_digest(node, report.digest);
     }
@@ -151,6 +152,7 @@ class FakeLink final : public AggregatorLink {
   std::optional<RetryWindow> window;
   std::vector<std::string> calls;
   absl::Status get_rounds_status;
+  absl::Status list_digests_status;
   std::function<void()> on_get_rounds;
   std::function<absl::Status(const OutgoingReport&)> before_take = [](const OutgoingReport&) { return absl::OkStatus(); };
   std::function<absl::Status(const OutgoingReport&)> after_take = [](const OutgoingReport&) { return absl::OkStatus(); };

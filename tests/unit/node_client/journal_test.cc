@@ -178,12 +178,7 @@ TEST_F(JournalTest, ARecordRemovedFromTheMiddleIsRefused) {
 std::string Framed(const std::vector<std::string>& payloads) {
   std::string file(journal_format::kMagic, journal_format::kMagicBytes);
   Digest chain = journal_format::ChainStart();
-  for (const std::string& payload : payloads) {
-    journal_format::Put<uint32_t>(&file, payload.size());
-    journal_format::Put<uint32_t>(&file, journal_format::HeaderCheck(chain, payload.size()));
-    chain = journal_format::NextChain(chain, payload);
-    file += payload + std::string(journal_format::Checksum(chain));
-  }
+  for (const std::string& payload : payloads) journal_format::AppendRecord(payload, &chain, &file);
   return file;
 }
 std::string InitPayload(const JournalIdentity& identity) {
@@ -194,7 +189,7 @@ std::string InitPayload(const JournalIdentity& identity) {
     journal_format::Put<uint32_t>(&payload, field);
   }
   journal_format::Put<uint64_t>(&payload, identity.roster_version);
-  return payload;
+  return payload + std::string(17, '\0');  // its random identity, and no anchor
 }
 
 TEST_F(JournalTest, RefusesARecordWithParametersThatNoRoundHasAsDamage) {
