@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "aggregator_server/service/handshake_log.h"
 #include "common/base/logging.h"
 
 namespace blink {
@@ -27,6 +28,7 @@ constexpr int kBacklog = 4096;
 constexpr int kAcceptedAtOnceMax = 64;
 constexpr int kReserve = 512;  // descriptors: the store's files, the worker's pipes
 constexpr int kWaitMs = 100;
+constexpr int kUnfinishedMin = 64;  // an address may always have so many handshakes under way, or a quarter of all
 
 void LogSometimes(const std::string& what) {
   thread_local absl::Time next = absl::InfinitePast();
@@ -141,16 +143,25 @@ void Acceptor::Stop() {
 
 bool Acceptor::AcceptSome(int listener) {
   for (int i = 0; i < kAcceptedAtOnceMax; ++i) {
-    const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    const int fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
       if (errno == EINTR || errno == ECONNABORTED) continue;
       LogSometimes(absl::StrCat("cannot accept a connection, trying again: ", std::strerror(errno)));
       return false;
     }
-    if (fd >= DescriptorMax()) {
+    const int descriptor_max = DescriptorMax();
+    if (fd >= descriptor_max) {
       ::close(fd);
       LogSometimes("too many connections are open: refusing more (raise the limit of open files)");
+      continue;
+    }
+    const HandshakeLog::Connection from(address, size);
+    if (from.unfinished() >= std::max(kUnfinishedMin, descriptor_max / 4)) {
+      ::close(fd);
+      LogSometimes(absl::StrCat("too many connections from ", from.peer(), " say nothing: refusing more from there"));
       continue;
     }
     const int on = 1;

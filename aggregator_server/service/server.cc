@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "aggregator_server/service/handshake_log.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 
@@ -15,6 +16,7 @@ namespace blink {
 
 absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const ServerOptions& options,
                                                                           const std::vector<grpc::Service*>& services) {
+  HandshakeLog::Install();
   std::shared_ptr<grpc::ServerCredentials> credentials;
   if (options.tls.has_value()) {
     BLINK_ASSIGN_OR_RETURN(credentials, MakeServerCredentials(*options.tls));
@@ -33,6 +35,10 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 20'000);  // whoever connects and says nothing is let go
+  // Nobody holds a connection for ever: an idle one is closed, and any other is asked to come again after an hour.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 5 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 60 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 10 * 60'000);
   AllowKeepalive(builder);
   // Peers that vanished are noticed.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
