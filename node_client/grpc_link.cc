@@ -123,13 +123,19 @@ absl::Status GrpcLink::Explain(const grpc::Status& reply) {
     // Not by us: an aggregator that stops ends its calls so. It may come back.
     if (!cancelled_) status = absl::UnavailableError("the aggregator ended the call; it may be restarting");
   }
-  broken_ = broken_ || status.code() == absl::StatusCode::kUnavailable;
-  if (status.code() != absl::StatusCode::kUnavailable || kit_.insecure) return status;
+  // Nobody but a dead connection leaves a call without an answer until its deadline.
+  const bool unanswered = status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kDeadlineExceeded;
+  broken_ = broken_ || unanswered;
+  if (!unanswered) return status;
   if (absl::Now() - explained_at_ > kExplainEvery) {  // costs a connection and up to five seconds
     explained_at_ = absl::Now();
-    explanation_ = DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()}, kit_.aggregator);
+    explanation_ = kit_.insecure
+                       ? DiagnosePlaintext(kit_.aggregator)
+                       : DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()}, kit_.aggregator);
   }
-  return explanation_.empty() ? status : absl::UnavailableError(absl::StrCat(status.message(), " (", explanation_, ")"));
+  return absl::Status(status.code(),
+                      absl::StrCat("no answer from the aggregator at ", kit_.aggregator, ": ", status.message(),
+                                   explanation_.empty() ? std::string() : absl::StrCat(" (", explanation_, ")")));
 }
 
 LinkResult<std::vector<OfferedRound>> GrpcLink::GetRounds(NodeIndex node, const std::string& round_id) {

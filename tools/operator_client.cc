@@ -91,11 +91,18 @@ void OperatorClient::MakeStub() {
 
 absl::Status OperatorClient::Explain(const grpc::Status& status) const {
   const absl::Status plain = FromGrpcStatus(status);
-  if (!absl::IsUnavailable(plain)) return plain;
-  const std::string reason = config_.insecure ? std::string() : DiagnoseHandshake(config_.tls, config_.aggregator);
-  if (!reason.empty()) return absl::UnavailableError(absl::StrCat("the aggregator is not reached: ", reason));
-  return absl::UnavailableError(
-      absl::StrCat("the aggregator at ", config_.aggregator, " is not reached: ", plain.message()));
+  // CANCELLED: an aggregator that stops ends its calls so.
+  const bool unanswered = absl::IsUnavailable(plain) || absl::IsDeadlineExceeded(plain) || absl::IsCancelled(plain);
+  if (!unanswered) {
+    return absl::Status(plain.code(), absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", plain.message()));
+  }
+  const std::string reason =
+      config_.insecure ? DiagnosePlaintext(config_.aggregator) : DiagnoseHandshake(config_.tls, config_.aggregator);
+  if (!reason.empty()) {
+    return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator, " is not reached: ", reason));
+  }
+  return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator, " can be reached and gave no answer (",
+                                             plain.message(), "): try again; if that does not help, see its log"));
 }
 
 template <typename Request>
@@ -170,7 +177,7 @@ absl::StatusOr<v1::Round> OperatorClient::Watch(const std::string& round_id,
     const absl::Status plain =
         status.ok() ? absl::UnavailableError("the aggregator ended the watch") : FromGrpcStatus(status);
     // CANCELLED: an aggregator that stops ends its calls so
-    if (!IsRetryable(plain) && !absl::IsCancelled(plain)) return plain;
+    if (!IsRetryable(plain) && !absl::IsCancelled(plain)) return Explain(status);
     if (absl::Now() - heard > give_up_after) return Explain(ToGrpcStatus(plain));
     const RetryPolicy policy = {.base = absl::Milliseconds(200), .max = absl::Seconds(5)};
     BLINK_ASSIGN_OR_RETURN(const absl::Duration wait,

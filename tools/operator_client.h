@@ -4,7 +4,8 @@
 //   BLINK_ASSIGN_OR_RETURN(OperatorClient client, OperatorClient::Connect(config));
 //   BLINK_ASSIGN_OR_RETURN(v1::Round round, client.Seal(round_id));
 //
-// Errors are the aggregator's, with its code and sentence. UNAVAILABLE carries in addition what DiagnoseHandshake found out.
+// Errors are the aggregator's, with its code and sentence, and name its address. Without an answer they are UNAVAILABLE and carry
+// what DiagnoseHandshake found out.
 #ifndef BLINK_TOOLS_OPERATOR_CLIENT_H_
 #define BLINK_TOOLS_OPERATOR_CLIENT_H_
 

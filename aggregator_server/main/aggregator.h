@@ -47,6 +47,7 @@ class Aggregator {
   // Reads the revocation list anew, now.
   void Reread() { guard_->Reread(); }
   ReportStore& store() { return *store_; }
+  Ingest& ingest() { return *ingest_; }
   Pipeline& pipeline() { return *pipeline_; }
 
  private:

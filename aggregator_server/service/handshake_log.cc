@@ -237,7 +237,8 @@ void OnDeath(void* parent, void* ours, CRYPTO_EX_DATA*, int, long, void*) {
 
 void OnGrpcLog(gpr_log_func_args* line) {
   const absl::string_view text(line->message);
-  if (line->severity != GPR_LOG_SEVERITY_ERROR || absl::StrContains(text, "andshake")) {
+  const bool ours = absl::StrContains(text, "andshake") || absl::StrContains(text, "server name");  // what a client asked for
+  if (line->severity != GPR_LOG_SEVERITY_ERROR || ours) {
     spdlog::debug("gRPC: {}", PeerText(text));
   } else {
     spdlog::warn("gRPC: {}", PeerText(text));

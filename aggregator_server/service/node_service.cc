@@ -1,5 +1,6 @@
 #include "aggregator_server/service/node_service.h"
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -20,12 +21,13 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
 
   // Starts at once; `allowed` is the verdict on the request.
   ListDigestsReactor(grpc::CallbackServerContext& context, v1::ListDigestsRequest request, absl::Status allowed,
-                     const Authenticator& authenticator, ReportStore& store, const Ingest& ingest)
+                     const Authenticator& authenticator, ReportStore& store, const Ingest& ingest, StreamTimer& timer)
       : context_(context),
         request_(std::move(request)),
         authenticator_(authenticator),
         store_(store),
         ingest_(ingest),
+        timer_(timer),
         next_(request_.first_node()) {
     if (allowed.ok()) {
       const absl::StatusOr<uint64_t> opened = authenticator_.Open(context_, [this](const absl::Status& why) {
@@ -35,6 +37,14 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
       allowed = opened.status();
       if (opened.ok()) stream_id_ = *opened;
     }
+    // Whoever asks and does not read holds a page until then: a write that is stuck ends only with the call.
+    const auto limit = absl::ToChronoMilliseconds(ingest_.limits().report_time_max);
+    timer_id_ = timer_.Add(StreamTimer::Clock::now() + limit, [this, limit, seen = uint64_t{0}]() mutable {
+      if (const uint64_t now = written_; now != std::exchange(seen, now)) return StreamTimer::Clock::now() + limit;
+      LogRefusal(context_, absl::DeadlineExceededError("a list of digests was not read in time"));
+      context_.TryCancel();
+      return StreamTimer::Clock::time_point::max();
+    });
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!allowed.ok()) {
       LogRefusal(context_, allowed);
@@ -46,12 +56,14 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
 
   void OnWriteDone(bool ok) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    ++written_;
     page_.pop_front();
     ok ? WriteNext() : FinishWith(absl::CancelledError("the peer is gone"));
   }
   void OnCancel() override {}  // the write that is under way fails
   void OnDone() override {
     authenticator_.Close(stream_id_);
+    timer_.Remove(timer_id_);
     delete this;
   }
 
@@ -91,6 +103,9 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
   uint64_t stream_id_ = 0;  // of the authenticator
   std::mutex mutex_;
   bool finished_ = false;
+  StreamTimer& timer_;
+  uint64_t timer_id_ = 0;
+  std::atomic<uint64_t> written_{0};
   uint64_t next_;
   bool ended_ = false;
   std::deque<v1::ListDigestsResponse> page_;
@@ -162,7 +177,7 @@ grpc::ServerWriteReactor<v1::ListDigestsResponse>* NodeServiceImpl::ListDigests(
     ingest_.advisor().NotePeer(identity);
     return ValidateRoundId(request->round_id());
   };
-  return new ListDigestsReactor(*context, *request, check(), authenticator_, store_, ingest_);
+  return new ListDigestsReactor(*context, *request, check(), authenticator_, store_, ingest_, timer_);
 }
 
 }  // namespace blink

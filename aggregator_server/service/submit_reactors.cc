@@ -27,10 +27,15 @@ SubmitReportReactor* SubmitReportReactor::Start(grpc::CallbackServerContext& con
   SubmitReportReactor* const raw = reactor.get();
   raw->self_ = std::move(reactor);
   const absl::Duration limit = ingest.limits().report_time_max;
-  raw->timer_id_ = timer.Add(In(limit), [raw, limit] {
+  raw->timer_id_ = timer.Add(In(limit), [raw, limit, last = false]() mutable {
+    if (last) {
+      raw->context_.TryCancel();  // it does not even take its refusal
+      return StreamTimer::Clock::time_point::max();
+    }
+    last = true;
     raw->FinishWith(absl::DeadlineExceededError(
         absl::StrCat("the report did not arrive within ", absl::FormatDuration(limit))));
-    return StreamTimer::Clock::time_point::max();
+    return In(limit);
   });
   const absl::StatusOr<uint64_t> opened =
       authenticator.Open(context, [raw](const absl::Status& why) { raw->FinishWith(why); });
@@ -139,10 +144,18 @@ SubmitReportsReactor* SubmitReportsReactor::Start(grpc::CallbackServerContext& c
 StreamTimer::Clock::time_point SubmitReportsReactor::CheckIdle() {
   const auto limit = absl::ToChronoMilliseconds(ingest_.limits().report_time_max);
   std::lock_guard<std::mutex> lock(mutex_);
-  if (finished_) return StreamTimer::Clock::time_point::max();
   if (StreamTimer::Clock::now() < active_ + limit) return active_ + limit;
-  FinishLocked(absl::DeadlineExceededError(absl::StrCat(
-      "the stream was idle for ", absl::FormatDuration(ingest_.limits().report_time_max), ": close it when done")));
+  const bool reads_nothing = finished_ || writing_;
+  if (!finished_) {
+    const std::string time = absl::FormatDuration(ingest_.limits().report_time_max);
+    FinishLocked(absl::DeadlineExceededError(
+        writing_ ? absl::StrCat("the replies were not read for ", time, ": read them while sending")
+                 : absl::StrCat("the stream was idle for ", time, ": close it when done")));
+    LogRefusal(context_, absl::DeadlineExceededError(
+        reads_nothing ? "a stream of reports did not read its replies" : "a stream of reports was idle"));
+  }
+  if (!reads_nothing) return StreamTimer::Clock::now() + limit;  // for taking the status
+  context_.TryCancel();  // its window is full: nothing that is written would ever leave
   return StreamTimer::Clock::time_point::max();
 }
 

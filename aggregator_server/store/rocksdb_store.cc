@@ -278,7 +278,8 @@ void RocksDbStore::Gather(Operation operation, Batch& batch) {
   }
   const auto another = [&] {
     return absl::AlreadyExistsError(absl::StrCat("another report of node ", report.node, " is held for round ",
-                                                 report.round_id, "; the first one is kept"));
+                                                 report.round_id, "; the first one is kept. Either another machine uses this node's "
+                                                 "key, or this node lost its journal and drew again"));
   };
   PutOutcome outcome;
   outcome.receipt.set_round_id(report.round_id);

@@ -26,7 +26,7 @@ using pki_internal::RequestPtr;
 
 constexpr int kNameCharactersMax = 64;  // X.520 ub-common-name and ub-organization-name
 constexpr int kSecurityBitsMin = 112;   // RSA of 2048 bits, any curve from P-224 on
-constexpr absl::Duration kClockSkew = absl::Minutes(5);
+constexpr absl::Duration kClockSkew = absl::Hours(1);
 
 absl::Status AddName(X509_NAME* name, const char* field, absl::string_view value) {
   value = value.substr(0, kNameCharactersMax);

@@ -28,7 +28,7 @@ struct CertificateOptions {
   std::vector<std::string> ip_addresses;
   bool server = false;                 // extended key usage: server or client authentication
   absl::Duration valid_for = absl::Hours(24 * 365);
-  std::optional<absl::Time> valid_from;  // default: five minutes ago, for clocks that run behind
+  std::optional<absl::Time> valid_from;  // default: an hour ago, for clocks that run behind
 };
 // Signs a request: checks its self-signature, takes nothing but its public key (subject and SANs come from `options`, extensions
 // that it asks for are ignored). INVALID_ARGUMENT when it is malformed, or its key weaker than 112 bits.

@@ -30,12 +30,15 @@ absl::Status CheckTlsFiles(const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
                                                                                 const std::string& deployment);
-// Keepalive, message limits, no proxy from the environment, own reconnect backoff.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, std::shared_ptr<grpc::ChannelCredentials> credentials);
-
-// How often a client asks whether a silent connection is alive while a call is open. A server must allow it, or it takes the
-// pings for an attack: call AllowKeepalive on its builder.
+// How often a client asks whether a silent connection is alive while a call is open, and how long it waits for the answer: a
+// connection that was cut without a word is given up within 80 s. A server must allow it, or it takes the pings for an attack:
+// call AllowKeepalive on its builder.
 inline constexpr int kKeepaliveMs = 60'000;
+inline constexpr int kKeepaliveTimeoutMs = 20'000;
+
+// Keepalive, message limits, no proxy from the environment, own reconnect backoff.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, std::shared_ptr<grpc::ChannelCredentials> credentials,
+                                           int keepalive_ms = kKeepaliveMs, int keepalive_timeout_ms = kKeepaliveTimeoutMs);
 void AllowKeepalive(grpc::ServerBuilder& builder);
 
 // "127.0.0.1:port", "[::1]:port" or "localhost:port". FAILED_PRECONDITION otherwise: --insecure is for loopback only.
@@ -49,6 +52,8 @@ absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context);
 // (refused, not a TLS port, a server of another authority or deployment, our certificate refused). Takes up to about five
 // seconds. Empty when nothing explains it.
 std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address);
+// The same for --insecure: refused, silent, or a server that wants TLS.
+std::string DiagnosePlaintext(const std::string& address);
 
 }  // namespace blink
 

@@ -17,6 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/pki/pki.h"
@@ -93,14 +95,26 @@ void MakeBlocking(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
+std::string Date(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
+
+std::string Validity(X509* certificate) {
+  auto date = [](const ASN1_TIME* time) {
+    std::tm parts{};
+    return ASN1_TIME_to_tm(time, &parts) == 1 ? Date(absl::FromTM(parts, absl::UTCTimeZone())) : std::string("?");
+  };
+  return absl::StrCat(" (valid from ", date(X509_get0_notBefore(certificate)), " to ", date(X509_get0_notAfter(certificate)),
+                      "; this machine's clock says ", Date(absl::Now()), ")");
+}
+
 // What the server's certificate says that we would not accept; empty when it is the aggregator of `deployment`.
 std::string JudgeServer(SSL* ssl, const std::string& address, const std::string& deployment) {
   const long verdict = SSL_get_verify_result(ssl);
-  if (verdict != X509_V_OK) {
-    return absl::StrCat("the certificate of the server at ", address, " does not verify against our CA: ",
-                        X509_verify_cert_error_string(verdict));
-  }
   X509* peer = SSL_get0_peer_certificate(ssl);
+  if (verdict != X509_V_OK) {
+    const bool dates = verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID;
+    return absl::StrCat("the certificate of the server at ", address, " does not verify against our CA: ",
+                        X509_verify_cert_error_string(verdict), dates && peer != nullptr ? Validity(peer) : "");
+  }
   if (peer == nullptr) return "";
   std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new(BIO_s_mem()), BIO_free_all);
   PEM_write_bio_X509(bio.get(), peer);
@@ -108,8 +122,27 @@ std::string JudgeServer(SSL* ssl, const std::string& address, const std::string&
   const long size = BIO_get_mem_data(bio.get(), &data);
   const absl::StatusOr<CertificateInfo> info = InspectCertificate(std::string(data, size));
   const std::string expected = absl::StrCat("blink://", deployment, "/aggregator");
+  if (info.ok() && info->uri_sans.empty()) {
+    return absl::StrCat("the certificate of the server at ", address, " carries no URI as subject alternative name (", info->subject,
+                        "), not ", expected);
+  }
   if (!info.ok() || deployment.empty() || (info->uri_sans.size() == 1 && info->uri_sans[0] == expected)) return "";
   return absl::StrCat("the server at ", address, " is ", absl::StrJoin(info->uri_sans, " and "), ", not ", expected);
+}
+
+// `result` is SSL_get_error's, `error_number` errno, of the call that failed.
+std::string ExplainSilence(const std::string& address, bool connected, int result, int error_number) {
+  const bool timed_out = result == SSL_ERROR_WANT_READ || (result == SSL_ERROR_SYSCALL && error_number == EAGAIN);
+  if (timed_out) {
+    return absl::StrCat("the server at ", address, " accepts connections and then says nothing for ", kStepMs / 1000,
+                        " s: is it overloaded, or is something between us that swallows what we send?");
+  }
+  if (connected) {
+    return absl::StrCat("the server at ", address, " hangs up as soon as it has seen our certificate: by its clock and its list it "
+                        "is expired, not yet valid, revoked or of a foreign authority; its log names the cause");
+  }
+  return absl::StrCat("the server at ", address, " hangs up in the handshake: is it an aggregator, and may so many connect? "
+                      "Its log names the cause");
 }
 
 std::string ExplainTlsError(const std::string& address) {
@@ -120,6 +153,11 @@ std::string ExplainTlsError(const std::string& address) {
   switch (reason) {
     case 0:
       return "";
+    case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+      return "";
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+      return absl::StrCat("the server at ", address, " speaks a TLS that is too old: 1.2 is the least");
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_UNEXPECTED_MESSAGE:
       return absl::StrCat("the server at ", address, " does not speak TLS: is it another program, or started with --insecure?");
@@ -132,7 +170,8 @@ std::string ExplainTlsError(const std::string& address) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
-      return absl::StrCat("the server at ", address, " refuses our certificate (", text, ")");
+      return absl::StrCat("the server at ", address, " refuses our certificate (", text,
+                          "): do the clocks agree? Its log names the cause");
     default:
       return absl::StrCat("the TLS handshake with ", address, " fails: ", text != nullptr ? text : "unknown reason");
   }
@@ -151,14 +190,18 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   const SigpipeHeldBack quiet;
   SSL_set_fd(ssl.get(), fd);
   ERR_clear_error();
-  const bool connected = SSL_connect(ssl.get()) == 1;
+  int result = SSL_connect(ssl.get());
+  const bool connected = result == 1;
   if (const std::string judgement = connected ? JudgeServer(ssl.get(), address, deployment) : ""; !judgement.empty()) {
     return judgement;
   }
   // In TLS 1.3 the server's verdict on our certificate comes after our last message: wait for its first bytes or its alert.
   char byte = 0;
-  if (connected && SSL_read(ssl.get(), &byte, 1) > 0) return "";
-  return ExplainTlsError(address);
+  if (connected && (result = SSL_read(ssl.get(), &byte, 1)) > 0) return "";
+  const int error_number = errno;
+  result = SSL_get_error(ssl.get(), result);
+  if (std::string reason = ExplainTlsError(address); !reason.empty()) return reason;
+  return ExplainSilence(address, connected, result, error_number);
 }
 
 absl::Status CheckChain(const TlsFiles& files) {
@@ -176,7 +219,25 @@ std::string DeploymentOf(const TlsFiles& files) {
   return identity.ok() ? identity->deployment : "";
 }
 
+// What an HTTP/2 client says first: the preface and empty SETTINGS (RFC 9113 section 3.4).
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
+
 }  // namespace
+
+std::string DiagnosePlaintext(const std::string& address) {
+  SocketCloser socket;
+  if (const std::string reason = ConnectTo(address, socket); !reason.empty()) return reason;
+  MakeBlocking(socket.fd);
+  if (::send(socket.fd, kPreface, sizeof(kPreface), MSG_NOSIGNAL) != sizeof(kPreface)) return "";
+  unsigned char head[9] = {};  // of the frame that comes first
+  const ssize_t got = ::recv(socket.fd, head, sizeof(head), MSG_WAITALL);
+  if (got == sizeof(head) && head[3] == 4) return "";  // SETTINGS
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    return absl::StrCat("the server at ", address, " accepts connections and then says nothing");
+  }
+  return absl::StrCat("the server at ", address, " does not take plaintext: it wants TLS, and the kit or configuration here says "
+                      "insecure; or it is another program");
+}
 
 std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address) {
   if (const absl::Status sound = CheckTlsFiles(files); !sound.ok()) return std::string(sound.message());

@@ -116,6 +116,7 @@ TEST(ExitCode, FollowsTheStatus) {
       {absl::StatusCode::kInvalidArgument, ExitCode::kBadInput},
       {absl::StatusCode::kNotFound, ExitCode::kBadInput},
       {absl::StatusCode::kOutOfRange, ExitCode::kBadInput},
+      {absl::StatusCode::kFailedPrecondition, ExitCode::kBadInput},
       {absl::StatusCode::kUnavailable, ExitCode::kUnreachable},
       {absl::StatusCode::kDeadlineExceeded, ExitCode::kUnreachable},
       {absl::StatusCode::kResourceExhausted, ExitCode::kNoResources},

@@ -1,0 +1,289 @@
+"""Hostile peers and ordinary bad networks, with the real programs: what comes in at the port, and what surrounds a node. Beside every
+nuisance a fleet has to complete its round."""
+import contextlib
+import os
+import pathlib
+import resource
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import unittest
+import warnings
+
+import blinktest
+from blinktest import BIN_DIR, BlinkTest, Deployment, must, run, wait_until
+
+NODES = 30
+FAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
+
+
+def resident_bytes(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Peers(BlinkTest):
+    """One aggregator; every test annoys it and then lets a node through."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.blink = Deployment(nodes=NODES, kits=3)
+        cls.addClassCleanup(cls.blink.__exit__, None, None, None)
+        cls.blink.start_aggregator()
+        cls.names = cls.blink.kits()
+
+    def setUp(self):
+        self.round_id = self.blink.create_round(epsilon=6)
+        self.addCleanup(run, "blink", "round", "cancel", "--config", self.blink.operator, self.round_id)
+
+    def connect(self, source="127.0.0.1"):
+        connection = socket.create_connection(("127.0.0.1", self.blink.port), source_address=(source, 0))
+        connection.settimeout(30)
+        self.addCleanup(connection.close)
+        return connection
+
+    def assert_log_says(self, *texts):
+        for text in texts:
+            wait_until(lambda: text in self.blink.aggregator.log(), f"'{text}' in the aggregator's log")
+
+    def assert_a_node_is_served(self, name=None):
+        name = name or self.names[-1]
+        done = run("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name), "--round",
+                   self.round_id, "--leave", "at-receipt", "--give-up-after", 60)
+        self.assertEnds(done, blinktest.OK)
+        self.assertEqual(self.blink.reports(self.round_id), self.blink.kit_size(name))
+
+    def test_what_is_not_tls_is_hung_up_on_and_named_in_the_log(self):
+        for sent, why in ((b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), "it speaks plaintext gRPC to a TLS port"),
+                          (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "it sent an HTTP/1 request to a TLS port"),
+                          (bytes(range(200, 0, -1)), "what it sent is not TLS"),
+                          (b"\x16\x03\x01\xff\xff" + bytes(2000), "TLS handshake with 127.0.0.1:")):
+            connection = self.connect()
+            connection.sendall(sent)
+            with contextlib.suppress(ConnectionError):
+                while connection.recv(4096):
+                    pass
+            self.assert_log_says(why)
+        self.assert_a_node_is_served()
+
+    def test_a_tls_that_is_too_old_is_named_in_the_log(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            try:
+                context.set_ciphers("ALL:@SECLEVEL=0")
+                context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+            except (ssl.SSLError, ValueError) as error:
+                self.skipTest(f"this Python speaks no TLS 1.1: {error}")
+        with self.assertRaises((ssl.SSLError, OSError)):
+            context.wrap_socket(self.connect())
+        self.assert_log_says("it speaks no TLS that is new enough")
+        self.assert_a_node_is_served()
+
+    def test_two_machines_with_one_key_and_two_journals(self):
+        name = self.names[0]
+        original = self.blink.start_node(name, "--round", self.round_id)  # stays connected until the seal
+        self.addCleanup(original.kill)
+        self.blink.wait_for_reports(self.round_id, self.blink.kit_size(name))
+        thief = self.blink.folder / "thief"
+        shutil.copytree(self.blink.kit(name), thief / "kit")
+        self.addCleanup(shutil.rmtree, thief)
+        must("blink-node", "init", "--kit", thief / "kit", "--journal", thief / "journal")
+        done = run("blink-node", "run", "--kit", thief / "kit", "--journal", thief / "journal", "--round", self.round_id,
+                   "--give-up-after", 30)
+        self.assertEnds(done, blinktest.REFUSED_BY_PEER, "another machine uses this node's key", "lost its journal")
+        self.assertTrue(original.running(), original.log())
+        must("blink", "round", "seal", "--config", self.blink.operator, self.round_id)
+        self.assertEqual(original.wait(), blinktest.OK, original.log())
+        self.assertEqual(self.blink.status(self.round_id)["reports"], self.blink.kit_size(name))
+
+    def test_two_machines_with_copies_of_one_journal(self):
+        name = self.names[1]
+        must("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name), "--round",
+             self.round_id, "--leave", "at-receipt")
+        copy = self.blink.folder / "copy"
+        shutil.copytree(self.blink.kit(name), copy / "kit")
+        shutil.copytree(self.blink.journal(name), copy / "journal")
+        self.addCleanup(shutil.rmtree, copy)
+        done = run("blink-node", "run", "--kit", copy / "kit", "--journal", copy / "journal", "--round", self.round_id,
+                   "--leave", "at-receipt", "--give-up-after", 30)
+        self.assertEnds(done, blinktest.OK)  # the same bytes, the same receipt
+        self.assertEqual(self.blink.reports(self.round_id), self.blink.kit_size(name))
+
+    def test_ten_thousand_silent_connections_keep_nobody_out(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        count = max(200, min(10_000, hard // 2 - 1000))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        before = resident_bytes(self.blink.aggregator.pid)
+        hello = b"\x16\x03\x01\x02\x00\x01"  # a record that does not come to its end
+        crowd = []
+        self.addCleanup(lambda: [connection.close() for connection in crowd])
+        for i in range(count):
+            # many hosts, so that no address has more than its share; half of them fall silent in mid-handshake
+            connection = socket.socket()
+            crowd.append(connection)
+            connection.bind((f"127.0.0.{2 + i % 50}", 0))
+            connection.connect(("127.0.0.1", self.blink.port))
+            if i % 2:
+                connection.sendall(hello)
+        self.assert_a_node_is_served()
+        grown = resident_bytes(self.blink.aggregator.pid) - before
+        print(f"{count} silent connections (limit of open files {hard}): {grown / count / 1000:.1f} KB each", flush=True)
+        self.assertLess(grown / count, 100_000)
+
+    def test_one_address_gets_a_share_of_the_handshakes_and_no_more(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        crowd = []
+        self.addCleanup(lambda: [connection.close() for connection in crowd])
+        if hard > 30_000:
+            self.skipTest(f"a quarter of {hard} descriptors is more than one test should open")
+        share = (hard - min(512, hard // 2)) // 4
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(share + 100):
+            connection = socket.socket()
+            crowd.append(connection)
+            connection.bind(("127.0.0.77", 0))
+            connection.connect(("127.0.0.1", self.blink.port))
+        self.assert_log_says("too many connections from 127.0.0.77:")
+        self.assert_a_node_is_served()
+
+    def test_a_connection_that_speaks_http2_and_then_nothing_keeps_nobody_out(self):
+        tls = self.blink.kit(self.names[0]) / "tls"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.load_cert_chain(tls / "client.crt", tls / "client.key")
+        context.set_alpn_protocols(["h2"])
+        before = resident_bytes(self.blink.aggregator.pid)
+        count = 200
+        for i in range(count):
+            connection = context.wrap_socket(self.connect())
+            self.addCleanup(connection.close)
+            if i % 2:
+                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+        self.assert_a_node_is_served()
+        grown = resident_bytes(self.blink.aggregator.pid) - before
+        print(f"{count} silent authenticated connections: {grown / count / 1000:.1f} KB each", flush=True)
+        self.assertLess(grown / count, 500_000)
+
+
+class Networks(BlinkTest):
+    """Every test has a deployment of its own: it is about addresses, names and clocks."""
+
+    def setUp(self):
+        self.blink = Deployment(nodes=NODES, kits=1)
+        self.addCleanup(self.blink.__exit__, None, None, None)
+        self.name = self.blink.kits()[0]
+
+    def node(self, *arguments, environment=None, give_up_after=60):
+        return run("blink-node", "run", "--kit", self.blink.kit(self.name), "--journal", self.blink.journal(self.name),
+                   "--leave", "at-receipt", "--give-up-after", give_up_after, *arguments, environment=environment)
+
+    def test_a_proxy_in_the_environment_is_nobodys_business(self):
+        asked = threading.Event()
+        trap = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(trap.close)
+
+        def catch():
+            with contextlib.suppress(OSError):
+                trap.accept()
+                asked.set()
+
+        threading.Thread(target=catch, daemon=True).start()
+        proxy = f"http://127.0.0.1:{trap.getsockname()[1]}"
+        environment = {name: proxy for name in ("http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+        environment["no_proxy"] = ""
+        self.blink.start_aggregator()
+        self.blink.create_round()
+        self.assertEnds(self.node(environment=environment), blinktest.OK)
+        self.assertEnds(run("blink", "round", "list", "--config", self.blink.operator, environment=environment),
+                        blinktest.OK)
+        self.assertFalse(asked.is_set(), "somebody asked the proxy")
+
+    def test_an_aggregator_on_ipv6(self):
+        try:
+            with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:
+                port = probe.getsockname()[1]
+        except OSError as error:
+            self.skipTest(f"no IPv6 here: {error}")
+        address = f"[::1]:{port}"
+        config = self.blink.out / "operator" / "operator.conf"
+        config.write_text(config.read_text().replace(f"127.0.0.1:{self.blink.port}", address))
+        self.blink.edit_kit(self.name, aggregator=address)
+        self.blink.start_aggregator("--listen", address)
+        self.blink.create_round()
+        self.assertEnds(self.node(), blinktest.OK)
+
+    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
+        # Name resolution of our own, in a mount namespace: a hosts file and nothing else.
+        files = {"hosts": "127.0.0.1 localhost\n", "nsswitch.conf": "hosts: files\n", "resolv.conf": "nameserver 127.0.0.1\n"}
+        for file, text in files.items():
+            (self.blink.folder / file).write_text(text)
+        binds = "".join(f"mount --bind {self.blink.folder / file} /etc/{file} && " for file in files)
+        isolated = ["unshare", "--mount", "--map-root-user"] if os.getuid() else ["unshare", "--mount"]
+        if not all(pathlib.Path("/etc", file).exists() for file in files) or subprocess.run(
+                isolated + ["sh", "-c", binds + "true"], capture_output=True, check=False).returncode:
+            self.skipTest("no mount namespace of one's own here")
+        self.blink.start_aggregator()
+        self.blink.create_round()
+        self.blink.edit_kit(self.name, aggregator=f"collect.example.org:{self.blink.port}")
+        log = self.blink.folder / "late.log"
+        node = blinktest.Process("late", isolated + [
+            "sh", "-c", binds + 'exec "$0" "$@"', BIN_DIR / "blink-node", "run", "--kit", self.blink.kit(self.name),
+            "--journal", self.blink.journal(self.name), "--leave", "at-receipt"], log)
+        self.addCleanup(lambda: node.running() and node.kill())
+        wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(), "the node to miss the name")
+        with open(self.blink.folder / "hosts", "a") as hosts:  # the same file: a bind mount follows the inode
+            hosts.write("127.0.0.1 collect.example.org\n")
+        self.assertEqual(node.wait(), blinktest.OK, node.log())
+
+    def fake(self, offset):
+        if FAKETIME is None:
+            self.skipTest("libfaketime is not installed")
+        return {"LD_PRELOAD": str(FAKETIME), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_DONT_RESET": "1"}
+
+    def test_a_clock_that_is_ten_minutes_wrong_does_not_matter(self):
+        self.blink.start_aggregator()
+        for offset in ("+10m", "-10m"):
+            # the journal's clock does not run back: the second round is of the same epoch, and draws nothing new
+            self.blink.create_round()
+            self.assertEnds(self.node(environment=self.fake(offset)), blinktest.OK)
+        self.assertEqual(self.blink.account(self.name)["draws"], NODES)
+
+    def test_a_clock_in_1970_is_named_with_both_dates(self):
+        self.blink.start_aggregator()
+        round_id = self.blink.create_round()
+        done = self.node(environment=self.fake("@1970-01-01 00:00:30"), give_up_after=5)
+        self.assertEnds(done, blinktest.BAD_INPUT, "is not valid before", "clock says 1970-01-01", "set the clock")
+        self.assertEqual((self.blink.account(self.name)["draws"], self.blink.reports(round_id)), (0, 0))
+        self.assertEnds(self.node(), blinktest.OK)
+
+    def test_an_aggregator_whose_clock_is_years_ahead_does_not_start_and_says_why(self):
+        if FAKETIME is None:
+            self.skipTest("libfaketime is not installed")
+        done = run("blink-aggregator", "--config", self.blink.out / "aggregator" / "aggregator.conf",
+                   environment=self.fake("+20y"), timeout=60)
+        self.assertEnds(done, blinktest.BAD_INPUT, "expired on")
+
+    def test_commands_name_the_address_and_what_to_do_when_nobody_answers(self):
+        deaf = socket.create_server(("127.0.0.1", 0))  # accepts, and says nothing
+        self.addCleanup(deaf.close)
+        silent, closed = f"127.0.0.1:{deaf.getsockname()[1]}", f"127.0.0.1:{blinktest.free_port()}"
+        for command in (("list",), ("status", "0" * 32), ("seal", "0" * 32), ("cancel", "0" * 32),
+                        ("result", "0" * 32, "--output", self.blink.folder / "result")):
+            done = run("blink", "round", *command, "--config", self.blink.operator, "--aggregator", closed)
+            self.assertEnds(done, blinktest.UNREACHABLE, closed, "is the aggregator running there?")
+        done = run("blink", "round", "list", "--config", self.blink.operator, "--aggregator", silent)
+        self.assertEnds(done, blinktest.UNREACHABLE, silent, "says nothing")
+        self.blink.start_aggregator()
+        done = run("blink", "round", "seal", "--config", self.blink.operator, "0" * 32)
+        self.assertIn(f"127.0.0.1:{self.blink.port}", done.err)
+
+
+if __name__ == "__main__":
+    blinktest.main()
