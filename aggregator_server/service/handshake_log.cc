@@ -142,6 +142,9 @@ std::string DescribeFailure(const Observed& observed, bool finished) {
   }
   if (observed.alert_sent > 0) return absl::StrCat("refused: ", SSL_alert_desc_string_long(observed.alert_sent));
   if (finished) return "it hung up as soon as it had seen this aggregator's certificate: its own log tells why";
+  if (observed.last_message == kClientHello) {
+    return "it hung up or fell silent when it had been shown this aggregator's certificate: its own log may tell why";
+  }
   return "it hung up or fell silent in mid-handshake";
 }
 

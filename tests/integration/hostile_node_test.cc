@@ -217,8 +217,11 @@ class HostileNode : public ::testing::Test {
     return node->GetRounds(&context, request, &response);
   }
   void ExpectHandshakeFails(const TlsFiles& files, const std::string& why) {
-    EXPECT_EQ(AskUnchecked(files).error_code(), grpc::StatusCode::UNAVAILABLE);
-    EXPECT_TRUE(Eventually([&] { return Log().find(why) != std::string::npos; })) << why << "\n" << Log();
+    // Again, should the line have been left out because many failed in this second.
+    EXPECT_TRUE(Eventually([&] {
+      EXPECT_EQ(AskUnchecked(files).error_code(), grpc::StatusCode::UNAVAILABLE);
+      return Log().find(why) != std::string::npos;
+    })) << why << "\n" << Log();
     EXPECT_THAT(Log(), HasSubstr("TLS handshake with 127.0.0.1:"));
     ExpectHonestNodeIsServed();
   }
@@ -296,7 +299,7 @@ TEST_F(HostileNode, AClientWithoutCertificateIsNamedInTheLog) {
 TEST_F(HostileNode, AClientThatRefusesTheAggregatorIsNamedInTheLog) {
   TlsFiles files = Certify({.uri_san = "blink://demo/node/3"});
   ASSERT_TRUE(WriteFileAtomically(files.ca, CreateAuthority("stranger", absl::Hours(1))->certificate).ok());
-  ExpectHandshakeFails(files, "it does not know the authority that signed this aggregator's certificate");
+  ExpectHandshakeFails(files, "it hung up or fell silent when it had been shown this aggregator's certificate");
 }
 
 TEST_F(HostileNode, PlaintextOnTheTlsPortIsNamedInTheLog) {
@@ -304,7 +307,10 @@ TEST_F(HostileNode, PlaintextOnTheTlsPortIsNamedInTheLog) {
   v1::GetRoundsResponse response;
   grpc::ClientContext context;
   EXPECT_EQ(plain->GetRounds(&context, v1::GetRoundsRequest(), &response).error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(Eventually([&] { return Log().find("it speaks plaintext gRPC to a TLS port") != std::string::npos; })) << Log();
+  EXPECT_TRUE(Eventually([&] {
+    DiagnosePlaintext(address());
+    return Log().find("it speaks plaintext gRPC to a TLS port") != std::string::npos;
+  })) << Log();
   EXPECT_THAT(DiagnosePlaintext(address()), HasSubstr("it wants TLS"));
   ExpectHonestNodeIsServed();
 }
@@ -522,7 +528,7 @@ TEST_F(HostileNode, TenThousandHalfOpenStreamsCostLittleMemoryAndKeepNobodyOut) 
 // A channel whose window holds next to nothing, so that what is not read is never sent.
 std::shared_ptr<grpc::Channel> NarrowChannel(const std::string& address, std::shared_ptr<grpc::ChannelCredentials> credentials) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 5);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(address, credentials, arguments);
@@ -538,8 +544,11 @@ TEST_F(HostileNode, AListThatNobodyReadsIsGivenUp) {
   request.set_round_id(round_id_);
   request.set_last_node(38);
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(90));
   const auto reader = deaf->ListDigests(&context, request);
   EXPECT_TRUE(Eventually([&] { return Log().find("a list of digests was not read in time") != std::string::npos; })) << Log();
+  for (v1::ListDigestsResponse response; reader->Read(&response);) {  // what had come before is still there
+  }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   ExpectHonestNodeIsServed();
 }
@@ -548,6 +557,7 @@ TEST_F(HostileNode, AGatewayThatDoesNotReadItsRepliesIsCutOff) {
   Start(absl::Seconds(1));
   const auto deaf = v1::NodeService::NewStub(NarrowChannel(address(), Credentials("blink://demo/nodes/0-38")));
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(90));
   const auto stream = deaf->SubmitReports(&context);
   v1::SubmitReportsRequest request;
   *request.mutable_header() = HeaderOf(7);
@@ -555,6 +565,8 @@ TEST_F(HostileNode, AGatewayThatDoesNotReadItsRepliesIsCutOff) {
   uint64_t written = 0;
   while (stream->Write(request)) ++written;  // ends when the aggregator has had enough, and not before
   EXPECT_GT(written, 0u);
+  for (v1::SubmitReportsResponse reply; stream->Read(&reply);) {  // what had come before is still there
+  }
   EXPECT_FALSE(stream->Finish().ok());
   EXPECT_THAT(Log(), HasSubstr("did not read its replies"));
   EXPECT_TRUE(Eventually([&] { return aggregator_->ingest().reports_in_flight() == 0; }));
