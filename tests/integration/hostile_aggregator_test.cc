@@ -399,7 +399,7 @@ TEST_F(HostileAggregatorTest, ACallThatNeverEndsMeetsItsDeadlineAndIsMadeAgain) 
     service_.hang = hang.method;
     service_.unread = hang.unread;
     EXPECT_EQ(Run(kit, 2, link).code, ExitCode::kInterrupted);
-    EXPECT_THAT(log_.text(), HasSubstr("failed, will try again: Deadline Exceeded"));
+    EXPECT_THAT(log_.text(), HasSubstr("Deadline Exceeded"));
     EXPECT_EQ(Reader(kit)->receipts(), 0u);
     service_.hang = Method::kNone;
     options_.leave_at_receipt = true;
