@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import resource
+import shutil
 import socket
 import ssl
 import subprocess
@@ -88,6 +89,36 @@ class Peers(BlinkTest):
 
         self.assert_log_says("it speaks no TLS that is new enough", shake_hands)
         self.assert_a_node_is_served()
+
+    def test_two_machines_with_one_key_and_two_journals(self):
+        name = self.names[0]
+        original = self.blink.start_node(name, "--round", self.round_id)  # stays connected until the seal
+        self.addCleanup(original.kill)
+        self.blink.wait_for_reports(self.round_id, self.blink.kit_size(name))
+        thief = self.blink.folder / "thief"
+        shutil.copytree(self.blink.kit(name), thief / "kit")
+        self.addCleanup(shutil.rmtree, thief)
+        must("blink-node", "init", "--kit", thief / "kit", "--journal", thief / "journal")
+        done = run("blink-node", "run", "--kit", thief / "kit", "--journal", thief / "journal", "--round", self.round_id,
+                   "--give-up-after", 30)
+        self.assertEnds(done, blinktest.JOURNAL, "older copy of the journal", "somebody else reports with this certificate")
+        self.assertTrue(original.running(), original.log())
+        must("blink", "round", "seal", "--config", self.blink.operator, self.round_id)
+        self.assertEqual(original.wait(), blinktest.OK, original.log())
+        self.assertEqual(self.blink.status(self.round_id)["reports"], self.blink.kit_size(name))
+
+    def test_two_machines_with_copies_of_one_journal(self):
+        name = self.names[1]
+        must("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name), "--round",
+             self.round_id, "--leave", "at-receipt")
+        copy = self.blink.folder / "copy"
+        shutil.copytree(self.blink.kit(name), copy / "kit")
+        shutil.copytree(self.blink.journal(name), copy / "journal")
+        self.addCleanup(shutil.rmtree, copy)
+        done = run("blink-node", "run", "--kit", copy / "kit", "--journal", copy / "journal", "--round", self.round_id,
+                   "--leave", "at-receipt", "--give-up-after", 30)
+        self.assertEnds(done, blinktest.OK)  # the same bytes, the same receipt
+        self.assertEqual(self.blink.reports(self.round_id), self.blink.kit_size(name))
 
     def test_ten_thousand_silent_connections_keep_nobody_out(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
