@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<Revocations>> Revocations::Load(RevocationOptions
   std::unique_ptr<Revocations> revocations(new Revocations(std::move(options), clock));
   revocations->stamp_ = StampOf(revocations->options_.path);
   BLINK_RETURN_IF_ERROR(revocations->Replace());
+  BLINK_RETURN_IF_ERROR(revocations->Remember());
   const std::shared_ptr<const RevocationList> list = revocations->list();
   if (revocations->options_.refuse_when_outdated && clock.Now() > list->next_update()) {
     return absl::FailedPreconditionError(
@@ -72,14 +73,32 @@ absl::Status Revocations::CompareWithMemory(const RevocationList& list) const {
                  options_.memory_path, std::string(before.status().message()));
     return absl::OkStatus();
   }
-  if (list.number() >= before->number()) return absl::OkStatus();
+  if (list.number() > before->number()) return absl::OkStatus();
+  if (list.number() == before->number()) {
+    if (list.Includes(*before)) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.path, ": the revocation list has number ", list.number(),
+                     ", and another list of this number, which names more certificates, was in force before: was the "
+                     "authority's folder restored? Revoke them again (blink provision revoke)"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(options_.path, ": the revocation list has number ", list.number(),
                                                     ", and number ", before->number(),
                                                     " was in force before: bring the newest (OUT/revoked.crl.pem)"));
 }
 
-absl::Status Revocations::Remember(const std::string& pem) const {
-  return WriteFileAtomically(options_.memory_path, pem, 0644);
+absl::Status Revocations::Remember() {
+  const absl::Status kept = WriteFileAtomically(options_.memory_path, pem_, 0644);
+  remembered_ = kept.ok();
+  return kept;
+}
+
+void Revocations::RememberLater() {
+  if (remembered_) return;
+  const absl::Status kept = Remember();
+  const std::string error(kept.message());
+  if (error != std::exchange(memory_error_, error) && !kept.ok()) {
+    spdlog::error("the revocation list is in force, but is not kept for a restart: {}", error);
+  }
 }
 
 absl::Status Revocations::Replace() {
@@ -92,8 +111,8 @@ absl::Status Revocations::Replace() {
     return absl::FailedPreconditionError(absl::StrCat(options_.path, ": the revocation list has number ", list.number(),
                                                       ", and another of number ", before->number(), " is in force"));
   }
-  BLINK_RETURN_IF_ERROR(Remember(pem));
   pem_ = std::move(pem);
+  remembered_ = false;
   spdlog::info("revocation list number {} of {}: {} certificates, next update {}", list.number(), options_.path,
                list.size(), Day(list.next_update()));
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -103,13 +122,23 @@ absl::Status Revocations::Replace() {
 
 bool Revocations::Reread(bool always) {
   std::string stamp = StampOf(options_.path);
-  if (stamp == stamp_ && !always) return false;
+  if (stamp == stamp_ && !always && !try_again_) {
+    RememberLater();
+    return false;
+  }
+  const bool again = stamp == stamp_ && !always;
   stamp_ = std::move(stamp);
   const absl::Status replaced = Replace();
+  RememberLater();
+  // What is wrong with the list stays wrong until there is another.
+  try_again_ = !replaced.ok() && !absl::IsInvalidArgument(replaced) && !absl::IsFailedPrecondition(replaced) &&
+               !absl::IsNotFound(replaced) && !absl::IsOutOfRange(replaced);
+  const std::string error(replaced.message());
+  const bool new_error = error != std::exchange(error_, error);
   if (replaced.ok()) return true;
-  const uint64_t number = list()->number();
-  spdlog::error("the revocation list is not taken, number {} stays in force: {}", number,
-                std::string(replaced.message()));
+  if (!again || new_error) {
+    spdlog::error("the revocation list is not taken, number {} stays in force: {}", list()->number(), error);
+  }
   return false;
 }
 

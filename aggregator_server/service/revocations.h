@@ -1,12 +1,13 @@
 // The file with the authority's list of revoked certificates, as this aggregator follows it.
 //
 //   Load     at the start: a list that is missing, malformed, of another authority, or older than the last one that was
-//   in
-//            force here, is refused.
+//            in force here, is refused; so is one of the same number that names fewer.
 //   Reread   later: such a list is refused too, the one before stays in force, and an error line in the log says why.
+//            What may pass by itself (no descriptor left, no memory) is tried again at the next look.
 //
 // A list past its nextUpdate stays in force, and a warning is logged every day; with `refuse_when_outdated` Check
-// refuses everybody instead. The last list in force is kept in `memory_path`, so that a restart cannot go back.
+// refuses everybody instead. The last list in force is kept in `memory_path`, so that a restart cannot go back. A new
+// list is in force whether or not it can be kept (a full disk revives nobody); keeping it is tried again at every look.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_REVOCATIONS_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_REVOCATIONS_H_
 
@@ -52,13 +53,18 @@ class Revocations {
   absl::StatusOr<RevocationList> ReadList(std::string* pem) const;
   // FAILED_PRECONDITION: older than the list in force.
   absl::Status Replace();
-  absl::Status Remember(const std::string& pem) const;
+  absl::Status Remember();
+  void RememberLater();
   absl::Status CompareWithMemory(const RevocationList& list) const;
 
   const RevocationOptions options_;
   Clock& clock_;
   std::string stamp_;  // what the file system said of the file when it was last read
   std::string pem_;    // in force
+  bool remembered_ = true;  // pem_ is in memory_path
+  bool try_again_ = false;  // the file could not be read, and not for what is in it
+  std::string error_;       // of the last reading
+  std::string memory_error_;
   absl::Time warned_ = absl::InfinitePast();
 
   mutable std::mutex mutex_;

@@ -252,4 +252,9 @@ const RevokedCertificate* RevocationList::Find(const std::string& serial) const 
   return found != revoked_.end() ? &found->second : nullptr;
 }
 
+bool RevocationList::Includes(const RevocationList& other) const {
+  return std::all_of(other.revoked_.begin(), other.revoked_.end(),
+                     [this](const auto& entry) { return revoked_.count(entry.first) > 0; });
+}
+
 }  // namespace blink

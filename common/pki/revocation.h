@@ -51,6 +51,8 @@ class RevocationList {
   size_t size() const { return revoked_.size(); }
   // nullptr: not revoked.
   const RevokedCertificate* Find(const std::string& serial) const;
+  // Whether every certificate that `other` names is named here.
+  bool Includes(const RevocationList& other) const;
 
  private:
   RevocationList() = default;

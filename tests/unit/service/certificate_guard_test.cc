@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <filesystem>
@@ -167,6 +168,50 @@ TEST_F(CertificateGuardTest, ARestartDoesNotGoBackToAnOlderList) {
   EXPECT_THAT(std::string(LoadStatus().message()), HasSubstr("number 2 was in force"));
   Publish(List(2));
   EXPECT_TRUE(LoadStatus().ok());
+}
+
+TEST_F(CertificateGuardTest, ARestartDoesNotTakeAListOfTheSameNumberThatNamesFewer) {
+  const std::string first = Certificate(), second = Certificate();
+  Publish(List(2, {first}));
+  ASSERT_TRUE(LoadStatus().ok());
+  Publish(List(2, {second}));
+  EXPECT_EQ(LoadStatus().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(LoadStatus().message()), HasSubstr("names more certificates"));
+  Publish(List(2, {first, second}));
+  EXPECT_TRUE(LoadStatus().ok());
+}
+
+// A full disk: a folder in the way of the file fails as it does.
+TEST_F(CertificateGuardTest, AListThatCannotBeKeptIsInForceAndKeptLater) {
+  const std::string certificate = Certificate();
+  Publish(List(1));
+  const auto revocations = Revocations::Load(Options(), clock_).value();
+  std::filesystem::remove(Options().memory_path);
+  std::filesystem::create_directory(Options().memory_path);
+  Publish(List(2, {certificate}));
+  EXPECT_TRUE(revocations->Reread(false));
+  EXPECT_EQ(revocations->Check(*InspectCertificate(certificate)).code(), absl::StatusCode::kUnauthenticated);
+  std::filesystem::remove(Options().memory_path);
+  EXPECT_FALSE(revocations->Reread(false));
+  Publish(List(1));
+  EXPECT_EQ(LoadStatus().code(), absl::StatusCode::kFailedPrecondition) << "number 2 was not kept";
+}
+
+// Without descriptors the list cannot be read; nothing about the file changes when there are some again.
+TEST_F(CertificateGuardTest, AListThatCouldNotBeReadIsReadLater) {
+  const std::string certificate = Certificate();
+  Publish(List(1));
+  const auto revocations = Revocations::Load(Options(), clock_).value();
+  Publish(List(2, {certificate}));
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {3, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool taken = revocations->Reread(false);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_FALSE(taken);
+  EXPECT_TRUE(revocations->Reread(false));
+  EXPECT_EQ(revocations->list()->number(), 2u);
 }
 
 TEST_F(CertificateGuardTest, AnOutdatedListStaysInForceUnlessToldOtherwise) {
