@@ -53,9 +53,15 @@ void ListCounts::Merge(const ListCounts& other) {
   AddTo(flips, other.flips);
   AddTo(adjacent, other.adjacent);
   AddTo(lanes, other.lanes);
-  report_pairs += other.report_pairs;
-  AddTo(successive, other.successive);
-  equal_noise += other.equal_noise;
+  AddTo(flip_totals, other.flip_totals);
+  for (size_t d = 1; d <= kReportDistanceMax; ++d) {
+    for (int half = 0; half < 2; ++half) {
+      distant[d].pairs[half] += other.distant[d].pairs[half];
+      distant[d].flips[half] += other.distant[d].flips[half];
+      distant[d].equal_noise[half] += other.distant[d].equal_noise[half];
+    }
+  }
+  for (int half = 0; half < 2; ++half) AddTo(successive[half], other.successive[half]);
   for (int c = 0; c < kNoiseClasses; ++c) {
     class_reports[c] += other.class_reports[c];
     AddTo(class_flips[c], other.class_flips[c]);
@@ -75,13 +81,13 @@ ReportCounter::ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex 
       words_(list.row.words().size()),
       flips_(words_),
       scratch_(words_),
-      previous_(words_),
       flip_counter_(words_),
       adjacent_counter_(words_),
       lane_counter_(words_),
-      successive_counter_(words_),
+      successive_counters_(2, LaneCounter(words_)),
       class_counters_(kNoiseClasses, LaneCounter(words_)) {
   for (auto& of_bit : counts_.degree_cells) of_bit.resize(cells_.size());
+  if (has_bits_) counts_.flip_totals.resize(list_.row.size());
 }
 
 bool ReportCounter::WellFormed(const BitRow& bits) const {
@@ -99,24 +105,43 @@ void ReportCounter::CountPairs() {
   lane_counter_.Add(scratch_);
 }
 
+void ReportCounter::CountWithEarlier(double noise) {
+  for (uint64_t d = 1; d <= std::min<uint64_t>(compared_, kReportDistanceMax); ++d) {
+    const uint64_t first = compared_ - d;
+    const size_t half = first / d % 2, place = first % kReportDistanceMax;
+    DistantPairs& pairs = counts_.distant[d];
+    ++pairs.pairs[half];
+    if (has_degree_ && noise == earlier_noise_[place]) ++pairs.equal_noise[half];
+    if (!has_bits_) continue;
+    const std::vector<uint64_t>& earlier = earlier_flips_[place];
+    uint64_t both = 0;
+    for (size_t w = 0; w < words_; ++w) both += std::popcount(flips_[w] & earlier[w]);
+    pairs.flips[half] += both;
+    if (d > 1) continue;
+    for (size_t w = 0; w < words_; ++w) scratch_[w] = flips_[w] & earlier[w];
+    successive_counters_[half].Add(scratch_);
+  }
+  const size_t place = compared_++ % kReportDistanceMax;
+  if (has_bits_) earlier_flips_[place] = flips_;
+  earlier_noise_[place] = noise;
+}
+
 void ReportCounter::Add(const BitRow& bits, double degree) {
   ++counts_.reports;
   if (!WellFormed(bits)) {
     ++counts_.malformed;
     return;
   }
-  const bool second = counts_.reports % 2 == 0;  // of a pair of successive reports
-  if (second) ++counts_.report_pairs;
   if (has_bits_) {
     for (size_t w = 0; w < words_; ++w) flips_[w] = bits.words()[w] ^ list_.row.words()[w];
     flip_counter_.Add(flips_);
     CountPairs();
-    if (second) {
-      for (size_t w = 0; w < words_; ++w) scratch_[w] = flips_[w] & previous_[w];
-      successive_counter_.Add(scratch_);
-    }
-    previous_ = flips_;
+    uint64_t total = 0;
+    for (const uint64_t word : flips_) total += std::popcount(word);
+    ++counts_.flip_totals[total];
   }
+  const double noise = has_degree_ ? degree - static_cast<double>(list_.degree()) : 0;
+  CountWithEarlier(noise);
   const int bit = has_bits_ && bits.Test(target_);
   if (!has_degree_) {
     ++counts_.degree_cells[bit][0];
@@ -124,10 +149,8 @@ void ReportCounter::Add(const BitRow& bits, double degree) {
   }
   if (!(std::floor(degree) == degree)) ++counts_.non_integer_degrees;
   ++counts_.degree_cells[bit][cells_.Of(degree - static_cast<double>(list_.degree_origin))];
-  const double noise = degree - static_cast<double>(list_.degree());
-  if (second && noise == previous_noise_) ++counts_.equal_noise;
-  previous_noise_ = noise;
-  const std::array<bool, kNoiseClasses> in_class = {noise > 0, noise<0, std::abs(noise)> large_noise_};
+  const std::array<bool, kNoiseClasses> in_class = {noise > 0, noise<0, std::abs(noise)> large_noise_,
+                                                    std::fmod(noise, 2) != 0};
   for (int c = 0; c < kNoiseClasses; ++c) {
     if (!in_class[c]) continue;
     ++counts_.class_reports[c];
@@ -144,7 +167,7 @@ ListCounts ReportCounter::Finish() {
   counts_.flips = of_bits(flip_counter_);
   counts_.adjacent = of_bits(adjacent_counter_);
   counts_.lanes = of_bits(lane_counter_);
-  counts_.successive = of_bits(successive_counter_);
+  for (int half = 0; half < 2; ++half) counts_.successive[half] = of_bits(successive_counters_[half]);
   for (int c = 0; c < kNoiseClasses; ++c) counts_.class_flips[c] = of_bits(class_counters_[c]);
   return counts_;
 }

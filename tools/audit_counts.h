@@ -42,7 +42,19 @@ struct AuditedList {
 };
 
 // The classes of degree noise that flips are compared within.
-enum NoiseClass { kNoisePositive, kNoiseNegative, kNoiseLarge, kNoiseClasses };
+enum NoiseClass { kNoisePositive, kNoiseNegative, kNoiseLarge, kNoiseOdd, kNoiseClasses };
+
+// Two reports of a distance from 1 to this many, counted in reports, are compared.
+inline constexpr size_t kReportDistanceMax = 16;
+
+// Pairs of reports a fixed distance d apart: r and r + d. Those whose r / d is even have no report in common, and those
+// whose r / d is odd neither; together they are all. So each of the two sums is one of independent pairs, and nothing
+// that is used again can hide in the pairs that are not looked at.
+struct DistantPairs {
+  std::array<uint64_t, 2> pairs{};        // [r / d mod 2]
+  std::array<uint64_t, 2> flips{};        // ... bits that are flipped in both, over all bits
+  std::array<uint64_t, 2> equal_noise{};  // ... pairs in which the degree noise is the same
+};
 
 // Counts over the reports of one list. "Flipped": the bit of the report differs from the list's.
 struct ListCounts {
@@ -52,9 +64,9 @@ struct ListCounts {
   std::vector<uint64_t> flips;       // [n] reports in which bit j is flipped
   std::vector<uint64_t> adjacent;    // [n] ... bits j and j + 1 are
   std::vector<uint64_t> lanes;       // [n] ... bits j and j + 64, the same lane of the next word, are
-  uint64_t report_pairs = 0;         // pairs of successive reports, disjoint
-  std::vector<uint64_t> successive;  // [n] ... bit j is flipped in both
-  uint64_t equal_noise = 0;          // ... in which the degree noise is the same
+  std::vector<uint64_t> flip_totals;                         // [n] reports in which so many bits are flipped
+  std::array<DistantPairs, kReportDistanceMax + 1> distant;  // [distance]; the first is not used
+  std::array<std::vector<uint64_t>, 2> successive;  // [as distant[1]][n] pairs in which bit j is flipped in both
   std::array<uint64_t, kNoiseClasses> class_reports{};
   std::array<std::vector<uint64_t>, kNoiseClasses> class_flips;  // [class][n]
   std::array<std::vector<uint64_t>, 2>
@@ -76,6 +88,7 @@ class ReportCounter {
  private:
   bool WellFormed(const BitRow& bits) const;
   void CountPairs();
+  void CountWithEarlier(double noise);
 
   const AuditedList& list_;
   const NodeIndex self_, target_;
@@ -84,9 +97,12 @@ class ReportCounter {
   const double large_noise_;
   const size_t words_;
   ListCounts counts_;
-  std::vector<uint64_t> flips_, scratch_, previous_;  // [words]
-  double previous_noise_ = 0;
-  LaneCounter flip_counter_, adjacent_counter_, lane_counter_, successive_counter_;
+  std::vector<uint64_t> flips_, scratch_;                                // [words]
+  uint64_t compared_ = 0;                                                // reports that were remembered
+  std::array<std::vector<uint64_t>, kReportDistanceMax> earlier_flips_;  // [report mod kReportDistanceMax][words]
+  std::array<double, kReportDistanceMax> earlier_noise_{};
+  LaneCounter flip_counter_, adjacent_counter_, lane_counter_;
+  std::vector<LaneCounter> successive_counters_;  // [2]
   std::vector<LaneCounter> class_counters_;
 };
 

@@ -133,6 +133,7 @@ class Judgement {
     if (parameters_.sends_bits()) {
       BitBounds();
       FlipRates();
+      FlipTotals();
       Pairs();
       SuccessiveBits();
       CrossPairs();
@@ -224,6 +225,31 @@ class Judgement {
     Conclude(std::move(each_by_list));
   }
 
+  // How many bits of a report are flipped: what a report without noise, or with another report's p', does to the rate
+  // of all bits drowns in it, but not in the one cell, or beyond the one tail, where such a report falls.
+  void FlipTotals() {
+    Family family("the number of flips of a report is binomial");
+    const uint64_t bits = n_ - 1;
+    uint64_t tests = 2 * n_;  // each number, and all numbers that are as far off or further
+    uint64_t below = 0;       // reports with fewer than k flips
+    for (uint64_t k = 0; k < n_; ++k) {
+      const uint64_t count = all_.flip_totals[k];
+      const double mass = BinomialMass(k, bits, p_);
+      if (count > 0 || mass * static_cast<double>(all_.reports) > 1) {
+        family.Add(count, all_.reports, mass, absl::StrCat(k, " flips"), std::exchange(tests, 0));
+        if (static_cast<double>(k) < p_ * static_cast<double>(bits)) {
+          family.Add(below + count, all_.reports, BinomialAtMost(k, bits, p_), absl::StrCat("at most ", k, " flips"),
+                     0);
+        } else {
+          family.Add(all_.reports - below, all_.reports, BinomialAtLeast(k, bits, p_),
+                     absl::StrCat("at least ", k, " flips"), 0);
+        }
+      }
+      below += count;
+    }
+    Conclude(std::move(family));
+  }
+
   // Bits j and j + distance, flipped together in counts[j] reports: each pair, and pooled over pairs that have no bit
   // in common (then the pairs are independent, and the sum is binomial).
   void PairsAt(size_t distance, const std::vector<uint64_t>& counts, const std::string& claim) {
@@ -289,13 +315,18 @@ class Judgement {
   }
 
   void SuccessiveBits() {
-    Family family("successive reports share no flips");
-    uint64_t total = 0;
-    for (size_t j = 0; j < n_; ++j) total += IsBit(j) ? all_.successive[j] : 0;
-    family.Add(total, all_.report_pairs * (n_ - 1), p_ * p_, "all bits");
-    family.AddAlike(
-        all_.successive, all_.report_pairs, p_ * p_, [this](size_t j) { return IsBit(j); }, BitName);
+    Family family("successive reports share no flips"), distant("... nor do reports that are further apart");
+    for (int half = 0; half < 2; ++half) {
+      family.Add(all_.distant[1].flips[half], all_.distant[1].pairs[half] * (n_ - 1), p_ * p_, "all bits");
+      family.AddAlike(
+          all_.successive[half], all_.distant[1].pairs[half], p_ * p_, [this](size_t j) { return IsBit(j); }, BitName);
+      for (size_t d = 2; d <= kReportDistanceMax; ++d) {
+        distant.Add(all_.distant[d].flips[half], all_.distant[d].pairs[half] * (n_ - 1), p_ * p_,
+                    absl::StrCat("all bits, ", d, " reports apart"));
+      }
+    }
     Conclude(std::move(family));
+    Conclude(std::move(distant));
   }
 
   // Adds every event of the noisy degree alone: a cell, all up to it, all from it on. `of` maps counts to counts by
@@ -366,15 +397,20 @@ class Judgement {
       }
       Conclude(std::move(family));
     }
-    Family successive("successive reports share no degree noise");
+    Family successive("reports in a row, or a few apart, share no degree noise");
     // Pr[Y = Y'] = sum over y of Pr[Y = y]^2 = tanh(e/2)^2 / tanh(e).
-    const double tanh_half = std::tanh(epsilon / 2);
-    successive.Add(all_.equal_noise, all_.report_pairs, tanh_half * tanh_half / std::tanh(epsilon), "equal noise");
+    const double tanh_half = std::tanh(epsilon / 2), equal = tanh_half * tanh_half / std::tanh(epsilon);
+    for (size_t d = 1; d <= kReportDistanceMax; ++d) {
+      for (int half = 0; half < 2; ++half) {
+        successive.Add(all_.distant[d].equal_noise[half], all_.distant[d].pairs[half], equal,
+                       absl::StrCat("equal noise, ", d, d == 1 ? " report apart" : " reports apart"));
+      }
+    }
     Conclude(std::move(successive));
   }
 
   void BitsAgainstNoise() {
-    constexpr const char* kClassNames[kNoiseClasses] = {"positive", "negative", "large"};
+    constexpr const char* kClassNames[kNoiseClasses] = {"positive", "negative", "large", "odd"};
     Family pooled("flips do not depend on the degree noise, pooled"), each("... each bit");
     for (int c = 0; c < kNoiseClasses; ++c) {
       const std::vector<uint64_t>& flips = all_.class_flips[c];

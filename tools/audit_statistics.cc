@@ -46,6 +46,14 @@ double BinomialAtLeast(uint64_t count, uint64_t trials, double probability) {
   return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, Quiet());
 }
 
+double BinomialMass(uint64_t count, uint64_t trials, double probability) {
+  if (count > trials) return 0;
+  if (probability <= 0 || probability >= 1) return count == (probability <= 0 ? 0 : trials) ? 1 : 0;
+  const double n = static_cast<double>(trials), k = static_cast<double>(count);
+  return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) + k * std::log(probability) +
+                  (n - k) * std::log1p(-probability));
+}
+
 double BinomialTwoSided(uint64_t count, uint64_t trials, double probability) {
   return std::min(
       1.0, 2 * std::min(BinomialAtMost(count, trials, probability), BinomialAtLeast(count, trials, probability)));

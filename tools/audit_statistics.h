@@ -12,6 +12,7 @@ namespace blink {
 // X ~ Binomial(trials, probability). 0 <= probability <= 1; any `count`.
 double BinomialAtMost(uint64_t count, uint64_t trials, double probability);   // Pr[X <= count]
 double BinomialAtLeast(uint64_t count, uint64_t trials, double probability);  // Pr[X >= count]
+double BinomialMass(uint64_t count, uint64_t trials, double probability);     // Pr[X = count]
 // min(1, twice the smaller tail): at most alpha with probability at most alpha under the hypothesis, for every alpha.
 double BinomialTwoSided(uint64_t count, uint64_t trials, double probability);
 

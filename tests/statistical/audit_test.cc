@@ -150,6 +150,57 @@ class NoiseUsedTwice final : public SeededMechanism {
   ReportNoise last_;
 };
 
+// A buffer of noise is drawn for every second report, and serves each twice: for the report, and for the one `apart`
+// later. `first`: which report is the first to have fresh noise.
+class NoiseUsedAgainLater final : public SeededMechanism {
+ public:
+  NoiseUsedAgainLater(const PrivacyParameters& parameters, uint64_t seed, size_t apart, size_t first)
+      : SeededMechanism(parameters, seed), kept_(apart), apart_(apart), report_(2 * apart - first) {}
+  void SpoilNoise(NodeIndex, absl::Span<const NodeIndex>, ReportNoise& noise) override {
+    ReportNoise& place = kept_[report_ % apart_];
+    if (report_ / apart_ % 2 == 1 && !place.flips.empty()) {
+      noise = place;
+    } else {
+      place = noise;
+    }
+    ++report_;
+  }
+
+ private:
+  std::vector<ReportNoise> kept_;
+  const size_t apart_;
+  size_t report_;
+};
+
+// One report in `every` goes out as the list is: a failure of the generator that nobody looked at.
+class BareNowAndThen final : public SeededMechanism {
+ public:
+  BareNowAndThen(const PrivacyParameters& parameters, uint64_t seed, uint64_t every)
+      : SeededMechanism(parameters, seed), every_(every) {}
+  void SpoilNoise(NodeIndex, absl::Span<const NodeIndex>, ReportNoise& noise) override {
+    if (++reports_ % every_ == 0) noise.flips = BitRow(kNodes);
+  }
+
+ private:
+  const uint64_t every_;
+  uint64_t reports_ = 0;
+};
+
+// Where bit 5 is flipped, the degree noise is rather odd, and as often as that, where it is not, rather even: both are
+// distributed as they should be, and neither the sign nor the size of the noise tells anything.
+class DigitSharedWithTheDegree final : public SeededMechanism {
+  using SeededMechanism::SeededMechanism;
+  void SpoilNoise(NodeIndex, absl::Span<const NodeIndex>, ReportNoise& noise) override {
+    const double p = parameters_.flip_probability();
+    const bool odd = noise.flips.Test(5), even = !odd && Uniform() < p / (1 - p);
+    const int64_t other = NoiseOfScale(100);
+    if ((odd && other % 2 != 0 && *noise.degree_noise % 2 == 0) ||
+        (even && other % 2 == 0 && *noise.degree_noise % 2 != 0)) {
+      noise.degree_noise = other;
+    }
+  }
+};
+
 // Word 5 of every second report is word 3 of the one before.
 class StaleNoiseWord final : public SeededMechanism {
   using SeededMechanism::SeededMechanism;
@@ -341,6 +392,34 @@ TEST(MechanismAudit, CatchesNoiseThatIsUsedTwice) {
   const std::vector<std::string> violations = Violations(Audit<NoiseUsedTwice>(ParametersOf(4'000'000), 5'000));
   EXPECT_THAT(violations, Contains(HasSubstr("share no flips")));
   EXPECT_THAT(violations, Contains(HasSubstr("share no degree noise")));
+}
+
+// Wherever the pairs of the same noise begin, and however far apart they are.
+TEST(MechanismAudit, CatchesNoiseThatIsUsedAgainLater) {
+  for (const auto& [apart, first] :
+       std::vector<std::pair<size_t, size_t>>{{1, 0}, {1, 1}, {2, 0}, {2, 1}, {7, 3}, {16, 0}, {16, 9}}) {
+    const std::vector<std::string> violations =
+        Violations(Audit<NoiseUsedAgainLater>(ParametersOf(4'000'000), 5'000, apart, first));
+    EXPECT_THAT(violations, Contains(HasSubstr(apart == 1 ? "share no flips" : "further apart")))
+        << apart << " " << first;
+    EXPECT_THAT(violations, Contains(HasSubstr("share no degree noise"))) << apart << " " << first;
+  }
+}
+
+// Without a flip is 1 report in 10^146 at epsilon = 1, and 1 in 10^12 at epsilon = 4. The rate of all bits moves by z =
+// 1.2 and 0.4.
+TEST(MechanismAudit, CatchesAListThatGoesOutBareNowAndThen) {
+  for (const uint64_t epsilon : {1, 4}) {
+    const std::vector<std::string> violations =
+        Violations(Audit<BareNowAndThen>(ParametersOf(epsilon * 1'000'000), 6'000, 2'000));
+    EXPECT_EQ(violations.size(), 1u);
+    EXPECT_THAT(violations, Contains(HasSubstr("number of flips of a report is binomial: 0 flips: 8 of 18000")));
+  }
+}
+
+TEST(MechanismAudit, CatchesADigitThatABitSharesWithTheDegree) {
+  const MechanismAudit audit = Audit<DigitSharedWithTheDegree>(ParametersOf(1'000'000), 20'000);
+  EXPECT_THAT(Violations(audit), Contains(HasSubstr("bit 5 where the noise is odd")));
 }
 
 TEST(MechanismAudit, CatchesABitForTheNodeItself) {

@@ -1,5 +1,7 @@
 #include "tools/audit_counts.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -50,8 +52,10 @@ TEST(ReportCounter, CountsLikeItsSlowTwin) {
   constexpr NodeIndex kSelf = 17, kTarget = 70;
   ReportCounter counter(list, kSelf, kTarget, true, true, cells, 2);
   std::mt19937_64 random(2);
-  std::vector<uint64_t> flips(kNodes), adjacent(kNodes), lanes(kNodes), successive(kNodes), large(kNodes);
-  uint64_t equal = 0, positive = 0;
+  std::vector<uint64_t> flips(kNodes), adjacent(kNodes), lanes(kNodes), large(kNodes), totals(kNodes);
+  std::array<std::vector<uint64_t>, 2> successive = {std::vector<uint64_t>(kNodes), std::vector<uint64_t>(kNodes)};
+  std::array<DistantPairs, kReportDistanceMax + 1> distant;
+  uint64_t positive = 0, odd = 0;
   std::vector<std::vector<bool>> rows;
   std::vector<int> noises;
   for (int r = 0; r < 701; ++r) {
@@ -64,22 +68,34 @@ TEST(ReportCounter, CountsLikeItsSlowTwin) {
       flips[j] += rows[r][j];
       if (j + 1 < kNodes) adjacent[j] += rows[r][j] && rows[r][j + 1];
       if (j + 64 < kNodes) lanes[j] += rows[r][j] && rows[r][j + 64];
-      if (r % 2 == 1) successive[j] += rows[r][j] && rows[r - 1][j];
+      if (r > 0) successive[(r - 1) % 2][j] += rows[r][j] && rows[r - 1][j];
       if (std::abs(noises[r]) > 2) large[j] += rows[r][j];
     }
-    if (r % 2 == 1) equal += noises[r] == noises[r - 1];
+    ++totals[std::count(rows[r].begin(), rows[r].end(), true)];
     positive += noises[r] > 0;
+    odd += noises[r] % 2 != 0;
+    for (int d = 1; d <= std::min<int>(r, kReportDistanceMax); ++d) {
+      const int half = (r - d) / d % 2;
+      ++distant[d].pairs[half];
+      distant[d].equal_noise[half] += noises[r] == noises[r - d];
+      for (uint32_t j = 0; j < kNodes; ++j) distant[d].flips[half] += rows[r][j] && rows[r - d][j];
+    }
   }
   const ListCounts counts = counter.Finish();
   EXPECT_EQ(counts.reports, 701u);
-  EXPECT_EQ(counts.report_pairs, 350u);
   EXPECT_EQ(counts.malformed, 0u);
   EXPECT_EQ(counts.non_integer_degrees, 0u);
   EXPECT_EQ(counts.flips, flips);
   EXPECT_EQ(counts.adjacent, adjacent);
   EXPECT_EQ(counts.lanes, lanes);
   EXPECT_EQ(counts.successive, successive);
-  EXPECT_EQ(counts.equal_noise, equal);
+  EXPECT_EQ(counts.flip_totals, totals);
+  for (size_t d = 1; d <= kReportDistanceMax; ++d) {
+    EXPECT_EQ(counts.distant[d].pairs, distant[d].pairs) << d;
+    EXPECT_EQ(counts.distant[d].flips, distant[d].flips) << d;
+    EXPECT_EQ(counts.distant[d].equal_noise, distant[d].equal_noise) << d;
+  }
+  EXPECT_EQ(counts.class_reports[kNoiseOdd], odd);
   EXPECT_EQ(counts.class_reports[kNoisePositive], positive);
   EXPECT_EQ(counts.class_flips[kNoiseLarge], large);
 }

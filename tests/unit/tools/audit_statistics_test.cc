@@ -30,6 +30,18 @@ TEST(BinomialTail, IsTheSumOfItsProbabilities) {
   }
 }
 
+TEST(BinomialMass, IsTheDifferenceOfTwoTails) {
+  for (const double p : {0.001, 0.3, 0.99}) {
+    for (const uint64_t count : {1u, 7u, 40u, 59u}) {
+      EXPECT_NEAR(BinomialMass(count, 60, p), BinomialAtMost(count, 60, p) - BinomialAtMost(count - 1, 60, p), 1e-12);
+    }
+  }
+  EXPECT_EQ(BinomialMass(61, 60, 0.5), 0);
+  EXPECT_EQ(BinomialMass(0, 60, 0), 1);
+  EXPECT_EQ(BinomialMass(1, 60, 0), 0);
+  EXPECT_EQ(BinomialMass(60, 60, 1), 1);
+}
+
 TEST(BinomialTail, KeepsItsDigitsWhenItIsTiny) {
   EXPECT_NEAR(BinomialAtLeast(10, 10, 0.01) / 1e-20, 1, 1e-9);
   EXPECT_NEAR(BinomialAtMost(0, 1000, 0.1) / std::pow(0.9, 1000), 1, 1e-9);
