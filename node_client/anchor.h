@@ -37,7 +37,8 @@ absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& p
 
 // NOT_FOUND or DATA_LOSS with the remedy.
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path);
-// Durable when it returns OK. The file is replaced as a whole, so that it is always the old or the new one.
+// Durable when it returns OK. The file is replaced as a whole, so that it is always the old or the new one; a symbolic link
+// stays, and what it points to is replaced.
 absl::Status WriteAnchor(const std::string& path, const Anchor& anchor);
 
 }  // namespace blink

@@ -1,6 +1,7 @@
 #include "node_client/journal.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,8 +42,24 @@ std::string InitPayload(const JournalIdentity& identity, const JournalId& id, bo
 }
 
 absl::Status RefuseExisting(const std::string& path, const char* why) {
-  if (::access(path.c_str(), F_OK) == 0) return absl::AlreadyExistsError(absl::StrCat(path, " exists already; ", why));
+  struct stat info;  // of a symbolic link itself: what it points to may be on a volume that is not mounted now
+  if (::lstat(path.c_str(), &info) == 0) return absl::AlreadyExistsError(absl::StrCat(path, " exists already; ", why));
   return errno == ENOENT ? absl::OkStatus() : FileError(errno, "look for", path);
+}
+
+bool SameFile(const std::string& a, const std::string& b) {
+  struct stat one, other;
+  return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// The file that a new anchor is to replace: this journal's own one or what damage left of it, no other file of value.
+absl::Status RefuseForeign(const std::string& anchor_path, const std::string& folder, const JournalId& id) {
+  if (SameFile(anchor_path, JournalPath(folder)) || SameFile(anchor_path, LockPath(folder))) {
+    return absl::AlreadyExistsError(absl::StrCat(anchor_path, " is part of the journal: name another file for the anchor"));
+  }
+  const auto old = ReadAnchor(anchor_path);
+  if (!old.ok() || old->journal == id) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(anchor_path, " is the anchor of another journal: name another file"));
 }
 
 bool OnlyZeros(absl::string_view bytes) { return bytes.find_first_not_of('\0') == absl::string_view::npos; }
@@ -68,7 +85,8 @@ absl::Status CreateJournal(const std::string& folder, const JournalIdentity& ide
   anchor.length = content.size();
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(path, content));
   if (anchor_path.empty()) return absl::OkStatus();
-  absl::Status written = WriteAnchor(anchor_path, anchor);
+  absl::Status written = RefuseExisting(anchor_path, "it is the journal: name another file");
+  if (written.ok()) written = WriteAnchor(anchor_path, anchor);
   // Nobody can have opened it: the lock is held.
   if (!written.ok() && ::unlink(path.c_str()) == 0) written.Update(SyncDirectory(folder));
   return written;
@@ -77,7 +95,9 @@ absl::Status CreateJournal(const std::string& folder, const JournalIdentity& ide
 absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
                            bool replace) {
   BLINK_ASSIGN_OR_RETURN(const auto journal, Journal::OpenFile(folder, identity, Journal::Mode::kReanchor, anchor_path));
-  if (!replace) {
+  if (replace) {
+    BLINK_RETURN_IF_ERROR(RefuseForeign(anchor_path, folder, journal->id()));
+  } else {
     if (journal->anchored()) {
       return absl::FailedPreconditionError(absl::StrCat(journal->path_, " has an anchor already: bring it back. Only if it is lost "
                                                         "and this journal is known to be the latest one, add --replace"));
@@ -127,6 +147,12 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenFile(const std::string& fo
       return acquired.status();
     }
     lock = *std::move(acquired);
+    // The file itself as well: it may have two names (links, bind mounts), and a lock file can be deleted under its holder.
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      ::close(fd);
+      return error == EWOULDBLOCK ? absl::AbortedError(absl::StrCat("another process holds ", path)) : FileError(error, "lock", path);
+    }
   }
   std::unique_ptr<Journal> journal(new Journal(path, fd, std::move(lock), mode, anchor_path));
   BLINK_RETURN_IF_ERROR(journal->Scan(identity));
@@ -384,7 +410,12 @@ absl::Status Journal::WriteOut() {
     offset += put;
   }
   broken_ = true;  // until all that follows has succeeded
-  if (::fdatasync(fd_) != 0) return FileError(errno, "fsync", path_);
+  if (::fdatasync(fd_) != 0) {
+    // The system may now take the pages for clean. The next process must not find in memory, and send, what the disk never got.
+    const absl::Status status = FileError(errno, "fsync", path_);
+    if (::ftruncate(fd_, size_) != 0) spdlog::error("{} cannot be cut back; restart this machine before the node", path_);
+    return status;
+  }
   const uint64_t begin = size_;
   size_ = offset;
   chain_ = staged_chain_;

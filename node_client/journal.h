@@ -1,6 +1,6 @@
 // The memory of a node: what it drew, what it spent, what it answered. A node without its journal must not report.
 //
-//   DIR/journal.blj   append-only; DIR/journal.lock is held while a process may write
+//   DIR/journal.blj   append-only; it and DIR/journal.lock are locked while a process may write
 //
 // Life of one report:   StageEpoch / StageDraw / StageRound -> Commit (written, fsynced, debited) -> only now sent
 //                       LoadReport -> the same bytes, after any retry, reconnect or restart
@@ -53,7 +53,8 @@ namespace blink {
 absl::Status CreateJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path = "");
 
 // Gives an existing journal an anchor. FAILED_PRECONDITION when it has one already, ALREADY_EXISTS when the file exists, unless
-// `replace`: then the caller vouches that the journal is the latest.
+// `replace`: then the caller vouches that the journal is the latest, and only the anchor of another journal, and the journal itself, are
+// not overwritten.
 absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
                            bool replace);
 

@@ -223,6 +223,11 @@ uint32_t JournalIndex::RoundsOfEpoch(uint32_t epoch) const {
       std::count_if(rounds_.begin(), rounds_.end(), [epoch](const auto& entry) { return entry.second.bound.epoch == epoch; }));
 }
 
+uint32_t JournalIndex::OtherParametersOfEpoch(uint32_t epoch, const PrivacyParameters& parameters) const {
+  return static_cast<uint32_t>(std::count_if(
+      sets_.begin(), sets_.end(), [&](const DrawSet& set) { return set.epoch == epoch && set.parameters != parameters; }));
+}
+
 std::optional<uint64_t> JournalIndex::SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const {
   const DrawSet* set = FindSet(epoch, parameters);
   std::optional<uint64_t> result;

@@ -38,7 +38,9 @@ class JournalIndex : public Ledger {
   // Ledger.
   std::optional<Epoch> epoch() const override;
   std::optional<BoundRound> RoundBinding(const std::string& round_id) const override;
+  uint32_t hosted() const override { return identity_.hosted(); }
   uint32_t RoundsOfEpoch(uint32_t epoch) const override;
+  uint32_t OtherParametersOfEpoch(uint32_t epoch, const PrivacyParameters& parameters) const override;
   std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const override;
 
   const JournalIdentity& identity() const { return identity_; }

@@ -26,7 +26,10 @@ class Ledger {
   virtual ~Ledger() = default;
   virtual std::optional<Epoch> epoch() const = 0;  // the current one; none before the first draw
   virtual std::optional<BoundRound> RoundBinding(const std::string& round_id) const = 0;
+  virtual uint32_t hosted() const = 0;                       // nodes that draw for every round
   virtual uint32_t RoundsOfEpoch(uint32_t epoch) const = 0;  // answered with draws of this epoch
+  // Other parameters than these that were drawn with in the epoch.
+  virtual uint32_t OtherParametersOfEpoch(uint32_t epoch, const PrivacyParameters& parameters) const = 0;
   // The largest sum of epsilon (millionths) spent by a hosted node that has no draw with these parameters in epoch
   // `epoch` (which may lie ahead); nothing when every hosted node has one.
   virtual std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const = 0;

@@ -1,5 +1,7 @@
 #include "node_client/policy.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace blink {
@@ -26,6 +28,15 @@ absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const Ro
   return absl::OkStatus();
 }
 
+uint32_t RoundsPerEpochMax(uint32_t hosted) {
+  return std::clamp<uint64_t>(kRoundBytesPerEpoch / (128 * (uint64_t{hosted} + 2)), 16, kRoundsPerEpochMax);
+}
+
+uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count) {
+  const uint64_t report_bytes = node_count / 8 + 192;  // with its record's other fields
+  return std::clamp<uint64_t>(kDrawBytesPerEpoch / (hosted * report_bytes), 8, kRoundsPerEpochMax);
+}
+
 absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& ledger, const RoundView& round,
                                         absl::Time now) {
   if (const auto bound = ledger.RoundBinding(round.round_id)) {
@@ -42,12 +53,17 @@ absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& 
     decision.epoch = epoch.has_value() ? epoch->index + 1 : 1;
     decision.begins_epoch = true;
   }
-  if (ledger.RoundsOfEpoch(decision.epoch) >= kRoundsPerEpochMax) {
-    return absl::FailedPreconditionError(absl::StrCat("this epoch has answered ", kRoundsPerEpochMax,
-                                                      " rounds already; further ones are answered in the next epoch"));
+  if (const uint32_t most = RoundsPerEpochMax(ledger.hosted()); ledger.RoundsOfEpoch(decision.epoch) >= most) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this epoch has answered ", most, " rounds already; further ones are answered in the next epoch"));
   }
   const auto spent = ledger.SpentMicroMaxWithoutDraw(decision.epoch, round.parameters);
   decision.complete = !spent.has_value();
+  const uint32_t most = ParametersPerEpochMax(ledger.hosted(), round.parameters.node_count());
+  if (spent.has_value() && ledger.OtherParametersOfEpoch(decision.epoch, round.parameters) >= most) {
+    return absl::FailedPreconditionError(absl::StrCat("this epoch has answered ", most, " different parameters already; further "
+                                                      "ones are answered in the next epoch, these again at once"));
+  }
   const uint64_t asked = round.parameters.epsilon_micro(), allowed = policy.epsilon_micro_lifetime_max;
   if (spent.has_value() && (asked > allowed || *spent > allowed - asked)) {  // no sum that could overflow
     return absl::FailedPreconditionError(absl::StrCat(

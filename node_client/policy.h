@@ -20,9 +20,16 @@ namespace blink {
 // smaller than the policy allows, or a larger epsilon than the policy allows in one round.
 absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const RoundView& round);
 
-// Rounds that one epoch answers. More of them cost no epsilon, but a line in the journal each: an aggregator that invents rounds must
-// not fill the disk.
+// What one epoch answers. Further rounds cost no epsilon, and tiny budgets next to none, but all cost bytes of the journal: an aggregator
+// that invents rounds must not fill the disk. A round writes at most 128 bytes for each hosted node and 256 of its own; other
+// parameters write a report of n bits for each. Both limits depend on public numbers only, never on how long a list or a report is.
+//   RoundsPerEpochMax      256 MiB of rounds and receipts, within 16 .. 1,024 rounds         22,470 hosted nodes:            93
+//   ParametersPerEpochMax  512 MiB of drawn reports, within 8 .. 1,024 different parameters   22,470 hosted nodes of 22,470:   8
 inline constexpr uint32_t kRoundsPerEpochMax = 1024;
+inline constexpr uint64_t kRoundBytesPerEpoch = 256 << 20;
+inline constexpr uint64_t kDrawBytesPerEpoch = 512 << 20;
+uint32_t RoundsPerEpochMax(uint32_t hosted);
+uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count);
 
 struct DrawDecision {
   uint32_t epoch = 0;         // the draws of this epoch answer the round
@@ -31,7 +38,7 @@ struct DrawDecision {
 };
 
 // `now` by the journal's clock. FAILED_PRECONDITION when the draw would exceed the lifetime budget of a hosted node, when
-// a round that was answered before comes back with other parameters, or beyond kRoundsPerEpochMax. Debits nothing: the draw does.
+// a round that was answered before comes back with other parameters, or beyond what an epoch answers. Debits nothing: the draw does.
 absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& ledger, const RoundView& round,
                                         absl::Time now);
 

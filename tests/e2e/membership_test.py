@@ -226,6 +226,8 @@ class AuthorityApart(BlinkTest):
                          (NODES + 5, 304, 301, 300))
         self.assertEqual(result["result"]["reports"], {"received": 4, "nodes": NODES + 5, "retired": 301, "missing": 300})
 
+        self.go_on_with_a_newer_kit()
+
         # Going back is refused.
         self.assertEqual(self.processes["aggregator"].terminate(), blinktest.OK)
         roster = json.loads((self.collect / "roster.json").read_text())
@@ -234,6 +236,60 @@ class AuthorityApart(BlinkTest):
         shutil.copytree(self.folder / f"cut-{NODES}" / "aggregator" / "attributes", self.collect / "attributes")
         done = run("blink-aggregator", "--config", self.collect / "aggregator.conf", timeout=60)
         self.assertEnds(done, blinktest.BAD_INPUT, "never taken back")
+
+    def account(self, name, *arguments):
+        return must("blink-node", "account", "--kit", self.device(name) / "kit", "--journal", self.device(name) / "journal", "--json",
+                    *arguments).json()
+
+    def answer(self, name, epsilon, reports):
+        """A round for one gateway alone, to its end."""
+        round_id = self.create_round(epsilon)
+        node = self.start_node(name)
+        wait_until(lambda: self.status(round_id)["reports"] == reports, f"{reports} reports of {name}")
+        beside = self.account(name)  # while the node runs
+        self.assertEqual([entry["round_id"] for entry in beside["rounds"]][-1], round_id)
+        self.round("seal", round_id)
+        self.assertEqual(node.wait(120), blinktest.OK, node.log()[-2000:])
+        return self.account(name)
+
+    def go_on_with_a_newer_kit(self):
+        """A journal of the first roster and a kit of a later one: spending goes on, and there is no way back."""
+        kit = self.device(SECOND) / "kit" / "kit.json"
+        journal = self.device(SECOND) / "journal" / "journal.blj"
+        before = self.account(SECOND)
+        # ε 1 of the round that went on without the other gateway, 4 of the renewal, 2 of the round of the first roster.
+        self.assertEqual((before["roster_version"], before["node_count"]), (1, NODES))
+        self.assertEqual((before["epsilon_micro_spent_max"], before["draws"], before["receipts"]), (7_000_000, 900, 900))
+        after = self.answer(SECOND, 4, 300)
+        self.assertEqual((after["roster_version"], after["node_count"]), (3, NODES + 5))
+        # The same ε in the same epoch, but another n: another draw, and a debit.
+        self.assertEqual((after["epsilon_micro_spent_max"], after["draws"], after["receipts"]), (11_000_000, 1200, 1200))
+        self.assertEqual([entry["node_count"] for entry in after["rounds"]], [NODES] * 3 + [NODES + 5])
+        self.assertEqual(after["epsilon_micro_left"], after["epsilon_micro_lifetime_max"] - 11_000_000)
+        again = self.answer(SECOND, 4, 300)
+        self.assertEqual((again["epsilon_micro_spent_max"], again["draws"], again["receipts"]), (11_000_000, 1200, 1500))
+        self.assertTrue(again["rounds"][-1]["again"])
+
+        newest, bytes_before = kit.read_text(), journal.read_bytes()
+        for older in ({"roster_version": 1, "node_count": NODES}, {"roster_version": 2}, {"node_count": NODES}):
+            kit.write_text(json.dumps({**json.loads(newest), **older}))
+            node = self.start_node(SECOND)
+            self.assertEqual(node.wait(120), blinktest.JOURNAL, node.log()[-2000:])
+            self.assertIn("has seen roster version 3 with n = 605", node.log())
+        self.assertEqual(journal.read_bytes(), bytes_before)
+
+        # The gateway is retired in part, its first node among them: the others report, and all are debited alike.
+        self.provision("roster", "--retire", "300-309")
+        retired = json.loads((self.out / "kits" / SECOND / "kit.json").read_text())
+        self.assertEqual((retired["retired"], retired["roster_version"]), ([[300, 309]], 4))
+        kit.write_text(json.dumps(retired))
+        shutil.copy(self.out / "aggregator" / "roster.json", self.collect / "roster.json")
+        self.assertEqual(self.processes["aggregator"].terminate(), blinktest.OK)
+        self.start_aggregator()
+        last = self.answer(SECOND, 3, 290)
+        self.assertEqual((last["epsilon_micro_spent_max"], last["draws"], last["receipts"]), (14_000_000, 1500, 1790))
+        for node in (300, 310):
+            self.assertEqual(self.account(SECOND, "--node", node)["epsilon_micro_spent_max"], 14_000_000)
 
 
 if __name__ == "__main__":

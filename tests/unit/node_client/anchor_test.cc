@@ -294,5 +294,46 @@ TEST_F(AnchorTest, AJournalCutAtAnyByteIsRefusedOrLosesNothingThatWasSent) {
   EXPECT_GT(accepted, 100);
 }
 
+TEST_F(AnchorTest, ALinkToTheSecondVolumeStaysOne) {
+  const std::string link = folder_ / "link";
+  std::filesystem::create_symlink(anchor_, link);
+  const auto journal = Journal::Open(folder_.path(), identity_, link);
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  CommitDraw(**journal, 1'000'000);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(ReadAnchor(anchor_)->length, ReadText(path()).size());
+  // The volume is gone: nothing takes the link's place, and nothing may be sent.
+  std::filesystem::remove(anchor_);
+  std::filesystem::remove(volume_.path());
+  Draw(**journal, 1, 2'000'000);
+  EXPECT_FALSE((*journal)->Commit().ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  TempFolder other;
+  EXPECT_EQ(CreateJournal(other.path(), identity_, link).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(AnchorTest, ReplacingItOverwritesNeitherAJournalNorAnothersAnchor) {
+  TempFolder other;
+  const std::string others = volume_ / "other.anchor";
+  ASSERT_TRUE(CreateJournal(other.path(), identity_, others).ok());
+  const std::string journal = ReadText(path());
+  for (const std::string& target : {path(), folder_ / "journal.lock", others}) {
+    EXPECT_EQ(AnchorJournal(folder_.path(), identity_, target, true).code(), absl::StatusCode::kAlreadyExists) << target;
+  }
+  EXPECT_EQ(ReadText(path()), journal);
+  EXPECT_TRUE(Journal::Open(other.path(), identity_, others).ok());
+  // Its own, and what damage left of it, may be.
+  EXPECT_TRUE(AnchorJournal(folder_.path(), identity_, anchor_, true).ok());
+  std::filesystem::resize_file(anchor_, 10);
+  EXPECT_TRUE(AnchorJournal(folder_.path(), identity_, anchor_, true).ok());
+  EXPECT_TRUE(TryOpen().ok());
+}
+
+TEST_F(AnchorTest, InitRefusesTheJournalItselfForIt) {
+  TempFolder folder;
+  EXPECT_EQ(CreateJournal(folder.path(), identity_, folder / "journal.blj").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_FALSE(std::filesystem::exists(folder / "journal.blj"));
+}
+
 }  // namespace
 }  // namespace blink

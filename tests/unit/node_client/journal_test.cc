@@ -2,11 +2,27 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "node_client/journal_format.h"
 #include "tests/unit/node_client/fakes.h"
+
+namespace {
+bool disk_is_broken = false;
+}  // namespace
+
+// Instead of the C library's, so that a test can say what a disk says that has lost a write.
+extern "C" int fdatasync(int fd) {
+  if (!disk_is_broken) return static_cast<int>(::syscall(SYS_fdatasync, fd));
+  errno = EIO;
+  return -1;
+}
 
 namespace blink {
 namespace {
@@ -272,6 +288,60 @@ TEST_F(JournalTest, CountsEveryDrawOfANode) {
   EXPECT_EQ(journal->SpentMicro(4), 2'000'000u);
   EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(2, parameters_), 2'000'000u);
   EXPECT_EQ(journal->snapshot(), MakeKit(3, 4, 3).lists);
+}
+
+TEST_F(JournalTest, IsLockedUnderEveryNameThatItHas) {
+  TempFolder other;
+  std::filesystem::create_symlink(path(), other / "journal.blj");
+  TempFolder third;
+  std::filesystem::create_hard_link(path(), third / "journal.blj");
+  const auto journal = Open();
+  for (const TempFolder* folder : {&other, &third}) {
+    EXPECT_EQ(Journal::Open(folder->path(), identity_).status().code(), absl::StatusCode::kAborted);
+  }
+  // Somebody takes the lock file for a leftover.
+  std::filesystem::remove(folder_ / "journal.lock");
+  EXPECT_EQ(Journal::Open(folder_.path(), identity_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(Journal::OpenReadOnly(other.path(), identity_).ok());
+}
+
+TEST_F(JournalTest, CreateRefusesALinkWhoseVolumeIsNotMounted) {
+  TempFolder folder;
+  std::filesystem::create_symlink(folder / "not-mounted/journal.blj", folder / "journal.blj");
+  EXPECT_EQ(Journal::Open(folder.path(), identity_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CreateJournal(folder.path(), identity_).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "journal.blj"));
+}
+
+TEST_F(JournalTest, WhatTheDiskLostIsNotFoundByTheNextProcess) {
+  {
+    const auto journal = Open();
+    Fill(*journal);
+    const std::string before = ReadText(path());
+    const auto other = *PrivacyParameters::Create(3'000'000, 100'000, 34);
+    journal->StageDraw(1, other, 3, MakeReport(other, "z", 0));
+    disk_is_broken = true;
+    EXPECT_FALSE(journal->Commit().ok());
+    disk_is_broken = false;
+    // The system's memory has the draw, the disk perhaps not: sent by the next process, it could be drawn again after a power cut.
+    EXPECT_EQ(ReadText(path()), before);
+    journal->StageClock(kNow);
+    EXPECT_EQ(journal->Commit().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_EQ(Open()->draws(), 2u);
+}
+
+TEST_F(JournalTest, ARoundWritesNoMoreBytesThanTheLimitOfAnEpochCountsForIt) {
+  const auto journal = Open();
+  Fill(*journal);
+  const uint64_t before = ReadText(path()).size();
+  const std::string round_id(32, 'f');
+  journal->StageClock(kNow);
+  journal->StageRound(round_id, 1, parameters_);
+  for (const NodeIndex node : {3, 4}) journal->StageReceipt(round_id, node, *journal->FindDraw(1, parameters_, node), 7);
+  journal->StageRoundOver(round_id);
+  ASSERT_TRUE(journal->Commit().ok());
+  EXPECT_LE(ReadText(path()).size() - before, 128u * (identity_.hosted() + 2));
 }
 
 }  // namespace

@@ -17,7 +17,12 @@ class FakeLedger final : public Ledger {
     return epoch == drawn_epoch ? std::nullopt : std::optional<uint64_t>(spent);
   }
   uint32_t RoundsOfEpoch(uint32_t epoch) const override { return current && current->index == epoch ? rounds : 0; }
+  uint32_t hosted() const override { return nodes; }
+  uint32_t OtherParametersOfEpoch(uint32_t epoch, const PrivacyParameters&) const override {
+    return current && current->index == epoch ? other_parameters : 0;
+  }
   std::optional<Epoch> current;
+  uint32_t nodes = 1, other_parameters = 0;
   uint32_t rounds = 0;
   std::optional<BoundRound> bound;
   uint32_t drawn_epoch = 0;
@@ -140,6 +145,36 @@ TEST(DecideDraw, RefusesMoreRoundsThanAnEpochAnswersAndNoneThatWasAnswered) {
   EXPECT_TRUE(DecideDraw(policy, ledger, MakeRound(kRoundA), now + absl::Seconds(86'400)).ok()) << "the next epoch";
   ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA).parameters};
   EXPECT_TRUE(DecideDraw(policy, ledger, MakeRound(kRoundA), now).ok()) << "answered before";
+}
+
+TEST(DecideDraw, RefusesMoreParametersThanAnEpochAnswersAndNoneThatWereDrawn) {
+  FakeLedger ledger;
+  ledger.nodes = 10'000'000;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.other_parameters = ParametersPerEpochMax(ledger.nodes, 34) - 1;
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).ok());
+  ++ledger.other_parameters;
+  const absl::Status refused = DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("8 different parameters"));
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow + absl::Seconds(86'400)).ok()) << "the next epoch";
+  ledger.drawn_epoch = 1;
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).ok()) << "drawn before";
+}
+
+TEST(EpochLimits, BoundTheBytesThatAnEpochAddsToAJournal) {
+  EXPECT_EQ(RoundsPerEpochMax(1), 1024u);
+  EXPECT_EQ(RoundsPerEpochMax(2046), 1024u);
+  EXPECT_EQ(RoundsPerEpochMax(22'470), 93u);
+  EXPECT_EQ(RoundsPerEpochMax(10'000'000), 16u);
+  EXPECT_EQ(ParametersPerEpochMax(1, 1'000'000), 1024u);
+  EXPECT_EQ(ParametersPerEpochMax(22'470, 22'470), 8u);
+  EXPECT_EQ(ParametersPerEpochMax(1, 10'000'000), 429u);
+  EXPECT_EQ(ParametersPerEpochMax(10'000'000, 10'000'000), 8u);
+  for (const uint64_t hosted : {1, 2708, 22'470}) {
+    EXPECT_LE(RoundsPerEpochMax(hosted) * 128 * (hosted + 2), kRoundBytesPerEpoch);
+    EXPECT_LE(ParametersPerEpochMax(hosted, 22'470) * hosted * (22'470 / 8 + 192), kDrawBytesPerEpoch + (4 << 20));
+  }
 }
 
 }  // namespace
