@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/pki/revocation.h"
 #include "nlohmann/json.hpp"
 #include "tools/provision.h"
 #include "tools/provision_files.h"
@@ -24,15 +25,37 @@ using provision_internal::SaveEnrolment;
 using provision_internal::SignNextList;
 
 constexpr uint64_t kKitBytesMax = 1 << 20;
+constexpr uint64_t kListBytesMax = 256 << 20;
 
 bool IsFolder(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
 }
 
+// An enrolment that was restored from a copy has forgotten what was revoked since: the list that it would sign gives
+// those certificates back, under numbers that were used already. FAILED_PRECONDITION: OUT/revoked.crl.pem knows more.
+absl::Status CheckNothingForgotten(const std::string& out, const CertificateAuthority& authority,
+                                   const Enrolment& enrolment) {
+  const std::string path = out + "/revoked.crl.pem";
+  const absl::StatusOr<std::string> pem = ReadFile(path, kListBytesMax);
+  if (absl::IsNotFound(pem.status())) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(pem.status());
+  const absl::StatusOr<RevocationList> last = RevocationList::Parse(*pem, authority.certificate);
+  if (!last.ok()) return absl::OkStatus();  // damaged: it says nothing, and the next one must not wait for it
+  size_t known = 0;
+  for (const RevokedCertificate& revoked : enrolment.revoked()) known += last->Find(revoked.serial) != nullptr;
+  if (last->number() <= enrolment.crl_number && known == last->size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(out, "/enrolment.json is older than ", path, ", which has number ",
+                                                    last->number(), " (here ", enrolment.crl_number, ") and ",
+                                                    last->size() - known,
+                                                    " revoked certificates more: restore the newest enrolment.json, or "
+                                                    "move the list away to begin anew from this one"));
+}
+
 // Saves the enrolment as well, since the list has a number from it.
 absl::Status SaveWithNextList(const std::string& out, Enrolment& enrolment, absl::Duration valid_for) {
   BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
+  BLINK_RETURN_IF_ERROR(CheckNothingForgotten(out, authority, enrolment));
   BLINK_ASSIGN_OR_RETURN(const std::string list, SignNextList(authority, enrolment, valid_for));
   BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(out + "/revoked.crl.pem", list));

@@ -220,17 +220,25 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   });
 }
 
+// A fleet has a hundred thousand of them; enrolment.json lists them all.
+std::string NamesOf(const std::vector<std::string>& names) {
+  constexpr size_t kNamesMax = 20;
+  if (names.size() <= kNamesMax) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kNamesMax, ", "), " and ", names.size() - kNamesMax,
+                      " more");
+}
+
 void PrintSummary(const RosterSummary& summary, const std::string& out) {
   std::printf("Roster version %llu: %u nodes, %u of them active. Bring %s/aggregator/roster.json to the aggregator, restart it, and bring "
               "kit.json to the devices of %zu kits.\n",
               static_cast<unsigned long long>(summary.version), summary.node_count, summary.active_count, out.c_str(), summary.kits);
   if (!summary.revoked.empty()) {
     std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n",
-                absl::StrJoin(summary.revoked, ", ").c_str(), out.c_str());
+                NamesOf(summary.revoked).c_str(), out.c_str());
   }
   if (!summary.kits_missing.empty()) {
     std::printf("Not in %s/kits, so their kit.json needs \"node_count\" and \"roster_version\" by hand: %s\n", out.c_str(),
-                absl::StrJoin(summary.kits_missing, ", ").c_str());
+                NamesOf(summary.kits_missing).c_str());
   }
 }
 

@@ -242,6 +242,23 @@ TEST_F(Provision, ARevocationIsInTheListUnderAHigherNumber) {
   EXPECT_THAT(Read("enrolment.json"), HasSubstr("key-compromise"));
 }
 
+TEST_F(Provision, ARestoredEnrolmentGivesNoCertificateBack) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  const std::string copy = Read("enrolment.json");
+  ASSERT_TRUE(Revoke({.out = out_, .name = "operator"}, absl::Hours(24)).ok());
+  const std::string list = Read("revoked.crl.pem"), newest = Read("enrolment.json");
+  ASSERT_TRUE(WriteFileAtomically(out_ + "/enrolment.json", copy).ok());
+  const absl::Status renewed = RenewRevocationList(out_, absl::Hours(24));
+  EXPECT_EQ(renewed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(renewed.message()), HasSubstr("1 revoked certificates more"));
+  EXPECT_EQ(Revoke({.out = out_, .name = "nodes-3-5"}, absl::Hours(24)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Read("revoked.crl.pem"), list);
+  EXPECT_EQ(Read("enrolment.json"), copy);
+  ASSERT_TRUE(WriteFileAtomically(out_ + "/enrolment.json", newest).ok());
+  EXPECT_TRUE(RenewRevocationList(out_, absl::Hours(24)).ok());
+}
+
 TEST_F(Provision, RefusesToRevokeNothing) {
   ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
   const std::string before = Read("enrolment.json");
