@@ -167,7 +167,6 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
   BLINK_RETURN_IF_ERROR(CheckMembership(header.node_id(), round));
   BLINK_RETURN_IF_ERROR(CheckHeader(header, round));
-  BLINK_ASSIGN_OR_RETURN(const Rules rules, RulesOf(round));
   BLINK_ASSIGN_OR_RETURN(const Digest digest, DigestFromBytes(header.digest()));
   if (round.state() != v1::ROUND_STATE_OPEN) {
     BLINK_ASSIGN_OR_RETURN(const std::optional<Digest> held, store_.GetDigest(header.round_id(), header.node_id()));
@@ -178,6 +177,7 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
                                                         header.node_id(), " is held"));
     }
   }
+  BLINK_ASSIGN_OR_RETURN(const Rules rules, RulesOf(round));  // only now: of a finished round they are seldom needed
   BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
   Admission admission{header.round_id(), static_cast<NodeIndex>(header.node_id()), rules.parameters,
                       rules.screen, CodedReport(), header.coded_bytes(), std::move(reservation)};
