@@ -5,6 +5,10 @@
 //   Journal::Open      the journal must contain the anchored position, with the anchored chain value; a journal that is ahead of its
 //                      anchor (the process died between the two) is accepted, and the anchor follows before anything is sent
 //
+// Before each write the anchor must be as this process left it: so of two copies of a journal that share an anchor, and run at the same
+// time, one stops before it draws (unless both write within the same milliseconds), and a volume that went away is not replaced by a file
+// in its mount point.
+//
 // Not detected: journal and anchor restored together. So the anchor belongs on a volume that is not backed up with the journal.
 //
 // The file is text: a line each for format, journal (32 hexadecimal digits), length (bytes), chain (64 digits) and checksum (SHA-256

@@ -211,6 +211,7 @@ absl::Status Journal::Scan(const JournalIdentity& kit) {
   Anchor anchor;
   if (checks_anchor) {
     BLINK_ASSIGN_OR_RETURN(anchor, ReadAnchor(anchor_path_));
+    anchor_ = anchor;
   }
   struct stat info;
   if (::fstat(fd_, &info) != 0) return FileError(errno, "stat", path_);
@@ -377,8 +378,19 @@ void Journal::DiscardStaged() {
   staged_chain_ = chain_;
 }
 
-absl::Status Journal::MoveAnchor() const {
-  return anchor_path_.empty() ? absl::OkStatus() : WriteAnchor(anchor_path_, Anchor{id(), size_, chain_});
+absl::Status Journal::CheckAnchorIsOurs() const {
+  if (anchor_path_.empty() || mode_ == Mode::kReanchor) return absl::OkStatus();
+  BLINK_ASSIGN_OR_RETURN(const Anchor now, ReadAnchor(anchor_path_));
+  if (now == anchor_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("somebody else moved the anchor ", anchor_path_, ": a copy of ", path_,
+                                                    " is in use, on another machine perhaps. Run one of them only"));
+}
+
+absl::Status Journal::MoveAnchor() {
+  if (anchor_path_.empty()) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(CheckAnchorIsOurs());
+  anchor_ = Anchor{id(), size_, chain_};
+  return WriteAnchor(anchor_path_, anchor_);
 }
 
 absl::Status Journal::Commit() {
@@ -394,6 +406,7 @@ absl::Status Journal::Commit() {
 }
 
 absl::Status Journal::WriteOut() {
+  BLINK_RETURN_IF_ERROR(CheckAnchorIsOurs());
   absl::string_view left = staged_;
   uint64_t offset = size_;
   while (!left.empty()) {

@@ -110,7 +110,8 @@ class Journal final : public JournalIndex {
   absl::StatusOr<bool> ScanRecord(uint64_t end);
   absl::Status MakeSound(uint64_t end);  // cuts off a torn end; all that is read is durable
   absl::Status WriteOut();
-  absl::Status MoveAnchor() const;
+  absl::Status CheckAnchorIsOurs() const;  // it is what this process left or found: no copy of the journal is in use elsewhere
+  absl::Status MoveAnchor();
   absl::Status ReadAt(uint64_t offset, size_t bytes, std::string* out) const;
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;
   void Stage(absl::string_view payload);
@@ -123,6 +124,7 @@ class Journal final : public JournalIndex {
   bool broken_ = false;
   uint64_t size_ = 0;  // bytes that are committed
   Digest chain_{};     // over the committed records
+  Anchor anchor_;      // as it was last read or written
   std::string staged_;
   Digest staged_chain_{};
   std::vector<std::pair<uint64_t, uint64_t>> staged_payloads_;  // offset in staged_, bytes

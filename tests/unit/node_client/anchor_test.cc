@@ -335,5 +335,34 @@ TEST_F(AnchorTest, InitRefusesTheJournalItselfForIt) {
   EXPECT_FALSE(std::filesystem::exists(folder / "journal.blj"));
 }
 
+TEST_F(AnchorTest, OfTwoCopiesThatRunBesideEachOtherTheSecondDrawsNothing) {
+  const auto journal = Open();
+  CommitDraw(*journal, 1'000'000);
+  TempFolder machine;
+  std::filesystem::copy_file(path(), machine / "journal.blj");
+  const auto copy = Journal::Open(machine.path(), identity_, anchor_);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  CommitDraw(**copy, 2'000'000);
+  const std::string before = ReadText(path());
+  Draw(*journal, 1, 2'000'000);
+  const absl::Status status = journal->Commit();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a copy of"));
+  EXPECT_EQ(ReadText(path()), before);
+  CommitDraw(**copy, 3'000'000);
+}
+
+TEST_F(AnchorTest, AVolumeThatGoesAwayIsNotReplacedByAFileInItsMountPoint) {
+  const auto journal = Open();
+  const std::string elsewhere = folder_ / "elsewhere", before = ReadText(path());
+  std::filesystem::rename(anchor_, elsewhere);
+  journal->StageEpoch(1, kNow, kit_.lists);
+  EXPECT_EQ(journal->Commit().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(anchor_));
+  EXPECT_EQ(ReadText(path()), before);
+  std::filesystem::rename(elsewhere, anchor_);
+  CommitDraw(*journal, 1'000'000);
+}
+
 }  // namespace
 }  // namespace blink
