@@ -85,7 +85,8 @@ struct FleetOptions {
   uint32_t kits = 1;           // 1 .. node_count
   std::string listen;          // empty: the aggregator's address when it is loopback, otherwise every interface at its port
 };
-// Everything that a simulated fleet needs, journals included, but its lists and attributes (blink dataset shard). `progress(done)` after every kit.
+// Everything that a simulated fleet needs, journals included, but its lists and attributes (blink dataset shard). `progress(done)` after every
+// folder, ascending, from one thread at a time.
 absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress = nullptr);
 
 }  // namespace blink

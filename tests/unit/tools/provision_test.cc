@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <numeric>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -61,6 +62,30 @@ TEST_F(Provision, AFleetGetsContiguousKitsAsEvenAsPossible) {
   EXPECT_THAT(Certificate("kits/nodes-6-9/tls/client.crt").uri_sans, ElementsAre("blink://demo/nodes/6-9"));
   EXPECT_THAT(Certificate("aggregator/tls/server.crt").uri_sans, ElementsAre("blink://demo/aggregator"));
   EXPECT_THAT(Certificate("operator/tls/client.crt").uri_sans, ElementsAre("blink://demo/operator/operator"));
+}
+
+TEST_F(Provision, AFleetOfManyKitsIsWholeAndItsProgressAscends) {
+  std::vector<uint32_t> done;
+  ASSERT_TRUE(ProvisionFleet(Fleet(200, 200), [&](uint32_t count) { done.push_back(count); }).ok());
+  std::vector<uint32_t> expected(202);
+  std::iota(expected.begin(), expected.end(), 1);
+  EXPECT_EQ(done, expected);
+  const auto enrolment = Enrolment::FromJson(Read("enrolment.json"));
+  ASSERT_TRUE(enrolment.ok()) << enrolment.status();
+  ASSERT_EQ(enrolment->entries().size(), 202u);
+  for (const Enrolled& entry : enrolment->entries()) {
+    if (entry.identity.kind != Identity::Kind::kNodes) continue;
+    ASSERT_EQ(entry.certificates.size(), 1u) << entry.name;
+    const CertificateInfo certificate = Certificate(absl::StrCat("kits/", entry.name, "/tls/client.crt"));
+    EXPECT_EQ(certificate.serial, entry.certificates[0].serial) << "the list names the certificate that the kit has";
+    EXPECT_THAT(certificate.uri_sans, ElementsAre(entry.identity.ToUri()));
+    const JournalIdentity identity = {.deployment = "demo",
+                                      .first_node = static_cast<NodeIndex>(entry.identity.first_node),
+                                      .last_node = static_cast<NodeIndex>(entry.identity.last_node),
+                                      .node_count = 200,
+                                      .roster_version = 1};
+    EXPECT_TRUE(Journal::Open(absl::StrCat(out_, "/journals/", entry.name), identity).ok()) << entry.name;
+  }
 }
 
 TEST_F(Provision, OneKitPerNodeIsAFleetToo) {
