@@ -383,7 +383,10 @@ absl::Status Pipeline::Attempt(const std::string& round_id, int& crashes, bool& 
       [&] { return ShouldStop(round_id); });
   if (absl::IsResourceExhausted(exit.status())) return exit.status();
   if (!exit.ok()) return Fail(round_id, std::string(exit.status().message()));
-  if (exit->kind == WorkerExit::Kind::kSignal && round->attempts() >= options_.attempts_max) crashes = options_.crashes_max;
+  if (exit->kind == WorkerExit::Kind::kSignal && round->attempts() >= options_.attempts_max) {
+    return Fail(round_id, absl::StrCat(exit->message, " (attempt ", round->attempts(), " of at most ", options_.attempts_max,
+                                       ", those before restarts of the aggregator included)"));
+  }
   return Conclude(round_id, *exit, crashes, ended);
 }
 
@@ -401,7 +404,7 @@ absl::Status Pipeline::Conclude(const std::string& round_id, const WorkerExit& e
       break;
   }
   if (++crashes >= options_.crashes_max) {
-    return Fail(round_id, absl::StrCat(exit.message, " (the last of ", options_.crashes_max, " attempts)"));
+    return Fail(round_id, absl::StrCat(exit.message, " (the worker has crashed ", crashes, " times)"));
   }
   spdlog::warn("round {}: {}; starting it again", round_id, exit.message);
   ended = false;

@@ -180,7 +180,22 @@ TEST_F(PipelineTest, FailsAfterThreeCrashesWithSignalAndLastWords) {
   ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
   EXPECT_THAT(Get(id).failure_reason(), HasSubstr("SIGKILL"));
   EXPECT_THAT(Get(id).failure_reason(), HasSubstr("out of luck"));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("(the worker has crashed 3 times)"));
   EXPECT_EQ(Starts(), 3);
+}
+
+TEST_F(PipelineTest, CountsTheAttemptsOfBeforeARestartTruthfully) {
+  Behave("wait");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Get(id).progress_text() == "waiting"; }));
+  pipeline_->Stop();  // the first attempt, which did not crash
+  Behave("crash");
+  options_.attempts_max = 2;
+  StartPipeline();
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("(attempt 2 of at most 2"));
+  EXPECT_EQ(Starts(), 2);
 }
 
 TEST_F(PipelineTest, TakesTheWorkersOwnErrorAsFinal) {
