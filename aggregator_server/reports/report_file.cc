@@ -192,6 +192,11 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
     BLINK_ASSIGN_OR_RETURN(coded.digest, DigestFromBytes(bytes));
     if (node >= parameters.node_count()) return damaged("a node is not on the roster");
     absl::StatusOr<PrivateReport> report = DecodeReport(parameters, static_cast<NodeIndex>(node), coded);
+    if (!report.ok() && result.reports.report_count() == 0) {  // its digest names the parameters
+      return absl::DataLossError(absl::StrCat(path, ": node ", node, ": ", report.status().message(), "; either it is damaged, or ",
+                                              folder, "/round.json (n = ", parameters.node_count(),
+                                              ") is of another round: fetch the round's folder again"));
+    }
     if (!report.ok()) return damaged(absl::StrCat("node ", node, ": ", report.status().message()));
     coded_bytes += size;
     result.ones.push_back(report->bits.Count());

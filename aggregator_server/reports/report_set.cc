@@ -11,7 +11,7 @@ ReportSet::ReportSet(const PrivacyParameters& parameters)
       words_per_row_(parameters.sends_bits() ? (parameters.node_count() + 63) / 64 : 0),
       reported_(parameters.node_count()),
       noisy_degrees_(parameters.node_count()),
-      bits_(uint64_t{words_per_row_} * parameters.node_count(), 0) {}
+      bits_(words_per_row_, 0) {}
 
 absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
   if (node >= node_count()) {
@@ -30,6 +30,7 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
                                                    parameters_.sends_degree() ? " lacks its noisy degree"
                                                                               : " has a degree that nobody asked for"));
   }
+  if (!HasRows()) bits_.resize(uint64_t{words_per_row_} * node_count(), 0);
   const absl::Span<const uint64_t> words = report.bits.words();
   std::copy(words.begin(), words.end(), bits_.begin() + uint64_t{node} * words_per_row_);
   noisy_degrees_[node] = report.noisy_degree;
@@ -48,7 +49,7 @@ void ReportSet::Drop(NodeIndex node) {
 }
 
 absl::Span<const uint64_t> ReportSet::row(NodeIndex node) const {
-  return absl::MakeConstSpan(bits_).subspan(uint64_t{node} * words_per_row_, words_per_row_);
+  return absl::MakeConstSpan(bits_).subspan(HasRows() ? uint64_t{node} * words_per_row_ : 0, words_per_row_);
 }
 
 }  // namespace blink

@@ -1,4 +1,6 @@
-// The reports of one sealed round: what estimation starts from. Packed bits, one row a node that reported.
+// The reports of one sealed round: what estimation starts from. Packed bits, one row a node.
+//
+// The rows take n^2 / 8 bytes, from the first report on: until one has proved to be of these parameters, n is hearsay.
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
 
@@ -34,12 +36,14 @@ class ReportSet {
   uint32_t words_per_row() const { return words_per_row_; }
 
  private:
+  bool HasRows() const { return bits_.size() > words_per_row_; }
+
   PrivacyParameters parameters_;
   uint32_t words_per_row_ = 0;
   uint32_t report_count_ = 0;
   BitRow reported_;
   std::vector<std::optional<int64_t>> noisy_degrees_;  // [n]
-  std::vector<uint64_t> bits_;                         // [n * words_per_row]
+  std::vector<uint64_t> bits_;  // [n * words_per_row]; before the first report [words_per_row], the zeros of every row
 };
 
 }  // namespace blink

@@ -7,11 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
+#include "common/base/limits.h"
 #include "common/wire/round.h"
 
 namespace blink {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kNodes = 130;  // three words a row, the last one partly used
@@ -114,6 +117,17 @@ TEST_F(ReportFileTest, RefusesBytesBehindTheEnd) {
   EXPECT_THAT(std::string(ReadRoundFolder(folder_).status().message()), HasSubstr("bytes follow its end"));
 }
 
+// n^2 / 8 bytes would be 12.5 TB, which no machine has.
+TEST_F(ReportFileTest, RefusesARoundThatClaimsMoreNodesThanTheReportsHaveWithoutTakingTheMemory) {
+  Write(Parameters(), {0, 3});
+  v1::Round round;
+  *round.mutable_parameters() = ParametersToProto(PrivacyParameters::Create(2'000'000, 100'000, kNodesMax).value());
+  ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+  const absl::Status refused = ReadRoundFolder(folder_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("reports.blr"), HasSubstr("round.json (n = 10000000)")));
+}
+
 TEST_F(ReportFileTest, RefusesAMissingFileByName) {
   const auto read = ReadRoundFolder(folder_);
   EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);
@@ -131,6 +145,24 @@ TEST_F(ReportFileTest, RefusesReportsOutOfOrder) {
 TEST_F(ReportFileTest, LeavesNoFileWhenItWasNotFinished) {
   { auto writer = ReportFileWriter::Create(Path()).value(); }
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST(ReportSet, HasRowsOfZerosBeforeTheFirstReportAndWhenAllAreDropped) {
+  const PrivacyParameters parameters = Parameters();
+  ReportSet set(parameters);
+  const auto expect_zeros = [&] {
+    for (NodeIndex node = 0; node < kNodes; ++node) {
+      ASSERT_EQ(set.row(node).size(), 3u);
+      ASSERT_THAT(set.row(node), Each(0u));
+    }
+  };
+  expect_zeros();
+  set.Drop(7);
+  ASSERT_TRUE(set.Add(1, SomeReport(parameters, 1)).ok());
+  EXPECT_EQ(set.row(1), SomeReport(parameters, 1).bits.words());
+  EXPECT_THAT(set.row(0), Each(0u));
+  set.Drop(1);
+  expect_zeros();
 }
 
 TEST(ReportSet, RefusesASecondReportOfANodeAndPartsThatDoNotBelong) {
