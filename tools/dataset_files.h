@@ -30,6 +30,7 @@ struct ConvertOptions {
   // header; a node that has a label but no link becomes a node without links. The rows of `features` follow the new
   // order (map.csv, where ids were mapped).
   std::string labels, split, features;
+  bool names = false;  // ids are names, even where some look like numbers
 };
 // Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. INVALID_ARGUMENT when a companion
 // is not of its form, when the split names a node that neither the edge list nor the labels have, or when labels miss

@@ -58,9 +58,14 @@ struct EdgeListReport {
   bool mapped = false;             // ids were not 0 .. n-1
   std::vector<std::string> names;  // [n] when mapped: the original id of each node
 };
+enum class EdgeListIds {
+  kByFirstLine,  // integers if the first line of links has two; any other id is refused then, with its line
+  kNames,        // also where some, or the first, look like numbers
+};
 // `further_nodes`: ids of nodes that may have no link, which an edge list alone cannot name.
 absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path,
-                                                                 const std::vector<std::string>& further_nodes = {});
+                                                                 const std::vector<std::string>& further_nodes = {},
+                                                                 EdgeListIds ids = EdgeListIds::kByFirstLine);
 
 }  // namespace blink
 

@@ -78,7 +78,7 @@ bool IsHeaderName(absl::string_view text) {
 
 class EdgeListParser {
  public:
-  explicit EdgeListParser(const std::string& path) : path_(path) {}
+  EdgeListParser(const std::string& path, EdgeListIds ids) : path_(path), all_integers_(ids != EdgeListIds::kNames) {}
 
   absl::Status Line(uint64_t number, absl::string_view line) {
     report_.lines = number;
@@ -98,6 +98,12 @@ class EdgeListParser {
         first_line_names_ = static_cast<NodeIndex>(names_.size());
         return absl::OkStatus();
       }
+    }
+    if (links_.empty() && names_.empty()) began_with_integers_ = all_integers_ && integers;
+    if (began_with_integers_ && !integers) {
+      return Error(number, absl::StrCat("the id \"", IsInteger(source, &ignored) ? target : source, "\" is no integer, while the ids of the "
+                                        "lines before are; mend the line, or say that the ids are names (blink dataset convert "
+                                        "--names)"));
     }
     all_integers_ = all_integers_ && integers;
     return AddLink(number, source, target);
@@ -190,7 +196,11 @@ class EdgeListParser {
     for (const std::string& name : further_nodes) {
       if (!index_.try_emplace(name, 0).second) continue;
       int64_t ignored;
-      all_integers_ = all_integers_ && IsInteger(name, &ignored);
+      if (all_integers_ && !IsInteger(name, &ignored)) {
+        return absl::InvalidArgumentError(absl::StrCat(path_, ": its ids are integers, but there is a label of a node \"", name,
+                                                       "\"; mend the labels, or say that the ids are names (blink dataset "
+                                                       "convert --names)"));
+      }
       names_.push_back(name);
       ++report_.nodes_added;
     }
@@ -229,7 +239,8 @@ class EdgeListParser {
   const std::string path_;
   char separator_ = 0;
   bool seen_data_ = false;
-  bool all_integers_ = true;
+  bool all_integers_;
+  bool began_with_integers_ = false;  // then a stray name is an error, not a reason to renumber everything
   bool maybe_header_ = false;
   NodeIndex first_line_names_ = 0;  // distinct names on the first line, when it may be a header
   absl::flat_hash_map<std::string, NodeIndex> index_;
@@ -241,8 +252,9 @@ class EdgeListParser {
 }  // namespace
 
 absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path,
-                                                                 const std::vector<std::string>& further_nodes) {
-  EdgeListParser parser(path);
+                                                                 const std::vector<std::string>& further_nodes,
+                                                                 EdgeListIds ids) {
+  EdgeListParser parser(path, ids);
   BLINK_RETURN_IF_ERROR(
       ForEachLine(path, [&](uint64_t number, absl::string_view line) { return parser.Line(number, line); }));
   return parser.Finish(further_nodes);

@@ -11,6 +11,7 @@
 namespace blink {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class EdgeListTest : public testing::Test {
@@ -113,6 +114,28 @@ TEST_F(EdgeListTest, NamesTheMalformedLine) {
   EXPECT_THAT(Error("0,1\n1,\n"), HasSubstr("line 2: an id is empty"));
   EXPECT_THAT(Error(absl::string_view("0,1\n1,2\0\n", 9)), HasSubstr("line 2"));
   EXPECT_THAT(Error(std::string(200000, 'x')), HasSubstr("line 1"));
+}
+
+TEST_F(EdgeListTest, RefusesAStrayNameAmongIntegersInsteadOfRenumberingThem) {
+  for (const std::string line : {"2,x3\n", "x3,2\n", "x3,x3\n"}) {
+    EXPECT_THAT(Error("0,1\n1,2\n" + line), AllOf(HasSubstr(path_ + ", line 3: the id \"x3\""), HasSubstr("--names")));
+    EXPECT_THAT(Error("source,target\n0,1\n" + line + "1,2\n"), HasSubstr("line 3"));
+  }
+  EXPECT_THAT(Error("0,0\n1,02\n1,2\n"), HasSubstr("line 2: the id \"02\""));
+}
+
+TEST_F(EdgeListTest, RefusesALabelOfANameWhereIdsAreIntegers) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "0,1\n1,2\n").ok());
+  const absl::Status refused = ReadEdgeList(path_, {"1", "3", "x4"}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(path_), HasSubstr("\"x4\"")));
+}
+
+TEST_F(EdgeListTest, TakesNamesThatLookLikeNumbersWhenItIsTold) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "100157 2\nbradley98 100157\n").ok());
+  const auto read = ReadEdgeList(path_, {"7", "carl"}, EdgeListIds::kNames);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->second.names, (std::vector<std::string>{"100157", "2", "bradley98", "7", "carl"}));
 }
 
 TEST_F(EdgeListTest, RefusesTooSmallAGraph) {
