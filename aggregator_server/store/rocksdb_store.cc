@@ -137,7 +137,7 @@ class RocksDbStore final : public ReportStore {
   void Commit();
   void Gather(Operation operation, Batch& batch);
   void Flush(Batch& batch);
-  rocksdb::Status Write(rocksdb::WriteBatch& writes);
+  absl::Status Write(rocksdb::WriteBatch& writes, absl::string_view what);
   RoundEntry* Find(const std::string& round_id);  // committer thread
   absl::StatusOr<records::DigestRecord> ReadDigest(const std::string& key);
   absl::Status RequireRound(const std::string& round_id);
@@ -167,7 +167,7 @@ absl::Status RocksDbStore::Load() {
     if (any->Valid()) return absl::DataLossError("the store has entries but no format: it is damaged or not blink's");
     rocksdb::WriteBatch writes;
     writes.Put(records::kFormatKey, records::kFormat);
-    return FromRocksDb(Write(writes), "write the store's format");
+    return Write(writes, "write the store's format");
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the store's format"));
   if (format != records::kFormat) {
@@ -202,21 +202,26 @@ absl::Status RocksDbStore::Load() {
   return absl::OkStatus();
 }
 
-rocksdb::Status RocksDbStore::Write(rocksdb::WriteBatch& writes) {
+absl::Status RocksDbStore::Write(rocksdb::WriteBatch& writes, absl::string_view what) {
   // RocksDB must not meet a full disk: after an append that failed, Debian's build (with assertions) aborts at the
   // next.
   struct statvfs disk {};
   if (::statvfs(db_->GetName().c_str(), &disk) == 0 &&
       static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize < space_reserve_ + writes.GetDataSize()) {
-    return rocksdb::Status::NoSpace();
+    return FromRocksDb(rocksdb::Status::NoSpace(), what);
   }
   rocksdb::WriteOptions options;
   options.sync = true;
   rocksdb::Status status = db_->Write(options, &writes);
   // After an error RocksDB refuses every write until it is told to go on. From a full disk it recovers by itself within
-  // seconds of there being space, and says Busy here until then.
-  if (!status.ok() && db_->Resume().ok()) status = db_->Write(options, &writes);
-  return status;
+  // seconds of there being space, and says Busy here until then. After any other error of the disk it does not go on: what
+  // the log holds is known only once it is read again.
+  const rocksdb::Status resumed = status.ok() ? status : db_->Resume();
+  if (!status.ok() && resumed.ok()) status = db_->Write(options, &writes);
+  const absl::Status written = FromRocksDb(status, what);
+  if (!absl::IsInternal(written) || resumed.ok() || resumed.IsBusy()) return written;
+  return absl::InternalError(absl::StrCat(written.message(), "; the store takes no change from now on, and what it acknowledged is kept: "
+                                          "see to the disk and its quotas, then restart the aggregator"));
 }
 
 bool RocksDbStore::Enqueue(Operation operation) {
@@ -315,7 +320,7 @@ void RocksDbStore::Gather(Operation operation, Batch& batch) {
 
 void RocksDbStore::Flush(Batch& batch) {
   if (!batch.fresh.empty()) {
-    const absl::Status written = FromRocksDb(Write(batch.writes), "store reports");
+    const absl::Status written = Write(batch.writes, "store reports");
     if (written.ok()) {
       std::lock_guard<std::mutex> lock(rounds_mutex_);
       for (Gathered& gathered : batch.fresh) {
@@ -377,7 +382,7 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
     rocksdb::WriteBatch writes;
     writes.Put(records::RoundKey(round.round_id()), entry->round.SerializeAsString());
     if (!request_id.empty()) writes.Put(records::RequestKey(request_id), round.round_id());
-    BLINK_RETURN_IF_ERROR(FromRocksDb(Write(writes), "store a round"));
+    BLINK_RETURN_IF_ERROR(Write(writes, "store a round"));
     v1::Round stored = Snapshot(*entry);
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     rounds_.emplace(round.round_id(), std::move(entry));
@@ -402,7 +407,7 @@ absl::StatusOr<v1::Round> RocksDbStore::UpdateRound(const std::string& round_id,
     changed.set_flagged(entry->flagged);
     rocksdb::WriteBatch writes;
     writes.Put(records::RoundKey(round_id), changed.SerializeAsString());
-    BLINK_RETURN_IF_ERROR(FromRocksDb(Write(writes), "store the state of a round"));
+    BLINK_RETURN_IF_ERROR(Write(writes, "store the state of a round"));
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     entry->round = changed;
     return changed;

@@ -1,6 +1,8 @@
 // A disk that is full, by a file system that says so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <future>
@@ -17,6 +19,7 @@ using ::testing::HasSubstr;
 using testing::kRoundId;
 using testing::MakeChecked;
 using testing::MakeParameters;
+using testing::MakeReport;
 using testing::MakeRound;
 
 class FullableFile final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -112,6 +115,63 @@ TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
   store = OpenRocksDbStore(folder / "store");
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 2);
+}
+
+// The log of the store meets a limit of the file size, which statvfs does not announce, so that RocksDB's own write fails.
+class FileSizeLimit {
+ public:
+  FileSizeLimit() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~FileSizeLimit() {
+    Lift();
+    ::signal(SIGXFSZ, handler_);
+  }
+  void Set(rlim_t bytes) {
+    struct rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  void Lift() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  struct rlimit before_ {};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST(DiskError, IsSaidToNeedARestartWhichKeepsWhatWasAcknowledged) {
+  testing::TempFolder folder;
+  constexpr uint32_t kNodes = 400;
+  const PrivacyParameters parameters = MakeParameters(kNodes);
+  auto store = OpenRocksDbStore(folder / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)->CreateRound(MakeRound(kNodes), "").ok());
+  FileSizeLimit limit;
+  limit.Set(8 << 10);
+  NodeIndex held = 0;
+  absl::Status refused;
+  while (held < kNodes && refused.ok()) {
+    refused = (*store)->PutReportAndWait(MakeChecked(parameters, held)).status();
+    if (refused.ok()) ++held;
+  }
+  limit.Lift();
+  ASSERT_GT(held, 0u);
+  ASSERT_LT(held, kNodes);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("restart the aggregator")) << refused;
+  const absl::Status still = (*store)->PutReportAndWait(MakeChecked(parameters, held)).status();
+  EXPECT_THAT(std::string(still.message()), HasSubstr("restart the aggregator")) << still;
+  EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), held);
+  EXPECT_TRUE((*store)->PutReportAndWait(MakeChecked(parameters, 0)).ok()) << "what is held is still known";
+
+  store->reset();
+  store = OpenRocksDbStore(folder / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_GE((*store)->GetRound(kRoundId)->reports(), held);
+  for (NodeIndex node = 0; node < held; ++node) {
+    ASSERT_EQ(*(*store)->GetDigest(kRoundId, node), MakeReport(parameters, node).digest);
+  }
+  EXPECT_TRUE((*store)->PutReportAndWait(MakeChecked(parameters, held)).ok());
 }
 
 }  // namespace
