@@ -19,6 +19,7 @@
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
 #include "node_client/journal.h"
+#include "node_client/policy_file.h"
 #include "nlohmann/json.hpp"
 #include "tools/decimal.h"
 #include "tools/provision_files.h"
@@ -264,6 +265,8 @@ absl::StatusOr<Enrolment> MakeEnrolment(const AuthorityOptions& options) {
   enrolment.aggregator = options.aggregator;
   enrolment.insecure = options.insecure;
   enrolment.policy = options.policy;
+  // As the nodes will read it: what they would refuse is refused here.
+  BLINK_RETURN_IF_ERROR(ParsePolicy(PolicyJson(enrolment), "the policy suggested to the nodes").status());
   return enrolment;
 }
 

@@ -60,12 +60,6 @@ struct PolicyFlags {
     policy.epoch_seconds_min = absl::ToInt64Seconds(epoch);
     policy.send_spread_seconds = absl::ToInt64Seconds(spread);
     policy.node_count_min = node_count_min;
-    if (policy.epsilon_micro_per_round_max < 1 || policy.epsilon_micro_per_round_max > kEpsilonMicroMax) {
-      return absl::InvalidArgumentError("--epsilon-per-round-max must be from 0.000001 to 50");
-    }
-    if (node_count_min < kNodesMin || node_count_min > kNodesMax) {
-      return absl::InvalidArgumentError(absl::StrCat("--node-count-min must be from ", kNodesMin, " to ", kNodesMax));
-    }
     return policy;
   }
 };

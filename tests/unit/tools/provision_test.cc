@@ -88,6 +88,24 @@ TEST_F(Provision, AFleetOfManyKitsIsWholeAndItsProgressAscends) {
   }
 }
 
+TEST_F(Provision, RefusesToSuggestAPolicyThatNodesWouldRefuse) {
+  const auto refusal = [&](const std::function<void(KitPolicy&)>& change) {
+    FleetOptions options = Fleet(10, 3);
+    change(options.authority.policy);
+    const absl::Status init = InitAuthority(options.authority), fleet = ProvisionFleet(options);
+    EXPECT_EQ(init, fleet);
+    EXPECT_EQ(init.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_FALSE(fs::exists(out_));
+    return std::string(init.message());
+  };
+  EXPECT_THAT(refusal([](KitPolicy& policy) { policy.epsilon_micro_per_round_max = 50'000'001; }),
+              HasSubstr("epsilon_micro_per_round_max"));
+  EXPECT_THAT(refusal([](KitPolicy& policy) { policy.node_count_min = 2; }), HasSubstr("node_count_min"));
+  EXPECT_THAT(refusal([](KitPolicy& policy) { policy.epoch_seconds_min = 101ll * 365 * 86400; }),
+              HasSubstr("epoch_seconds_min"));
+  EXPECT_THAT(refusal([](KitPolicy& policy) { policy.send_spread_seconds = -1; }), HasSubstr("send_spread_seconds"));
+}
+
 TEST_F(Provision, OneKitPerNodeIsAFleetToo) {
   ASSERT_TRUE(ProvisionFleet(Fleet(5, 5)).ok());
   EXPECT_THAT(Certificate("kits/node-4/tls/client.crt").uri_sans, ElementsAre("blink://demo/node/4"));
