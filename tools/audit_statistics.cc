@@ -6,16 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "common/base/quiet_math.h"
+
 namespace blink {
 namespace {
-
-namespace policies = boost::math::policies;
-// No exceptions: an underflow is a tail of 0, which is what it means.
-using Quiet =
-    policies::policy<policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-                     policies::overflow_error<policies::ignore_error>,
-                     policies::underflow_error<policies::ignore_error>, policies::denorm_error<policies::ignore_error>,
-                     policies::evaluation_error<policies::ignore_error>>;
 
 // The p in (0, 1) at which the monotone `tail_is_small(p)` changes from true to false, when `from_below`, or from false
 // to true: bisection of log p. Returns the end of the last interval at which the tail is small, so that the limit errs
@@ -36,14 +30,14 @@ double BinomialAtMost(uint64_t count, uint64_t trials, double probability) {
   if (count >= trials || probability <= 0) return 1;
   if (probability >= 1) return 0;
   const double above = static_cast<double>(count) + 1;
-  return boost::math::ibetac(above, static_cast<double>(trials) - above + 1, probability, Quiet());
+  return boost::math::ibetac(above, static_cast<double>(trials) - above + 1, probability, QuietMath());
 }
 
 double BinomialAtLeast(uint64_t count, uint64_t trials, double probability) {
   if (count == 0) return 1;
   if (count > trials || probability <= 0) return 0;
   if (probability >= 1) return 1;
-  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, Quiet());
+  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, QuietMath());
 }
 
 double BinomialMass(uint64_t count, uint64_t trials, double probability) {

@@ -5,16 +5,10 @@
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 
+#include "common/base/quiet_math.h"
+
 namespace blink::tails {
 namespace {
-
-namespace policies = boost::math::policies;
-// No exceptions: an underflow is a tail of 0, which is what it means.
-using Quiet =
-    policies::policy<policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-                     policies::overflow_error<policies::ignore_error>,
-                     policies::underflow_error<policies::ignore_error>, policies::denorm_error<policies::ignore_error>,
-                     policies::evaluation_error<policies::ignore_error>>;
 
 constexpr double kSmallest = 1e-300;  // tails below are as good as this
 
@@ -38,14 +32,14 @@ double BinomialAtMost(int64_t count, int64_t trials, double probability) {
   if (count >= trials || probability <= 0) return 1;
   if (probability >= 1) return 0;
   const double above = static_cast<double>(count) + 1;
-  return boost::math::ibetac(above, static_cast<double>(trials) - above + 1, probability, Quiet());
+  return boost::math::ibetac(above, static_cast<double>(trials) - above + 1, probability, QuietMath());
 }
 
 double BinomialAtLeast(int64_t count, int64_t trials, double probability) {
   if (count <= 0) return 1;
   if (count > trials || probability <= 0) return 0;
   if (probability >= 1) return 1;
-  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, Quiet());
+  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, QuietMath());
 }
 
 double SumAtLeast(int64_t count, int64_t a, double pa, int64_t b, double pb) {
