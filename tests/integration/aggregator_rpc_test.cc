@@ -9,16 +9,18 @@
 #include "aggregator_server/main/aggregator.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
-#include "common/graph/dataset.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
 #include "common/rpc/retry.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/small_attributes.h"
 
 namespace blink {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::ChunkMessage;
+using testing::HeaderMessage;
 using testing::MakeHeader;
 using testing::MakeParameters;
 using testing::MakeReport;
@@ -28,15 +30,8 @@ constexpr uint32_t kNodes = 40;
 class AggregatorRpcTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    SyntheticOptions synthetic;
-    synthetic.nodes = kNodes;
-    synthetic.classes = 3;
-    synthetic.features = 20;
-    synthetic.words_per_node = 4;
-    const auto dataset = GenerateDataset(synthetic);
-    ASSERT_TRUE(dataset.ok()) << dataset.status();
     options_.attributes_folder = folder_ / "attributes";
-    ASSERT_TRUE(WriteAttributes(dataset->attributes, options_.attributes_folder).ok());
+    ASSERT_TRUE(testing::WriteSmallAttributes(kNodes, options_.attributes_folder).ok());
     std::ofstream(options_.attributes_folder + "/behaviour") << "wait";
     options_.data_folder = folder_ / "data";
     options_.deployment = {"demo", kNodes, 1};
@@ -124,19 +119,9 @@ class AggregatorRpcTest : public ::testing::Test {
     outcome.window = TrailingWindow(context);
     return outcome;
   }
-  static v1::SubmitReportRequest Header(const v1::ReportHeader& header) {
-    v1::SubmitReportRequest request;
-    *request.mutable_header() = header;
-    return request;
-  }
-  static v1::SubmitReportRequest Chunk(const std::string& bytes) {
-    v1::SubmitReportRequest request;
-    request.set_chunk(bytes);
-    return request;
-  }
   Outcome SendReport(v1::NodeService::Stub& node, NodeIndex id, uint32_t variant = 0) {
     const CodedReport report = MakeReport(parameters_, id, variant);
-    return Send(node, {Header(MakeHeader(parameters_, id, report, round_id_)), Chunk(report.coded_bits)});
+    return Send(node, {HeaderMessage(MakeHeader(parameters_, id, report, round_id_)), ChunkMessage(report.coded_bits)});
   }
   void ExpectRefused(const Outcome& outcome, grpc::StatusCode code, const std::string& message) {
     EXPECT_EQ(outcome.status.error_code(), code) << outcome.status.error_message();
@@ -196,18 +181,18 @@ TEST_F(AggregatorRpcTest, RefusesWhatIsOutOfOrderInAStream) {
   const auto node = Node();
   const std::string& bits = report_.coded_bits;
   ExpectRefused(Send(*node, {}), grpc::StatusCode::INVALID_ARGUMENT, "ended before the header");
-  ExpectRefused(Send(*node, {Chunk(bits)}), grpc::StatusCode::INVALID_ARGUMENT, "before the header");
+  ExpectRefused(Send(*node, {ChunkMessage(bits)}), grpc::StatusCode::INVALID_ARGUMENT, "before the header");
   ExpectRefused(Send(*node, {v1::SubmitReportRequest()}), grpc::StatusCode::INVALID_ARGUMENT, "neither header nor chunk");
-  ExpectRefused(Send(*node, {Header(ValidHeader()), Header(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT,
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), HeaderMessage(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT,
                 "second header");
-  ExpectRefused(Send(*node, {Header(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT, "ended after 0 of");
-  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk(bits.substr(0, 3))}), grpc::StatusCode::INVALID_ARGUMENT,
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT, "ended after 0 of");
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(bits.substr(0, 3))}), grpc::StatusCode::INVALID_ARGUMENT,
                 "ended after 3 of");
-  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk(bits), Chunk("x")}), grpc::StatusCode::INVALID_ARGUMENT,
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(bits), ChunkMessage("x")}), grpc::StatusCode::INVALID_ARGUMENT,
                 "more of them arrived");
-  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk("")}), grpc::StatusCode::INVALID_ARGUMENT,
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage("")}), grpc::StatusCode::INVALID_ARGUMENT,
                 "a chunk has 0 bytes");
-  ExpectRefused(Send(*node, {Header(ValidHeader()), Chunk(std::string(kChunkBytesMax + 1, 'x'))}),
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(std::string(kChunkBytesMax + 1, 'x'))}),
                 grpc::StatusCode::INVALID_ARGUMENT, "a chunk has 65537 bytes");
 }
 
@@ -227,26 +212,26 @@ TEST_F(AggregatorRpcTest, UnpacksNoCompressedMessage) {
 
 TEST_F(AggregatorRpcTest, RefusesReportsThatAreNotTheRounds) {
   const auto node = Node();
-  const auto chunk = Chunk(report_.coded_bits);
+  const auto chunk = ChunkMessage(report_.coded_bits);
   v1::ReportHeader header = ValidHeader();
   header.set_deployment("other");
-  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::NOT_FOUND, "serves deployment");
+  ExpectRefused(Send(*node, {HeaderMessage(header), chunk}), grpc::StatusCode::NOT_FOUND, "serves deployment");
   header = ValidHeader();
   header.mutable_parameters()->set_node_count(kNodes - 1);
-  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "other parameters");
+  ExpectRefused(Send(*node, {HeaderMessage(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "other parameters");
   header = ValidHeader();
   header.set_roster_version(9);
-  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "roster version 9");
+  ExpectRefused(Send(*node, {HeaderMessage(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "roster version 9");
   header = ValidHeader();
   header.set_round_id(testing::kOtherRoundId);
-  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::NOT_FOUND, "there is no round");
+  ExpectRefused(Send(*node, {HeaderMessage(header), chunk}), grpc::StatusCode::NOT_FOUND, "there is no round");
   header = ValidHeader();
   header.set_digest(std::string(32, '\0'));
-  ExpectRefused(Send(*node, {Header(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "digest");
+  ExpectRefused(Send(*node, {HeaderMessage(header), chunk}), grpc::StatusCode::INVALID_ARGUMENT, "digest");
   CodedReport padded = report_;
   padded.coded_bits.push_back('\0');
   padded.digest = ReportDigest(parameters_, padded.noisy_degree, padded.coded_bits);
-  ExpectRefused(Send(*node, {Header(MakeHeader(parameters_, 7, padded, round_id_)), Chunk(padded.coded_bits)}),
+  ExpectRefused(Send(*node, {HeaderMessage(MakeHeader(parameters_, 7, padded, round_id_)), ChunkMessage(padded.coded_bits)}),
                 grpc::StatusCode::INVALID_ARGUMENT, "");
 }
 
@@ -258,7 +243,7 @@ TEST_F(AggregatorRpcTest, RefusesStrangersAndOtherNodes) {
   const auto beyond = Node("nodes/0-100");
   v1::ReportHeader header = ValidHeader();
   header.set_node_id(kNodes);
-  ExpectRefused(Send(*beyond, {Header(header), Chunk(report_.coded_bits)}), grpc::StatusCode::INVALID_ARGUMENT,
+  ExpectRefused(Send(*beyond, {HeaderMessage(header), ChunkMessage(report_.coded_bits)}), grpc::StatusCode::INVALID_ARGUMENT,
                 "node 40 is not on the roster");
 }
 
@@ -279,7 +264,7 @@ TEST_F(AggregatorRpcTest, EndsASlowStream) {
   grpc::ClientContext context;
   v1::SubmitReportResponse response;
   const auto writer = node->SubmitReport(&context, &response);
-  ASSERT_TRUE(writer->Write(Header(ValidHeader())));
+  ASSERT_TRUE(writer->Write(HeaderMessage(ValidHeader())));
   const grpc::Status status = writer->Finish();  // without WritesDone: only the aggregator can end it
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
   EXPECT_THAT(status.error_message(), HasSubstr("did not arrive within 2s"));

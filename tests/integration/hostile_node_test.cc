@@ -15,13 +15,13 @@
 #include "aggregator_server/main/aggregator.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
-#include "common/graph/dataset.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
 #include "common/rpc/retry.h"
 #include "node_client/grpc_link.h"
 #include "spdlog/sinks/base_sink.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/small_attributes.h"
 #include "tests/testing/tcp_proxy.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -36,6 +36,8 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using testing::Eventually;
+using testing::ChunkMessage;
+using testing::HeaderMessage;
 using testing::MakeHeader;
 using testing::MakeParameters;
 using testing::MakeReport;
@@ -103,13 +105,8 @@ class HostileNode : public ::testing::Test {
  protected:
   void SetUp() override {
     lines_->Clear();
-    SyntheticOptions synthetic;
-    synthetic.nodes = kNodes;
-    synthetic.classes = 3;
-    synthetic.features = 20;
-    synthetic.words_per_node = 4;
     options_.attributes_folder = folder_ / "attributes";
-    ASSERT_TRUE(WriteAttributes(GenerateDataset(synthetic)->attributes, options_.attributes_folder).ok());
+    ASSERT_TRUE(testing::WriteSmallAttributes(kNodes, options_.attributes_folder).ok());
     options_.data_folder = folder_ / "data";
     options_.deployment.name = "demo";
     options_.deployment.node_count = kNodes;
@@ -160,16 +157,6 @@ class HostileNode : public ::testing::Test {
     return v1::NodeService::NewStub(Channel(uri));
   }
 
-  static v1::SubmitReportRequest Header(const v1::ReportHeader& header) {
-    v1::SubmitReportRequest request;
-    *request.mutable_header() = header;
-    return request;
-  }
-  static v1::SubmitReportRequest Chunk(const std::string& bytes) {
-    v1::SubmitReportRequest request;
-    request.set_chunk(bytes);
-    return request;
-  }
   v1::ReportHeader HeaderOf(NodeIndex node, uint32_t variant = 0) {
     return MakeHeader(parameters_, node, MakeReport(parameters_, node, variant), round_id_);
   }
@@ -186,7 +173,7 @@ class HostileNode : public ::testing::Test {
     return writer->Finish();
   }
   grpc::Status SendReport(v1::NodeService::Stub& node, NodeIndex id, uint32_t variant = 0) {
-    return Send(node, {Header(HeaderOf(id, variant)), Chunk(MakeReport(parameters_, id, variant).coded_bits)});
+    return Send(node, {HeaderMessage(HeaderOf(id, variant)), ChunkMessage(MakeReport(parameters_, id, variant).coded_bits)});
   }
   void ExpectHonestNodeIsServed() {
     const grpc::Status status = SendReport(*Node(kHonestUri), kHonest);
@@ -386,9 +373,9 @@ TEST_F(HostileNode, OfTwoMachinesWithOneKeyTheFirstReportWinsAndTheOtherLearnsBo
   grpc::ClientContext context;
   v1::SubmitReportResponse refused;
   const auto late = second->SubmitReport(&context, &refused);
-  ASSERT_TRUE(late->Write(Header(HeaderOf(7, 1))));
-  ASSERT_TRUE(Send(*first, {Header(HeaderOf(7)), Chunk(report.coded_bits)}, &kept).ok());
-  late->Write(Chunk(MakeReport(parameters_, 7, 1).coded_bits));
+  ASSERT_TRUE(late->Write(HeaderMessage(HeaderOf(7, 1))));
+  ASSERT_TRUE(Send(*first, {HeaderMessage(HeaderOf(7)), ChunkMessage(report.coded_bits)}, &kept).ok());
+  late->Write(ChunkMessage(MakeReport(parameters_, 7, 1).coded_bits));
   late->WritesDone();
   const grpc::Status status = late->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
@@ -396,7 +383,7 @@ TEST_F(HostileNode, OfTwoMachinesWithOneKeyTheFirstReportWinsAndTheOtherLearnsBo
   EXPECT_THAT(status.error_message(), HasSubstr("lost its journal"));
   EXPECT_EQ(Held(7), report.digest);
   // Two copies of one journal send the same bytes: nothing is wrong with that.
-  ASSERT_TRUE(Send(*second, {Header(HeaderOf(7)), Chunk(report.coded_bits)}, &again).ok());
+  ASSERT_TRUE(Send(*second, {HeaderMessage(HeaderOf(7)), ChunkMessage(report.coded_bits)}, &again).ok());
   EXPECT_EQ(again.receipt().SerializeAsString(), kept.receipt().SerializeAsString());
   ExpectHonestNodeIsServed();
 }
@@ -411,25 +398,25 @@ TEST_F(HostileNode, StreamsThatNeverEndOrDisagreeWithTheirHeaderAreRefused) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_THAT(status.error_message(), HasSubstr(why));
   };
-  const auto header = Header(HeaderOf(7));
-  std::vector<v1::SubmitReportRequest> endless(10'000, Chunk("x"));
+  const auto header = HeaderMessage(HeaderOf(7));
+  std::vector<v1::SubmitReportRequest> endless(10'000, ChunkMessage("x"));
   endless.insert(endless.begin(), header);
   refuse(endless, "more of them arrived");
   refuse(std::vector<v1::SubmitReportRequest>(10'000, header), "a second header");
   refuse(std::vector<v1::SubmitReportRequest>(10'000, v1::SubmitReportRequest()), "neither header nor chunk");
   v1::ReportHeader lying = HeaderOf(7);
   lying.set_coded_bytes(1 << 30);
-  refuse({Header(lying), Chunk(bits)}, "");
+  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "");
   lying = HeaderOf(7);
   lying.set_coded_bytes(lying.coded_bytes() + 1);
-  refuse({Header(lying), Chunk(bits)}, "ended after");
+  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "ended after");
   lying = HeaderOf(7, 1);  // another report's digest over these bits
   lying.set_coded_bytes(static_cast<uint32_t>(bits.size()));
-  refuse({Header(lying), Chunk(bits)}, "");
+  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "");
   std::string flipped = bits;
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
-  refuse({header, Chunk(flipped)}, "");
-  const grpc::Status oversized = Send(*node, {header, Chunk(std::string((2 << 20) + 1, 'x'))});
+  refuse({header, ChunkMessage(flipped)}, "");
+  const grpc::Status oversized = Send(*node, {header, ChunkMessage(std::string((2 << 20) + 1, 'x'))});
   EXPECT_THAT(oversized.error_code(), AnyOf(grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::CANCELLED));
   EXPECT_EQ(Reports(), 0);
   EXPECT_TRUE(Eventually([&] { return aggregator_->ingest().reports_in_flight() == 0; }));
@@ -476,13 +463,13 @@ TEST_F(HostileNode, SlowUploadsEndAtTheirTimeHoweverBusyTheyLook) {
   for (int i = 0; i < 30; ++i) {
     slow.emplace_back();
     slow.back().writer = node->SubmitReport(&slow.back().context, &slow.back().response);
-    ASSERT_TRUE(slow.back().writer->Write(Header(HeaderOf(i))));
+    ASSERT_TRUE(slow.back().writer->Write(HeaderMessage(HeaderOf(i))));
   }
   ExpectHonestNodeIsServed();
   // A byte now and then does not prolong anything; there are more bytes than the time allows.
   ASSERT_GE(bits.size(), 4u);
   size_t sent = 0;
-  while (sent + 1 < bits.size() && slow.front().writer->Write(Chunk(bits.substr(sent, 1)))) {
+  while (sent + 1 < bits.size() && slow.front().writer->Write(ChunkMessage(bits.substr(sent, 1)))) {
     ++sent;
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
@@ -510,7 +497,7 @@ TEST_F(HostileNode, TenThousandHalfOpenStreamsCostLittleMemoryAndKeepNobodyOut) 
     if (i % kPerConnection == 0) stubs.push_back(v1::NodeService::NewStub(MakeChannel(address(), credentials)));
     open.emplace_back();
     open.back().writer = stubs.back()->SubmitReport(&open.back().context, &open.back().response);
-    if (i % 2 == 0) open.back().writer->Write(Header(HeaderOf(5)));  // the others say nothing at all
+    if (i % 2 == 0) open.back().writer->Write(HeaderMessage(HeaderOf(5)));  // the others say nothing at all
   }
   const uint64_t grown = ResidentBytes() - before;
   RecordProperty("bytes_per_stream_of_both_ends", static_cast<int>(grown / streams));
@@ -579,9 +566,9 @@ TEST_F(HostileNode, ANodeOfANewerMinorVersionIsUnderstood) {
   v1::ReportHeader header = HeaderOf(kHonest);
   header.GetReflection()->MutableUnknownFields(&header)->AddVarint(1000, 7);
   header.GetReflection()->MutableUnknownFields(&header)->AddLengthDelimited(1001, "a field of tomorrow");
-  v1::SubmitReportRequest request = Header(header);
+  v1::SubmitReportRequest request = HeaderMessage(header);
   request.GetReflection()->MutableUnknownFields(&request)->AddVarint(1000, 7);
-  EXPECT_TRUE(Send(*Node(kHonestUri), {request, Chunk(MakeReport(parameters_, kHonest).coded_bits)}).ok());
+  EXPECT_TRUE(Send(*Node(kHonestUri), {request, ChunkMessage(MakeReport(parameters_, kHonest).coded_bits)}).ok());
 }
 
 // An aggregator of a newer version says more; one of an older version leaves out what is optional.

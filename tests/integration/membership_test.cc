@@ -9,11 +9,11 @@
 #include "absl/time/clock.h"
 #include "aggregator_server/main/aggregator.h"
 #include "common/base/durable_file.h"
-#include "common/graph/dataset.h"
 #include "common/pki/pki.h"
 #include "common/pki/revocation.h"
 #include "common/rpc/credentials.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/small_attributes.h"
 
 namespace blink {
 namespace {
@@ -44,13 +44,8 @@ class MembershipTest : public ::testing::Test {
     round_id_ = CreateRound();
   }
   void WriteAttributesOf(uint32_t nodes) {
-    SyntheticOptions synthetic;
-    synthetic.nodes = nodes;
-    synthetic.classes = 3;
-    synthetic.features = 20;
-    synthetic.words_per_node = 4;
     options_.attributes_folder = folder_ / absl::StrCat("attributes-", nodes);
-    ASSERT_TRUE(WriteAttributes(GenerateDataset(synthetic)->attributes, options_.attributes_folder).ok());
+    ASSERT_TRUE(testing::WriteSmallAttributes(nodes, options_.attributes_folder).ok());
     std::ofstream(options_.attributes_folder + "/behaviour") << "wait";
   }
   absl::Status StartAggregator() {

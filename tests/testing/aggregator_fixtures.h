@@ -120,6 +120,18 @@ inline v1::ReportHeader MakeHeader(const PrivacyParameters& parameters, NodeInde
   return header;
 }
 
+// The two kinds of message that a report is sent in.
+inline v1::SubmitReportRequest HeaderMessage(const v1::ReportHeader& header) {
+  v1::SubmitReportRequest request;
+  *request.mutable_header() = header;
+  return request;
+}
+inline v1::SubmitReportRequest ChunkMessage(const std::string& bytes) {
+  v1::SubmitReportRequest request;
+  request.set_chunk(bytes);
+  return request;
+}
+
 }  // namespace blink::testing
 
 #endif  // BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
