@@ -10,6 +10,9 @@
 
 namespace blink {
 
+// Links and nodes of one kit together: its snapshot has to fit into one record of the journal, 1 GiB.
+inline constexpr uint64_t kKitEntriesMax = (uint64_t{1} << 28) - 16;
+
 struct AdjacencyLists {
   NodeIndex first = 0;               // the node of row 0
   std::vector<uint64_t> offsets;     // [nodes + 1]

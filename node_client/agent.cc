@@ -369,7 +369,9 @@ absl::Status Agent::DeliverMany(Tracked& round) {
   std::vector<NodeIndex> streamed;
   absl::Status not_accepted;  // the first answer to a report that asks for it again
   for (NodeIndex node = config.first_node; node <= config.last_node && !round.over; ++node) {
-    if ((*held)[node - config.first_node] || config.IsRetired(node)) continue;
+    if (config.IsRetired(node)) continue;
+    // A report that is held, but whose receipt was lost on the way or with this process, is sent again for its receipt.
+    if ((*held)[node - config.first_node] && journal_.HasReceipt(round.view.round_id, node)) continue;
     if (config.node_count / 8 + 1024 <= kStreamReportBytesMax) {
       streamed.push_back(node);
     } else {

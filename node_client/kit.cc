@@ -109,7 +109,7 @@ absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder) {
   return config;
 }
 
-absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config) {
+absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entries_max) {
   const std::string path = config.folder + "/lists.csv";
   FILE* file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return FileError(errno, "open", path);
@@ -150,6 +150,10 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config) {
     if (any && node == last_node && neighbour == last_neighbour) return error("the link is given twice");
     if (any && (node < last_node || (node == last_node && neighbour < last_neighbour))) {
       return error("the lines must ascend by node, then by neighbour");
+    }
+    if (lists.neighbours.size() + 1 + config.hosted() > entries_max) {
+      return error(absl::StrCat("more than ", entries_max, " links and nodes, which is the limit of one kit: divide ",
+                                config.NodesName(), " among several"));
     }
     lists.neighbours.push_back(neighbour);
     lists.offsets[node - config.first_node + 1] = lists.neighbours.size();

@@ -59,8 +59,9 @@ absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder);
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path);
 
 // lists.csv of a kit. INVALID_ARGUMENT with file and line: malformed, outside the kit's nodes, a neighbour out of range,
-// a self-loop, a duplicate, not ascending. Reads line by line: memory is that of the lists.
-absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config);
+// a self-loop, a duplicate, not ascending, or more links and nodes than `entries_max`. Reads line by line: memory is that of
+// the lists.
+absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entries_max = kKitEntriesMax);
 
 // Everything, with the policy of `policy_path` (empty: the kit's own policy.json). FAILED_PRECONDITION when the policy does not
 // allow the kit's deployment.

@@ -119,6 +119,28 @@ TEST_F(AgentTest, ALostReceiptIsAnsweredWithTheSameBytesAfterARestart) {
   EXPECT_EQ(Reader(kit)->receipts(), 1u);
 }
 
+TEST_F(AgentTest, AGatewayFetchesReceiptsThatWereLostAfterItsReportsArrived) {
+  const Kit kit = MakeKit(5, 12);
+  MakeJournal(kit);
+  link_.rounds = {MakeRound(kRoundA)};
+  link_.seal_when_all = false;
+  link_.after_take = [&](const OutgoingReport& report) {
+    if (report.node < 12) return absl::OkStatus();  // whose receipts are in memory, not yet in the journal
+    stop_ = true;
+    return absl::UnavailableError("connection lost");
+  };
+  EXPECT_EQ(Run(kit).code, ExitCode::kInterrupted);
+  EXPECT_EQ(link_.held[kRoundA].size(), 8u);
+  EXPECT_LT(Reader(kit)->receipts(), 8u);
+  link_.after_take = [](const OutgoingReport&) { return absl::OkStatus(); };
+  stop_ = false;
+  options_.leave_at_receipt = true;
+  const AgentOutcome outcome = Run(kit);
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.message;
+  EXPECT_EQ(Reader(kit)->draws(), 8u);
+  EXPECT_EQ(Reader(kit)->receipts(), 8u);
+}
+
 TEST_F(AgentTest, AnAggregatorRestoredFromABackupGetsTheSameBytesAgain) {
   for (const NodeIndex last : {5u, 12u}) {  // a node, and a gateway
     link_ = FakeLink();

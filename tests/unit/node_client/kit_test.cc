@@ -44,6 +44,18 @@ TEST(Kit, LoadsConfigurationAndLists) {
   EXPECT_THAT(kit->lists.Of(4), ElementsAre(2));
 }
 
+TEST(Kit, RefusesMoreLinksThanASnapshotInTheJournalHolds) {
+  TempFolder folder;
+  WriteText(folder / "kit.json", kJson);
+  WriteText(folder / "lists.csv", "node,neighbour\n2,0\n2,33\n4,2\n");
+  const auto config = LoadKitConfig(folder.path());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(LoadLists(*config, 6).ok());  // three links, three nodes
+  const auto lists = LoadLists(*config, 5);
+  EXPECT_EQ(lists.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(lists.status().message()), HasSubstr("lists.csv:4: more than 5 links and nodes"));
+}
+
 TEST(Kit, ANodeWithoutLinksHasAnEmptyList) {
   TempFolder folder;
   WriteText(folder / "kit.json", With(R"("last":4)", R"("last":2)"));
