@@ -112,7 +112,12 @@ absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder) {
 absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entries_max) {
   const std::string path = config.folder + "/lists.csv";
   FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return FileError(errno, "open", path);
+  if (file == nullptr) {
+    const int error = errno;
+    const absl::Status status = FileError(error, "open", path);
+    if (error != ENOENT) return status;
+    return absl::Status(status.code(), absl::StrCat(status.message(), ": write this kit's links there, after a line node,neighbour"));
+  }
   LineReader reader{file};
   uint64_t number = 0;
   auto error = [&](const std::string& what) { return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", what)); };

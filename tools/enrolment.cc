@@ -170,6 +170,7 @@ absl::Status Enrolment::Insert(Enrolled entry) {
     return absl::InvalidArgumentError(
         absl::StrCat(entry.identity.ToUri(), " reaches past the roster's ", node_count(), " nodes"));
   }
+  if (names_.count(entry.name) > 0) return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
   const auto place = std::upper_bound(entries_.begin(), entries_.end(), entry, Before);
   // Nodes lie sorted and disjoint, so only the two beside the place can share a node with the new entry.
   for (auto at = place == entries_.begin() ? place : place - 1; at != entries_.end() && at <= place; ++at) {
@@ -178,7 +179,6 @@ absl::Status Enrolment::Insert(Enrolled entry) {
                                                      ": a node has one certificate"));
     }
   }
-  if (names_.count(entry.name) > 0) return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
   if (!uris_.insert(entry.identity.ToUri()).second) {
     return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is enrolled already, under another name"));
   }

@@ -152,8 +152,12 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
   auto flags = std::make_shared<CreateFlags>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
-    BLINK_ASSIGN_OR_RETURN(const v1::CreateRoundRequest request, flags->Parse());
-    BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(request));
+    const absl::StatusOr<v1::CreateRoundRequest> request = flags->Parse();
+    if (!request.ok()) {
+      std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(request.status().message()).c_str());
+      return ExitCode::kUsage;
+    }
+    BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     if (flags->json) std::printf("%s", RoundJson(created).c_str());
     else std::printf("%s\n", created.round_id().c_str());
     return ExitCode::kOk;

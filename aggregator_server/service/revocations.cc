@@ -156,7 +156,7 @@ absl::Status Revocations::Check(const CertificateInfo& certificate) const {
   if (const RevokedCertificate* const revoked = list->Find(certificate.serial); revoked != nullptr) {
     return absl::UnauthenticatedError(absl::StrCat("the certificate with serial number ", certificate.serial,
                                                    " was revoked on ", Day(revoked->when), " (", revoked->reason,
-                                                   "): make a new key and have it signed (blink provision sign)"));
+                                                   "): unless its owner was retired, make a new key and have it signed (blink provision sign)"));
   }
   if (options_.refuse_when_outdated && clock_.Now() > list->next_update()) {
     return absl::UnavailableError(absl::StrCat("the aggregator's revocation list was valid until ",

@@ -503,7 +503,8 @@ absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string&
   absl::StatusOr<FileLock> lock = FileLock::Acquire(absl::StrCat(folder, "/store.lock"));
   if (!lock.ok()) {
     return absl::Status(lock.status().code(),
-                        absl::StrCat("cannot open the store ", folder, ": ", lock.status().message()));
+                        absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(),
+                                     absl::IsAborted(lock.status()) ? ": end it first, or use another data folder" : ""));
   }
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(options), folder, &raw);

@@ -184,7 +184,7 @@ TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
                                              {"--epsilon", "1", "--learning-rate", "11"}, {"--epsilon", "1", "--device", "gpu"}}) {
     std::vector<std::string> arguments = {"create"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
-    EXPECT_EQ(Round(arguments), 3) << flags.back();
+    EXPECT_EQ(Round(arguments), 2) << flags.back();
     EXPECT_FALSE(err_.empty());
   }
   EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 0u);  // none of them was sent
