@@ -13,6 +13,7 @@
 #include "common/rpc/credentials.h"
 #include "common/rpc/retry.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/certificates.h"
 #include "tests/testing/small_attributes.h"
 
 namespace blink {
@@ -53,17 +54,9 @@ class AggregatorRpcTest : public ::testing::Test {
 
   TlsFiles Certify(const std::string& uri, bool server = false) {
     const std::string base = folder_ / absl::StrCat("tls-", certificates_++);
-    const std::string key = *GenerateKey();
-    CertificateOptions certificate;
-    certificate.uri_san = uri;
-    certificate.server = server;
+    CertificateOptions certificate{.uri_san = uri, .server = server};
     if (server) certificate.ip_addresses = {"127.0.0.1"};
-    TlsFiles files{base + ".crt", base + ".key", base + ".ca"};
-    EXPECT_TRUE(WriteFileAtomically(files.key, key).ok());
-    EXPECT_TRUE(
-        WriteFileAtomically(files.certificate, *SignRequest(authority_, *MakeRequest(key, "x"), certificate)).ok());
-    EXPECT_TRUE(WriteFileAtomically(files.ca, authority_.certificate).ok());
-    return files;
+    return testing::WriteTlsFiles({base + ".crt", base + ".key", base + ".ca"}, authority_, authority_.certificate, certificate);
   }
   std::shared_ptr<grpc::Channel> Channel(const std::string& uri) {
     if (files_.count(uri) == 0) files_[uri] = Certify(uri);

@@ -21,6 +21,7 @@
 #include "node_client/grpc_link.h"
 #include "spdlog/sinks/base_sink.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/certificates.h"
 #include "tests/testing/small_attributes.h"
 #include "tests/testing/tcp_proxy.h"
 
@@ -138,13 +139,8 @@ class HostileNode : public ::testing::Test {
   TlsFiles Certify(const CertificateOptions& options) { return Certify(authority_, options); }
   TlsFiles Certify(const CertificateAuthority& authority, const CertificateOptions& options) {
     const std::string base = folder_ / absl::StrCat("kit-", certificates_++);
-    std::filesystem::create_directories(base + "/tls");
-    const std::string key = *GenerateKey();
-    TlsFiles files{base + "/tls/client.crt", base + "/tls/client.key", base + "/tls/ca.crt"};
-    EXPECT_TRUE(WriteFileAtomically(files.key, key).ok());
-    EXPECT_TRUE(WriteFileAtomically(files.certificate, *SignRequest(authority, *MakeRequest(key, "x"), options)).ok());
-    EXPECT_TRUE(WriteFileAtomically(files.ca, authority_.certificate).ok());
-    return files;
+    return testing::WriteTlsFiles({base + "/tls/client.crt", base + "/tls/client.key", base + "/tls/ca.crt"}, authority,
+                                  authority_.certificate, options);
   }
   std::string address() const { return absl::StrCat("127.0.0.1:", aggregator_->port()); }
   std::shared_ptr<grpc::ChannelCredentials> Credentials(const std::string& uri) {

@@ -13,6 +13,7 @@
 #include "common/pki/revocation.h"
 #include "common/rpc/credentials.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/certificates.h"
 #include "tests/testing/small_attributes.h"
 
 namespace blink {
@@ -56,17 +57,8 @@ class MembershipTest : public ::testing::Test {
   }
   TlsFiles Certify(const std::string& uri, bool server = false) {
     const std::string base = folder_ / absl::StrCat("tls-", certificates_++);
-    const std::string key = *GenerateKey();
-    CertificateOptions certificate;
-    certificate.uri_san = uri;
-    certificate.server = server;
-    certificate.valid_for = absl::Hours(2);
-    TlsFiles files{base + ".crt", base + ".key", base + ".ca"};
-    EXPECT_TRUE(WriteFileAtomically(files.key, key).ok());
-    EXPECT_TRUE(
-        WriteFileAtomically(files.certificate, *SignRequest(authority_, *MakeRequest(key, "x"), certificate)).ok());
-    EXPECT_TRUE(WriteFileAtomically(files.ca, authority_.certificate).ok());
-    return files;
+    return testing::WriteTlsFiles({base + ".crt", base + ".key", base + ".ca"}, authority_, authority_.certificate,
+                                  {.uri_san = uri, .server = server, .valid_for = absl::Hours(2)});
   }
   static std::string SerialOf(const TlsFiles& files) {
     return InspectCertificate(*ReadFile(files.certificate, 1 << 20))->serial;

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "node_client/agent.h"
 #include "node_client/grpc_link.h"
+#include "tests/testing/certificates.h"
 #include "tests/unit/node_client/fakes.h"
 
 namespace blink {
@@ -157,16 +158,9 @@ class NodeOverGrpc : public ::testing::Test {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
   TlsFiles Certify(const CertificateAuthority& authority, const std::string& folder, const std::string& san, bool server) {
-    const std::string key = *GenerateKey();
-    CertificateOptions options;
-    options.uri_san = san;
-    options.server = server;
-    const TlsFiles files{folder + (server ? "/server.crt" : "/client.crt"), folder + (server ? "/server.key" : "/client.key"),
-                         folder + "/ca.crt"};
-    WriteText(files.certificate, *SignRequest(authority, *MakeRequest(key, "test"), options));
-    WriteText(files.key, key);
-    WriteText(files.ca, authority.certificate);
-    return files;
+    const std::string base = folder + (server ? "/server" : "/client");
+    return testing::WriteTlsFiles({base + ".crt", base + ".key", folder + "/ca.crt"}, authority, authority.certificate,
+                                  {.uri_san = san, .server = server});
   }
   Kit MakeTlsKit(NodeIndex first, NodeIndex last, uint32_t node_count = 34) {
     Kit kit = MakeKit(first, last, 0, node_count);

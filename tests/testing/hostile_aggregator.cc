@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tests/testing/certificates.h"
 
 namespace blink::testing {
 namespace {
@@ -24,21 +24,9 @@ const CertificateAuthority& Authority() {
   return authority;
 }
 
-void WriteText(const std::string& path, const std::string& text) {
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
-
 TlsFiles Certify(const std::string& folder, const std::string& role, const std::string& who) {
-  const std::string key = *GenerateKey();
-  CertificateOptions options;
-  options.uri_san = "blink://demo/" + who;
-  options.server = role == "server";
-  const TlsFiles files{folder + "/" + role + ".crt", folder + "/" + role + ".key", folder + "/ca.crt"};
-  WriteText(files.certificate, *SignRequest(Authority(), *MakeRequest(key, "test"), options));
-  WriteText(files.key, key);
-  WriteText(files.ca, Authority().certificate);
-  return files;
+  return WriteTlsFiles({folder + "/" + role + ".crt", folder + "/" + role + ".key", folder + "/ca.crt"}, Authority(),
+                       Authority().certificate, {.uri_san = "blink://demo/" + who, .server = role == "server"});
 }
 
 int Listen(int* port) {
