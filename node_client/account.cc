@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/time_text.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -31,8 +32,6 @@ std::string NanoText(uint64_t nano) {
   if (text.back() == '.') text.pop_back();
   return text;
 }
-
-std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
 
 std::string SpentLine(const std::string& name, uint64_t draws, const Account::Spent& spent) {
   return absl::StrFormat("%-10s %8d  %13s  %16s  %13s\n", name, draws, EpsilonText(spent.promised_micro),
@@ -89,7 +88,7 @@ std::string AccountToText(const Account& account) {
   for (const Account::Epoch& epoch : account.epochs) {
     text += SpentLine(absl::StrCat("epoch ", epoch.index), epoch.draws, epoch.largest);
     text.pop_back();
-    absl::StrAppend(&text, "  begun ", TimeText(epoch.started), "\n");
+    absl::StrAppend(&text, "  begun ", IsoTimeText(epoch.started), "\n");
   }
   text += SpentLine("in all", account.draws, account.largest);
   absl::StrAppend(&text, "left: ", EpsilonText(account.left_micro()), " of ",
@@ -114,7 +113,7 @@ std::string AccountToJson(const Account& account) {
   }
   for (const Account::Epoch& epoch : account.epochs) {
     epochs.push_back({{"epoch", epoch.index},
-                      {"started", TimeText(epoch.started)},
+                      {"started", IsoTimeText(epoch.started)},
                       {"draws", epoch.draws},
                       {"epsilon_micro_spent_max", epoch.largest.promised_micro},
                       {"epsilon_nano_achieved_max", epoch.largest.achieved_nano},

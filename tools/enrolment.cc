@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/base/time_text.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -22,14 +23,6 @@ bool IsName(absl::string_view name) {
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-json PolicyToJson(const KitPolicy& policy) {
-  return {{"epsilon_micro_per_round_max", policy.epsilon_micro_per_round_max},
-          {"epsilon_micro_lifetime_max", policy.epsilon_micro_lifetime_max},
-          {"epoch_seconds_min", policy.epoch_seconds_min},
-          {"node_count_min", policy.node_count_min},
-          {"send_spread_seconds", policy.send_spread_seconds}};
-}
-
 KitPolicy PolicyFromJson(const json& object) {
   KitPolicy policy;
   object.at("epsilon_micro_per_round_max").get_to(policy.epsilon_micro_per_round_max);
@@ -40,12 +33,10 @@ KitPolicy PolicyFromJson(const json& object) {
   return policy;
 }
 
-std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
-
 absl::StatusOr<absl::Time> ParseTime(const std::string& text) {
   absl::Time time;
   std::string error;
-  if (!absl::ParseTime("%Y-%m-%dT%H:%M:%SZ", text, &time, &error)) {
+  if (!absl::ParseTime(kIsoTimeFormat, text, &time, &error)) {
     return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a time as 2026-11-28T10:00:00Z"));
   }
   return time;
@@ -56,9 +47,9 @@ json CertificatesToJson(const std::vector<IssuedCertificate>& certificates) {
   for (const IssuedCertificate& certificate : certificates) {
     json item = {{"serial", certificate.serial}};
     if (!certificate.key_digest.empty()) item["key"] = certificate.key_digest;
-    if (certificate.not_after != absl::InfiniteFuture()) item["not_after"] = TimeText(certificate.not_after);
+    if (certificate.not_after != absl::InfiniteFuture()) item["not_after"] = IsoTimeText(certificate.not_after);
     if (certificate.revoked.has_value()) {
-      item["revoked"] = {{"date", TimeText(certificate.revoked->when)}, {"reason", certificate.revoked->reason}};
+      item["revoked"] = {{"date", IsoTimeText(certificate.revoked->when)}, {"reason", certificate.revoked->reason}};
     }
     list.push_back(std::move(item));
   }
@@ -95,7 +86,7 @@ json RostersToJson(const std::vector<Enrolment::DatedRoster>& rosters) {
     list.push_back({{"version", roster.version()},
                     {"node_count", roster.node_count()},
                     {"retired", std::move(retired)},
-                    {"date", TimeText(date)}});
+                    {"date", IsoTimeText(date)}});
   }
   return list;
 }
@@ -128,6 +119,14 @@ bool Before(const Enrolled& a, const Enrolled& b) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json PolicyMembers(const KitPolicy& policy) {
+  return {{"epsilon_micro_per_round_max", policy.epsilon_micro_per_round_max},
+          {"epsilon_micro_lifetime_max", policy.epsilon_micro_lifetime_max},
+          {"epoch_seconds_min", policy.epoch_seconds_min},
+          {"node_count_min", policy.node_count_min},
+          {"send_spread_seconds", policy.send_spread_seconds}};
+}
 
 std::string NameOfNodes(uint64_t first, uint64_t last) {
   return first == last ? absl::StrCat("node-", first) : absl::StrCat("nodes-", first, "-", last);
@@ -284,7 +283,7 @@ std::string Enrolment::ToJson() const {
                          {"crl_number", crl_number},
                          {"aggregator", aggregator},
                          {"insecure", insecure},
-                         {"policy", PolicyToJson(policy)},
+                         {"policy", json(PolicyMembers(policy))},
                          {"enrolled", list}};
   return document.dump(1) + "\n";
 }

@@ -23,6 +23,7 @@
 #include "common/pki/revocation.h"
 #include "common/rpc/identity.h"
 #include "common/wire/roster.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace blink {
 
@@ -34,6 +35,7 @@ struct KitPolicy {
   uint32_t node_count_min = 3;
   int64_t send_spread_seconds = 0;
 };
+nlohmann::ordered_json PolicyMembers(const KitPolicy& policy);
 
 struct IssuedCertificate {
   std::string serial;      // hexadecimal

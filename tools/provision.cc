@@ -119,14 +119,8 @@ std::string KitJson(const Enrolment& enrolment, const Identity& nodes) {
 
 // A suggestion: the file belongs to the owner of the lists.
 std::string PolicyJson(const Enrolment& enrolment) {
-  const KitPolicy& policy = enrolment.policy;
-  const nlohmann::ordered_json json = {{"format", 1},
-                                       {"deployments", {enrolment.deployment()}},
-                                       {"epsilon_micro_per_round_max", policy.epsilon_micro_per_round_max},
-                                       {"epsilon_micro_lifetime_max", policy.epsilon_micro_lifetime_max},
-                                       {"epoch_seconds_min", policy.epoch_seconds_min},
-                                       {"node_count_min", policy.node_count_min},
-                                       {"send_spread_seconds", policy.send_spread_seconds}};
+  nlohmann::ordered_json json = {{"format", 1}, {"deployments", {enrolment.deployment()}}};
+  json.update(PolicyMembers(enrolment.policy));
   return json.dump(2) + "\n";
 }
 
@@ -226,7 +220,7 @@ absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const s
 absl::Status CheckNewKey(const Enrolment& enrolment, const CertificateAuthority& authority, const std::string& request_path,
                          const std::string& request) {
   const absl::StatusOr<std::string> digest = KeyDigestOfRequest(request);
-  if (!digest.ok()) return absl::Status(digest.status().code(), absl::StrCat(request_path, ": ", digest.status().message()));
+  if (!digest.ok()) return InFile(request_path, digest.status());
   std::string owner = enrolment.OwnerOfKey(*digest);
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo own, InspectCertificate(authority.certificate));
   if (own.key_digest == *digest) owner = "the authority itself";
@@ -400,9 +394,7 @@ absl::Status SignFor(const std::string& out, const std::string& name, const std:
   BLINK_ASSIGN_OR_RETURN(const std::string request, ReadFile(request_path, kPemBytesMax));
   BLINK_RETURN_IF_ERROR(CheckNewKey(enrolment, authority, request_path, request));
   const absl::StatusOr<std::string> certificate = Issue(authority, request, valid_for, *entry);
-  if (!certificate.ok()) {
-    return absl::Status(certificate.status().code(), absl::StrCat(request_path, ": ", certificate.status().message()));
-  }
+  if (!certificate.ok()) return InFile(request_path, certificate.status());
   // The list first: a certificate that is out must be in it.
   BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
   return WriteFileAtomically(certificate_path, *certificate, 0644);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "common/base/time_text.h"
 #include "common/rpc/status.h"
 #include "common/wire/round.h"
 #include "nlohmann/json.hpp"
@@ -15,9 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string TimeText(int64_t ms) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(ms), absl::UTCTimeZone());
-}
+std::string MillisText(int64_t ms) { return IsoTimeText(absl::FromUnixMillis(ms)); }
 
 const char* ModelName(v1::Model model) {
   return model == v1::MODEL_MLP ? "mlp" : model == v1::MODEL_GCN ? "gcn" : "unspecified";
@@ -47,8 +46,8 @@ Json ToJson(const v1::Round& round) {
                {"flagged", round.flagged()},
                {"missing", ActiveNodes(round) - std::min(round.reports(), ActiveNodes(round))},
                {"quorum", round.quorum()},
-               {"created", TimeText(round.created_ms())},
-               {"deadline", TimeText(round.deadline_ms())},
+               {"created", MillisText(round.created_ms())},
+               {"deadline", MillisText(round.deadline_ms())},
                {"progress", round.progress()},
                {"progress_text", round.progress_text()},
                {"attempts", round.attempts()},
@@ -106,7 +105,7 @@ std::string RoundTable(const v1::Round& round) {
                   Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
                   Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
                   Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
-                  Line("created", TimeText(round.created_ms())), Line("deadline", TimeText(round.deadline_ms())),
+                  Line("created", MillisText(round.created_ms())), Line("deadline", MillisText(round.deadline_ms())),
                   Line("model", ModelName(round.training().model())));
   if (ActiveNodes(round) < round.parameters().node_count()) {
     absl::StrAppend(&table, Line("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
@@ -121,7 +120,7 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
   for (const v1::Round& round : rounds) {
     absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(), RoundStateName(round.state()),
                           FormatMicro(round.parameters().epsilon_micro()),
-                          absl::StrCat(round.reports(), "/", ActiveNodes(round)), TimeText(round.deadline_ms()),
+                          absl::StrCat(round.reports(), "/", ActiveNodes(round)), MillisText(round.deadline_ms()),
                           ModelName(round.training().model()));
   }
   return table;

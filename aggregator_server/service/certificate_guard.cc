@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/base/time_text.h"
 
 namespace blink {
 namespace {
@@ -47,7 +48,7 @@ absl::Status CertificateGuard::Judge(const CertificateInfo& certificate) const {
   if (clock_.Now() > certificate.not_after) {
     return absl::UnauthenticatedError(
         absl::StrCat("the certificate with serial number ", certificate.serial, " expired on ",
-                     absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", certificate.not_after, absl::UTCTimeZone()),
+                     TimeText(certificate.not_after),
                      ": have a new one signed (blink provision sign) and put it in the place of the old"));
   }
   return revocations_ != nullptr ? revocations_->Check(certificate) : absl::OkStatus();

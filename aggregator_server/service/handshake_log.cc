@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/logging.h"
+#include "common/base/time_text.h"
 #include "common/rpc/status.h"
 
 namespace blink {
@@ -62,10 +63,10 @@ void Uncount(Observed& observed) {
 std::string Day(const ASN1_TIME* time) {
   std::tm parts{};
   if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return "an unreadable date";
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromTM(parts, absl::UTCTimeZone()), absl::UTCTimeZone());
+  return TimeText(absl::FromTM(parts, absl::UTCTimeZone()));
 }
 
-std::string Now() { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::Now(), absl::UTCTimeZone()); }
+std::string Now() { return TimeText(absl::Now()); }
 
 // The name in a certificate that nobody vouches for: printable, and short.
 std::string ClaimedName(X509* certificate) {

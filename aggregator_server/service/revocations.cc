@@ -9,6 +9,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/base/time_text.h"
 
 namespace blink {
 namespace {
@@ -16,12 +17,6 @@ namespace {
 constexpr uint64_t kListBytesMax = 64 << 20;  // more than a million certificates
 constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr absl::Duration kWarnEvery = absl::Hours(24);
-
-std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
-
-absl::Status About(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
 
 // Changes whenever the file is replaced or written to.
 std::string StampOf(const std::string& path) {
@@ -41,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Revocations>> Revocations::Load(RevocationOptions
   const std::shared_ptr<const RevocationList> list = revocations->list();
   if (revocations->options_.refuse_when_outdated && clock.Now() > list->next_update()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(revocations->options_.path, ": the revocation list was valid until ", Day(list->next_update()),
+        absl::StrCat(revocations->options_.path, ": the revocation list was valid until ", TimeText(list->next_update()),
                      ": bring a new one (blink provision crl), or leave out "
                      "--refuse-outdated-revocations"));
   }
@@ -58,7 +53,7 @@ absl::StatusOr<RevocationList> Revocations::ReadList(std::string* pem) const {
   BLINK_ASSIGN_OR_RETURN(*pem, ReadFile(options_.path, kListBytesMax));
   BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadFile(options_.ca_path, kPemBytesMax));
   absl::StatusOr<RevocationList> list = RevocationList::Parse(*pem, authority);
-  if (!list.ok()) return About(options_.path, list.status());
+  if (!list.ok()) return InFile(options_.path, list.status());
   return list;
 }
 
@@ -114,7 +109,7 @@ absl::Status Revocations::Replace() {
   pem_ = std::move(pem);
   remembered_ = false;
   spdlog::info("revocation list number {} of {}: {} certificates, next update {}", list.number(), options_.path,
-               list.size(), Day(list.next_update()));
+               list.size(), TimeText(list.next_update()));
   const std::lock_guard<std::mutex> lock(mutex_);
   list_ = std::make_shared<const RevocationList>(std::move(list));
   return absl::OkStatus();
@@ -148,19 +143,19 @@ void Revocations::WarnWhenOutdated() {
   if (now <= until || now - warned_ < kWarnEvery) return;
   warned_ = now;
   spdlog::warn("the revocation list {} was valid until {}: {}; bring a new one (blink provision crl)", options_.path,
-               Day(until), options_.refuse_when_outdated ? "every call is refused until then" : "it stays in force");
+               TimeText(until), options_.refuse_when_outdated ? "every call is refused until then" : "it stays in force");
 }
 
 absl::Status Revocations::Check(const CertificateInfo& certificate) const {
   const std::shared_ptr<const RevocationList> list = this->list();
   if (const RevokedCertificate* const revoked = list->Find(certificate.serial); revoked != nullptr) {
     return absl::UnauthenticatedError(absl::StrCat("the certificate with serial number ", certificate.serial,
-                                                   " was revoked on ", Day(revoked->when), " (", revoked->reason,
+                                                   " was revoked on ", TimeText(revoked->when), " (", revoked->reason,
                                                    "): unless its owner was retired, make a new key and have it signed (blink provision sign)"));
   }
   if (options_.refuse_when_outdated && clock_.Now() > list->next_update()) {
     return absl::UnavailableError(absl::StrCat("the aggregator's revocation list was valid until ",
-                                               Day(list->next_update()), ": it serves nobody until it has a new one"));
+                                               TimeText(list->next_update()), ": it serves nobody until it has a new one"));
   }
   return absl::OkStatus();
 }

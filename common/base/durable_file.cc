@@ -41,6 +41,11 @@ std::string ParentOf(const std::string& path) {
 
 }  // namespace
 
+absl::Status InFile(absl::string_view path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
 absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path) {
   const std::string message = absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno_value));
   switch (errno_value) {

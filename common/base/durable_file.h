@@ -19,6 +19,9 @@ namespace blink {
 // The status for `errno_value` met while doing `what` ("open", "fsync") to `path`.
 absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path);
 
+// What is wrong with the content of `path`: the same code, the path in front. OK stays OK.
+absl::Status InFile(absl::string_view path, const absl::Status& status);
+
 // The whole file. OUT_OF_RANGE when it holds more than `bytes_max`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max);
 

@@ -15,6 +15,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/base/time_text.h"
 #include "common/pki/pki.h"
 
 namespace blink {
@@ -24,21 +25,14 @@ namespace tls = grpc::experimental;
 
 constexpr uint64_t kPemBytesMax = 1 << 20;
 
-absl::Status About(const std::string& path, const absl::Status& status) {
-  if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
-
-std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
-
 absl::Status CheckDates(const std::string& path, const CertificateInfo& info, absl::Time now) {
   if (now > info.not_after) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, ": the certificate expired on ", Day(info.not_after), ": have a new one signed by the authority"));
+        absl::StrCat(path, ": the certificate expired on ", TimeText(info.not_after), ": have a new one signed by the authority"));
   }
   if (now < info.not_before) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate is not valid before ", Day(info.not_before),
-                                                      ", and this machine's clock says ", Day(now), ": set the clock"));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate is not valid before ", TimeText(info.not_before),
+                                                      ", and this machine's clock says ", TimeText(now), ": set the clock"));
   }
   return absl::OkStatus();
 }
@@ -75,10 +69,10 @@ absl::Status CheckTlsFiles(const TlsFiles& files) {
   BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
   const absl::Time now = absl::Now();
   const absl::StatusOr<CertificateInfo> info = InspectCertificate(certificate);
-  if (!info.ok()) return About(files.certificate, info.status());
+  if (!info.ok()) return InFile(files.certificate, info.status());
   const absl::StatusOr<CertificateInfo> ca_info = InspectCertificate(ca);
-  if (!ca_info.ok()) return About(files.ca, ca_info.status());
-  BLINK_RETURN_IF_ERROR(About(files.key, CheckKeyPair(certificate, key)));
+  if (!ca_info.ok()) return InFile(files.ca, ca_info.status());
+  BLINK_RETURN_IF_ERROR(InFile(files.key, CheckKeyPair(certificate, key)));
   BLINK_RETURN_IF_ERROR(CheckDates(files.certificate, *info, now));
   return CheckDates(files.ca, *ca_info, now);
 }

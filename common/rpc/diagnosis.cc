@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/base/time_text.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
 
@@ -95,15 +96,13 @@ void MakeBlocking(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-std::string Date(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
-
 std::string Validity(X509* certificate) {
   auto date = [](const ASN1_TIME* time) {
     std::tm parts{};
-    return ASN1_TIME_to_tm(time, &parts) == 1 ? Date(absl::FromTM(parts, absl::UTCTimeZone())) : std::string("?");
+    return ASN1_TIME_to_tm(time, &parts) == 1 ? TimeText(absl::FromTM(parts, absl::UTCTimeZone())) : std::string("?");
   };
   return absl::StrCat(" (valid from ", date(X509_get0_notBefore(certificate)), " to ", date(X509_get0_notAfter(certificate)),
-                      "; this machine's clock says ", Date(absl::Now()), ")");
+                      "; this machine's clock says ", TimeText(absl::Now()), ")");
 }
 
 // What the server's certificate says that we would not accept; empty when it is the aggregator of `deployment`.
