@@ -25,7 +25,7 @@ void Epochs(const Dataset& data, Model model, const char* name) {
   TrainOptions options;
   options.model = model;
   options.device = "cpu";
-  const auto result = Train(data.graph, data.attributes, options);
+  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, options);
   if (result.ok()) std::printf("%s: %.2f ms an epoch\n", name, result->epoch_ms_mean);
 }
 

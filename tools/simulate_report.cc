@@ -91,7 +91,7 @@ Json TrialEstimateJson(const LinkEstimate& estimate, uint64_t true_links) {
   Json json = EstimateJson(estimate);
   json["mae"] = estimate.mae;
   json["true_positives"] = estimate.true_positives;
-  json["precision"] = Share(estimate.true_positives, estimate.links.link_count());
+  json["precision"] = Share(estimate.true_positives, estimate.links().link_count());
   json["recall"] = Share(estimate.true_positives, true_links);
   return json;
 }
@@ -104,7 +104,7 @@ Json EstimatePart(const Simulation& simulation) {
   uint64_t links = 0, true_positives = 0, trials_without_mle = 0;
   double residual_max = 0;
   for (const Trial& trial : simulation.trials) {
-    links += trial.estimate->links.link_count();
+    links += trial.estimate->links().link_count();
     true_positives += trial.estimate->true_positives;
     trials_without_mle += trial.estimate->mle.exists ? 0 : 1;
     residual_max = std::max(residual_max, trial.estimate->mle.residual);
@@ -118,7 +118,7 @@ Json EstimatePart(const Simulation& simulation) {
   json["mle_residual"] = residual_max;
   json["denoise_seconds"] = mean([](const LinkEstimate& e) { return e.denoise_seconds; });
   json["mae"] = mean([](const LinkEstimate& e) { return e.mae; });
-  json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links.link_count()); }));
+  json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
   json["expected_links"] = mean([](const LinkEstimate& e) { return e.expected_links; });
   json["true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
   json["precision"] = Share(true_positives, links);
@@ -130,7 +130,7 @@ Json TrainPart(const Simulation& simulation) {
   const TrainOptions& options = simulation.train_options;
   const auto test_accuracy = [](const Trial& trial) { return trial.training.test_accuracy; };
   Json json;
-  json["model"] = options.model == Model::kMlp ? "mlp" : "gcn";
+  json["model"] = ModelName(options.model);
   json["variant"] = "hard";
   json["device"] = simulation.trials[0].training.device;
   json["threads"] = simulation.trials[0].training.threads;

@@ -194,7 +194,7 @@ class Simulator {
                          absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
     };
     Trial trial{.seed = spec.seed()};
-    BLINK_ASSIGN_OR_RETURN(trial.training, Train(dataset_.graph, dataset_.attributes, train_options));
+    BLINK_ASSIGN_OR_RETURN(trial.training, Train(LinkWeights::Unweighted(dataset_.graph), dataset_.attributes, train_options));
     return trial;
   }
 

@@ -12,16 +12,36 @@ namespace blink {
 absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec) {
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   TrainOptions options;
-  options.model = normal.model() == v1::MODEL_MLP ? Model::kMlp : Model::kGcn;
+  switch (normal.model()) {
+    case v1::MODEL_MLP:
+      options.model = Model::kMlp;
+      break;
+    case v1::MODEL_GRAPHSAGE:
+      options.model = Model::kGraphSage;
+      break;
+    case v1::MODEL_GAT:
+      options.model = Model::kGat;
+      break;
+    default:
+      options.model = Model::kGcn;
+  }
   options.learning_rate = normal.learning_rate();
   options.weight_decay = normal.weight_decay();
   options.dropout = normal.dropout();
   options.epochs = static_cast<int>(normal.epochs());
   options.hidden = static_cast<int>(normal.hidden());
+  options.layers = static_cast<int>(normal.layers());
   options.seed = normal.seed();
   options.device = normal.device();
   options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
   return options;
+}
+
+absl::StatusOr<Variant> VariantFromSpec(const v1::TrainingSpec& spec) {
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  return normal.variant() == v1::VARIANT_SOFT     ? Variant::kSoft
+         : normal.variant() == v1::VARIANT_HYBRID ? Variant::kHybrid
+                                                  : Variant::kHard;
 }
 
 namespace {
@@ -63,6 +83,9 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   estimate_options.threads = options.threads;
   estimate_options.truth = options.truth;
   estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, fraction, "estimating links"); };
+  BLINK_ASSIGN_OR_RETURN(const Variant variant, VariantFromSpec(spec));
+  estimate_options.soft = variant == Variant::kSoft;
+  estimate_options.hybrid = variant == Variant::kHybrid;
   Analysis analysis;
   BLINK_ASSIGN_OR_RETURN(analysis.checks, Check(reports, options));
   std::optional<ReportSet> kept;
@@ -79,7 +102,7 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
          absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
   };
   tell(Stage::kTraining, 0, "preparing the training");
-  BLINK_ASSIGN_OR_RETURN(analysis.training, Train(analysis.estimate.links, attributes, train_options));
+  BLINK_ASSIGN_OR_RETURN(analysis.training, Train(analysis.estimate.Of(variant), attributes, train_options));
   return analysis;
 }
 

@@ -51,6 +51,7 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
 absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec);
+absl::StatusOr<Variant> VariantFromSpec(const v1::TrainingSpec& spec);
 
 // The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters);

@@ -76,7 +76,7 @@ nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters) {
 
 nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options) {
   nlohmann::ordered_json json;  // NaN (an empty split) becomes null
-  json["model"] = options.model == Model::kMlp ? "mlp" : "gcn";
+  json["model"] = ModelName(options.model);
   json["variant"] = "hard";
   json["device"] = training.device;
   json["fell_back_to_cpu"] = training.fell_back_to_cpu;
@@ -105,7 +105,7 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate) {
   json["mle_iterations"] = estimate.mle.iterations;
   json["mle_residual"] = estimate.mle.residual;
   json["denoise_seconds"] = estimate.denoise_seconds;
-  json["links"] = estimate.links.link_count();
+  json["links"] = estimate.links().link_count();
   json["expected_links"] = estimate.expected_links;
   return json;
 }
@@ -165,7 +165,7 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(analysis.estimate.links)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(analysis.estimate.links())));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
   return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
 }

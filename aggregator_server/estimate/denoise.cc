@@ -70,7 +70,7 @@ void CompareWithTruth(const CsrGraph& truth, const ReportSet& reports, const Pai
       if (j < i) continue;
       const auto [a, b] = std::minmax(class_of_node[i], class_of_node[j]);
       ++counts[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + EvidenceOf(reports, i, j).Index()];
-      estimate.true_positives += estimate.links.HasLink(i, j);
+      estimate.true_positives += estimate.links().HasLink(i, j);
     }
   }
   const double n = truth.node_count();
@@ -114,6 +114,7 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports) {
 }
 
 absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options) {
+  if (options.soft || options.hybrid) return absl::UnimplementedError("only Hard is there yet");
   if (reports.report_count() == 0)
     return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
   if (options.truth != nullptr && options.truth->node_count() != reports.node_count()) {
@@ -137,7 +138,8 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
   const Posterior posterior(prior, reports.parameters().bit_log_odds());
   PairScan scan =
       ScanPairs(reports, posterior, options.threads, [&](double fraction) { report_progress(0.1 + 0.8 * fraction); });
-  BLINK_ASSIGN_OR_RETURN(estimate.links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));
+  BLINK_ASSIGN_OR_RETURN(CsrGraph links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));
+  estimate.hard = LinkWeights::Unweighted(std::move(links));
   estimate.expected_links = SumOverPairs(scan, posterior, nullptr);
   estimate.denoise_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() - estimate.mle.seconds;

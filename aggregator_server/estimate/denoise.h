@@ -9,12 +9,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/beta_model.h"
 #include "aggregator_server/estimate/link_prior.h"
+#include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/reports/report_set.h"
 #include "common/graph/csr_graph.h"
 
@@ -29,19 +31,27 @@ struct DegreeEstimate {
 DegreeEstimate EstimateDegrees(const ReportSet& reports);
 
 struct LinkEstimate {
-  CsrGraph links;                 // Hard
+  LinkWeights hard;                         // links with P > 1/2
+  std::optional<LinkWeights> soft, hybrid;  // when asked for
   double expected_links = 0;      // sum of P over unordered pairs
   uint32_t distinct_degrees = 0;  // K
   uint32_t nodes_without_report = 0;
   BetaModel mle;
   double denoise_seconds = 0;
+  const CsrGraph& links() const { return hard.links; }
+  const LinkWeights& Of(Variant variant) const {  // one that was asked for
+    return variant == Variant::kHard ? hard : variant == Variant::kSoft ? *soft : *hybrid;
+  }
+
   // Against a true graph, when one was given (simulation only).
   double mae = 0;               // mean of |P - A| over all n^2 entries
   uint64_t true_positives = 0;  // links of the estimate that are links of the truth
 };
 
 struct EstimateOptions {
-  int threads = 0;                  // 0: all cores
+  bool soft = false, hybrid = false;  // which variants beside Hard
+  uint64_t tie_seed = 0;              // of the round: which of Hybrid's ties at the cut are links
+  int threads = 0;                    // 0: all cores
   const CsrGraph* truth = nullptr;  // simulation only
   std::function<void(double fraction)> progress;
 };

@@ -50,7 +50,7 @@ std::vector<int64_t> LabelledNodes(const NodeAttributes& attributes, Split split
   return nodes;
 }
 
-absl::Status ValidateData(const CsrGraph& graph, const NodeAttributes& attributes, Model model) {
+absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attributes, Model model) {
   const uint32_t n = attributes.node_count;
   if (attributes.features.cols == 0) {
     return absl::InvalidArgumentError(
@@ -62,9 +62,9 @@ absl::Status ValidateData(const CsrGraph& graph, const NodeAttributes& attribute
                                                    " feature rows, ", attributes.labels.size(), " labels, ",
                                                    attributes.split.size(), " entries of the split"));
   }
-  if (model != Model::kMlp && graph.node_count() != n) {
+  if (model != Model::kMlp && weights.node_count != n) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the graph has ", graph.node_count(), " nodes, but the attributes have ", n));
+        absl::StrCat("the graph has ", weights.node_count, " nodes, but the attributes have ", n));
   }
   for (uint32_t i = 0; i < n; ++i) {
     if (attributes.labels[i] < -1 || attributes.labels[i] >= static_cast<int64_t>(attributes.class_count)) {
@@ -106,14 +106,14 @@ struct SplitTensors {
 // One training, from initial weights to the best epoch.
 class Training {
  public:
-  Training(const CsrGraph& graph, const NodeAttributes& attributes, const TrainOptions& options, const TrainDevice& device)
+  Training(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options, const TrainDevice& device)
       : options_(options),
         device_(device),
         train_(attributes, Split::kTrain, device.device),
         validation_(attributes, Split::kValidation, device.device),
         test_(attributes, Split::kTest, device.device),
         initial_generator_(MakeGenerator(torch::kCPU, options.seed)),
-        network_(MakeInput(graph, attributes.features, options.model, device.device, options.threads), options.model, options.hidden,
+        network_(MakeInput(weights.links, attributes.features, options.model, device.device, options.threads), options.model, options.hidden,
                  attributes.class_count, initial_generator_, device.device),
         // Another stream than the weights', so that the masks do not depend on how many weights there are.
         dropout_generator_(MakeGenerator(device.device, options.seed ^ 0x9e3779b97f4a7c15u)),
@@ -196,9 +196,17 @@ class Training {
 
 }  // namespace
 
-absl::StatusOr<TrainResult> Train(const CsrGraph& graph, const NodeAttributes& attributes, const TrainOptions& options) {
+const char* ModelName(Model model) {
+  constexpr const char* kNames[] = {"mlp", "gcn", "graphsage", "gat"};
+  return kNames[static_cast<int>(model)];
+}
+
+absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateOptions(options));
-  BLINK_RETURN_IF_ERROR(ValidateData(graph, attributes, options.model));
+  if (options.model == Model::kGraphSage || options.model == Model::kGat || weights.weighted || options.layers != 2) {
+    return absl::UnimplementedError("only the unweighted GCN and the MLP of two layers are there yet");
+  }
+  BLINK_RETURN_IF_ERROR(ValidateData(weights, attributes, options.model));
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;
   if (resolved.threads == 0) resolved.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -208,7 +216,7 @@ absl::StatusOr<TrainResult> Train(const CsrGraph& graph, const NodeAttributes& a
   return RunWithFallback(device, options.cpu_when_out_of_memory,
                          [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
                            try {
-                             return Training(graph, attributes, resolved, chosen).Run();
+                             return Training(weights, attributes, resolved, chosen).Run();
                            } catch (...) {
                              return StatusFromCurrentException(chosen.description);
                            }

@@ -1,4 +1,4 @@
-// Two-layer graph neural networks with LibTorch. This header names no LibTorch type: only this folder's sources do.
+// Graph neural networks with LibTorch. This header names no LibTorch type: only this folder's sources do.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_TRAINER_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_TRAINER_H_
 
@@ -8,20 +8,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/graph/csr_graph.h"
+#include "aggregator_server/links/link_weights.h"
 #include "common/graph/node_attributes.h"
 
 namespace blink {
 
-enum class Model { kMlp, kGcn };
+enum class Model { kMlp, kGcn, kGraphSage, kGat };
+const char* ModelName(Model model);  // "mlp", "gcn", "graphsage", "gat"
 
 struct TrainOptions {
   Model model = Model::kGcn;
   double learning_rate = 0.01;  // Adam
   double weight_decay = 1e-4;   // L2, as torch::optim::Adam has it
-  double dropout = 0.1;         // between the two layers
+  double dropout = 0.1;         // between the layers
   int epochs = 300;
-  int hidden = 16;
+  int hidden = 16;              // width of the layers but the last
+  int layers = 2;
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
@@ -43,9 +45,9 @@ struct TrainResult {
   bool fell_back_to_cpu = false;
 };
 
-// `graph` is ignored by the MLP. INVALID_ARGUMENT: no training or validation node, no features, an option out of range.
+// The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of range.
 // FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory on the device.
-absl::StatusOr<TrainResult> Train(const CsrGraph& graph, const NodeAttributes& attributes, const TrainOptions& options);
+absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options);
 
 }  // namespace blink
 

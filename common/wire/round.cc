@@ -17,6 +17,8 @@ constexpr int64_t kTimeMsMax = 253'402'300'799'000;  // the last second of the y
 constexpr size_t kRoundIdCharacters = 32;
 constexpr uint32_t kEpochsMax = 100'000;
 constexpr uint32_t kHiddenMax = 4096;
+constexpr uint32_t kLayersMax = 8;
+constexpr uint32_t kCandidatesMax = 1000;
 constexpr size_t kDeviceDigitsMax = 3;
 
 bool IsLowerCaseHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
@@ -56,6 +58,10 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat("training.out_of_memory is ", static_cast<int>(spec.out_of_memory()),
                                                    ", which this version does not know"));
   }
+  if (!v1::NodeFeatures_IsValid(spec.node_features())) {
+    return absl::InvalidArgumentError(absl::StrCat("training.node_features is ", static_cast<int>(spec.node_features()),
+                                                   ", which this version does not know"));
+  }
   return absl::OkStatus();
 }
 
@@ -68,6 +74,7 @@ void FillDefaults(v1::TrainingSpec& spec) {
   if (!spec.has_dropout()) spec.set_dropout(0.1);
   if (spec.epochs() == 0) spec.set_epochs(300);
   if (spec.hidden() == 0) spec.set_hidden(16);
+  if (spec.layers() == 0) spec.set_layers(2);
   if (spec.device().empty()) spec.set_device("auto");
 }
 
@@ -167,6 +174,9 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   if (!(spec.dropout() >= 0 && spec.dropout() < 1)) return OutOfRange("dropout", spec.dropout(), "[0, 1)");
   if (spec.epochs() > kEpochsMax) return OutOfRange("epochs", spec.epochs(), "1 .. 100,000");
   if (spec.hidden() > kHiddenMax) return OutOfRange("hidden", spec.hidden(), "1 .. 4096");
+  if (spec.layers() > kLayersMax) return OutOfRange("layers", spec.layers(), "1 .. 8");
+  if (spec.patience() > kEpochsMax) return OutOfRange("patience", spec.patience(), "0 .. 100,000");
+  if (spec.candidates() > kCandidatesMax) return OutOfRange("candidates", spec.candidates(), "0 .. 1,000");
   if (!IsDevice(spec.device())) {
     return absl::InvalidArgumentError("training.device must be \"auto\", \"cpu\" or \"cuda:<index>\"");
   }

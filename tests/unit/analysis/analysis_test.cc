@@ -27,7 +27,7 @@ TEST_F(AnalysisTest, EstimatesAndTrainsAndTellsItsProgress) {
   options.progress = [&](Stage stage, double fraction, const std::string&) { steps.emplace_back(stage, fraction); };
   const auto analysis = Analyse(round.reports, data_.attributes, round.round.training(), options);
   ASSERT_TRUE(analysis.ok()) << analysis.status();
-  EXPECT_EQ(analysis->estimate.links.node_count(), 200u);
+  EXPECT_EQ(analysis->estimate.links().node_count(), 200u);
   EXPECT_EQ(analysis->estimate.nodes_without_report, 20u);
   EXPECT_EQ(analysis->training.predictions.size(), 200u);
   EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end())) << "stages and fractions only grow";
@@ -41,7 +41,7 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes, round.round.training()).ok());
   EXPECT_EQ(Lines(out + "/predictions.csv"), 201u);
   EXPECT_EQ(Lines(out + "/curves.csv"), 21u);
-  EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links.link_count() + 1);
+  EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links().link_count() + 1);
   EXPECT_EQ(ReadFile(out + "/model.pt", 1 << 24).value(), analysis.training.model_bytes);
   const auto metrics = nlohmann::json::parse(ReadFile(out + "/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["privacy"]["epsilon"], 6.0);

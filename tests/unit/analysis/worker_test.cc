@@ -70,7 +70,7 @@ TEST_F(WorkerTest, GivesExactlyWhatASimulationGivesOnTheSameReports) {
   }
   const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["train"]["test_accuracy"], simulation->trials[0].training.test_accuracy);
-  EXPECT_EQ(metrics["estimate"]["links"], simulation->trials[0].estimate->links.link_count());
+  EXPECT_EQ(metrics["estimate"]["links"], simulation->trials[0].estimate->links().link_count());
 }
 
 TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThen) {

@@ -139,8 +139,8 @@ TEST_P(AgainstTheDenseTwin, GivesTheSameDegreesLinksAndSums) {
     for (NodeIndex i = 0; i < c.n; ++i) beta.push_back(estimate->mle.beta[classes.class_of_node[i]]);
     const Dense dense = DenoiseDensely(round, beta);
     const CsrGraph expected = *CsrGraph::FromLinks(c.n, dense.links);
-    EXPECT_TRUE(estimate->links.neighbours() == expected.neighbours());
-    EXPECT_TRUE(estimate->links.offsets() == expected.offsets());
+    EXPECT_TRUE(estimate->links().neighbours() == expected.neighbours());
+    EXPECT_TRUE(estimate->links().offsets() == expected.offsets());
     EXPECT_NEAR(estimate->expected_links, dense.sum, 1e-9 * (1 + dense.sum));
     EXPECT_NEAR(estimate->mae, dense.mae, 1e-9 * dense.mae + 1e-15);
     EXPECT_EQ(estimate->true_positives, dense.true_positives);
@@ -161,7 +161,7 @@ TEST(EstimateLinks, DoesNotDependOnTheNumberOfThreads) {
   const auto one = EstimateLinks(round.reports, {.threads = 1, .truth = &round.truth});
   const auto many = EstimateLinks(round.reports, {.threads = 7, .truth = &round.truth});
   ASSERT_TRUE(one.ok() && many.ok());
-  EXPECT_TRUE(one->links.neighbours() == many->links.neighbours());
+  EXPECT_TRUE(one->links().neighbours() == many->links().neighbours());
   EXPECT_EQ(one->expected_links, many->expected_links);
   EXPECT_EQ(one->mae, many->mae);
 }
@@ -170,7 +170,7 @@ TEST(EstimateLinks, FindsTheTrueGraphWithALargeBudget) {
   const Round round = MakeRound(200, 40000000, 100000, 0, 9);
   const auto estimate = EstimateLinks(round.reports, {.truth = &round.truth});
   ASSERT_TRUE(estimate.ok());
-  EXPECT_TRUE(estimate->links.neighbours() == round.truth.neighbours());
+  EXPECT_TRUE(estimate->links().neighbours() == round.truth.neighbours());
   EXPECT_LT(estimate->mae, 1e-6);
 }
 

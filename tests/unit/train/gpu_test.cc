@@ -15,7 +15,7 @@ class Gpu : public ::testing::TestWithParam<Model> {
     options_.epochs = 50;
     options_.learning_rate = 0.05;
     options_.dropout = 0;
-    gpu_ = Train(data_.graph, data_.attributes, options_);
+    gpu_ = Train(LinkWeights::Unweighted(data_.graph), data_.attributes, options_);
     if (absl::IsFailedPrecondition(gpu_.status())) GTEST_SKIP() << gpu_.status().message();
     ASSERT_TRUE(gpu_.ok()) << gpu_.status();
   }
@@ -26,7 +26,7 @@ class Gpu : public ::testing::TestWithParam<Model> {
 
 TEST_P(Gpu, TrainsAsTheCpuDoes) {
   options_.device = "cpu";
-  const TrainResult cpu = Train(data_.graph, data_.attributes, options_).value();
+  const TrainResult cpu = Train(LinkWeights::Unweighted(data_.graph), data_.attributes, options_).value();
   EXPECT_EQ(gpu_->device.compare(0, 6, "cuda:0"), 0) << gpu_->device;
   for (int e = 0; e < 50; ++e) EXPECT_NEAR(gpu_->validation_losses[e], cpu.validation_losses[e], 2e-3) << "epoch " << e + 1;
   EXPECT_NEAR(gpu_->test_accuracy, cpu.test_accuracy, 0.03);
@@ -35,7 +35,7 @@ TEST_P(Gpu, TrainsAsTheCpuDoes) {
 TEST_P(Gpu, AutoChoosesTheGpuAndDropoutWorksThere) {
   options_.device = "auto";
   options_.dropout = 0.3;
-  const auto result = Train(data_.graph, data_.attributes, options_);
+  const auto result = Train(LinkWeights::Unweighted(data_.graph), data_.attributes, options_);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->device.compare(0, 6, "cuda:0"), 0) << result->device;
   EXPECT_GT(result->test_accuracy, 0.5);

@@ -13,7 +13,7 @@ namespace {
 double MeanTestAccuracy(const Dataset& cora, TrainOptions options) {
   double sum = 0, epoch_ms = 0;
   for (options.seed = 1; options.seed <= 5; ++options.seed) {
-    const auto result = Train(cora.graph, cora.attributes, options);
+    const auto result = Train(LinkWeights::Unweighted(cora.graph), cora.attributes, options);
     if (!result.ok()) {
       ADD_FAILURE() << result.status();
       return 0;

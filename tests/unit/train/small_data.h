@@ -10,7 +10,7 @@
 namespace blink {
 
 // The names of parameterised tests.
-inline void PrintTo(Model model, std::ostream* out) { *out << (model == Model::kGcn ? "gcn" : "mlp"); }
+inline void PrintTo(Model model, std::ostream* out) { *out << ModelName(model); }
 
 }  // namespace blink
 

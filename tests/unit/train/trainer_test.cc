@@ -29,7 +29,7 @@ TrainOptions Quick(Model model = Model::kGcn) {
 TEST(Trainer, LearnsTheClassesOfASmallGraph) {
   const Dataset data = testing::SmallDataset(400);
   for (const Model model : {Model::kGcn, Model::kMlp}) {
-    const auto result = Train(data.graph, data.attributes, Quick(model));
+    const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick(model));
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_GT(result->test_accuracy, 0.5);  // chance is a third
     EXPECT_EQ(result->predictions.size(), 400u);
@@ -43,7 +43,7 @@ TEST(Trainer, LearnsTheClassesOfASmallGraph) {
 
 TEST(Trainer, ReportsTheEpochOfTheLowestValidationLoss) {
   const Dataset data = testing::SmallDataset();
-  const TrainResult result = Train(data.graph, data.attributes, Quick()).value();
+  const TrainResult result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
   const auto lowest = std::min_element(result.validation_losses.begin(), result.validation_losses.end());
   EXPECT_EQ(result.best_epoch, lowest - result.validation_losses.begin() + 1);
   EXPECT_FLOAT_EQ(result.validation_loss, *lowest);
@@ -62,16 +62,16 @@ TEST(Trainer, ReportsTheEpochOfTheLowestValidationLoss) {
 TEST(Trainer, SameSeedGivesTheSameBits) {
   const Dataset data = testing::SmallDataset(300);
   for (const Model model : {Model::kGcn, Model::kMlp}) {
-    const TrainResult a = Train(data.graph, data.attributes, Quick(model)).value();
-    const TrainResult b = Train(data.graph, data.attributes, Quick(model)).value();
+    const TrainResult a = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick(model)).value();
+    const TrainResult b = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick(model)).value();
     EXPECT_EQ(a.logits, b.logits);
     EXPECT_EQ(a.validation_losses, b.validation_losses);
     EXPECT_EQ(a.model_bytes, b.model_bytes);
     TrainOptions other = Quick(model);
     other.threads = 3;
-    EXPECT_EQ(a.logits, Train(data.graph, data.attributes, other).value().logits);
+    EXPECT_EQ(a.logits, Train(LinkWeights::Unweighted(data.graph), data.attributes, other).value().logits);
     other.seed = 2;
-    EXPECT_NE(a.logits, Train(data.graph, data.attributes, other).value().logits);
+    EXPECT_NE(a.logits, Train(LinkWeights::Unweighted(data.graph), data.attributes, other).value().logits);
   }
 }
 
@@ -103,8 +103,8 @@ TEST(Trainer, PermutingTheNodesPermutesThePredictions) {
   TrainOptions options = Quick();
   options.dropout = 0;  // the masks belong to places, not to nodes
   options.epochs = 30;
-  const TrainResult a = Train(data.graph, data.attributes, options).value();
-  const TrainResult b = Train(CsrGraph::FromLinks(n, links).value(), permuted, options).value();
+  const TrainResult a = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  const TrainResult b = Train(LinkWeights::Unweighted(CsrGraph::FromLinks(n, links).value()), permuted, options).value();
   for (uint32_t i = 0; i < n; ++i) {
     for (int c = 0; c < 3; ++c) ASSERT_NEAR(a.logits[3 * i + c], b.logits[3 * to[i] + c], 2e-3);
   }
@@ -112,8 +112,8 @@ TEST(Trainer, PermutingTheNodesPermutesThePredictions) {
 
 TEST(Trainer, TheMlpIgnoresTheGraph) {
   const Dataset data = testing::SmallDataset();
-  const TrainResult a = Train(data.graph, data.attributes, Quick(Model::kMlp)).value();
-  const TrainResult b = Train(CsrGraph(), data.attributes, Quick(Model::kMlp)).value();
+  const TrainResult a = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick(Model::kMlp)).value();
+  const TrainResult b = Train(LinkWeights(), data.attributes, Quick(Model::kMlp)).value();
   EXPECT_EQ(a.logits, b.logits);
 }
 
@@ -123,7 +123,7 @@ TEST(Trainer, IsolatedNodesUnlabelledNodesAndAClassWithoutTrainingNodeAreFine) {
   for (uint32_t i = 0; i < 150; ++i) {
     if (data.attributes.labels[i] == 2 && data.attributes.split[i] == Split::kTrain) data.attributes.labels[i] = -1;
   }
-  const auto result = Train(data.graph, data.attributes, Quick());
+  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->predictions.size(), 150u);
 }
@@ -133,7 +133,7 @@ TEST(Trainer, AnEmptyTestSplitGivesNoAccuracy) {
   for (Split& split : data.attributes.split) {
     if (split == Split::kTest) split = Split::kNone;
   }
-  const TrainResult result = Train(data.graph, data.attributes, Quick()).value();
+  const TrainResult result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
   EXPECT_TRUE(std::isnan(result.test_accuracy));
   EXPECT_FALSE(std::isnan(result.validation_accuracy));
 }
@@ -143,7 +143,7 @@ TEST(Trainer, TellsEveryEpoch) {
   TrainOptions options = Quick();
   std::vector<int> epochs;
   options.progress = [&](int epoch, double) { epochs.push_back(epoch); };
-  ASSERT_TRUE(Train(data.graph, data.attributes, options).ok());
+  ASSERT_TRUE(Train(LinkWeights::Unweighted(data.graph), data.attributes, options).ok());
   ASSERT_EQ(epochs.size(), 60u);
   EXPECT_EQ(epochs.front(), 1);
   EXPECT_EQ(epochs.back(), 60);
@@ -151,7 +151,7 @@ TEST(Trainer, TellsEveryEpoch) {
 
 TEST(Trainer, StateDictNamesNothingThatWeightsOnlyLoadingRefuses) {
   const Dataset data = testing::SmallDataset();
-  const std::string bytes = Train(data.graph, data.attributes, Quick()).value().model_bytes;
+  const std::string bytes = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value().model_bytes;
   EXPECT_EQ(bytes.substr(0, 2), "PK");
   EXPECT_THAT(bytes, HasSubstr("_rebuild_tensor_v2"));
   EXPECT_THAT(bytes, ::testing::Not(HasSubstr("restore_type_tag")));
@@ -161,7 +161,7 @@ TEST(Trainer, StateDictLoadsInPython) {
   if (std::system("python3 -c 'import torch' > /dev/null 2>&1") != 0) GTEST_SKIP() << "python3 cannot import torch here";
   const Dataset data = testing::SmallDataset();
   const std::string path = ::testing::TempDir() + "/blink_state_dict.pt";
-  std::ofstream(path, std::ios::binary) << Train(data.graph, data.attributes, Quick()).value().model_bytes;
+  std::ofstream(path, std::ios::binary) << Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value().model_bytes;
   const std::string script =
       "python3 -c \"import torch; d = torch.load('" + path +
       "'); s = {k: tuple(v.shape) for k, v in d.items()}; assert s == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,), "
@@ -172,7 +172,7 @@ TEST(Trainer, StateDictLoadsInPython) {
 // What is refused.
 
 void ExpectRefused(const Dataset& data, const TrainOptions& options, const std::string& text) {
-  const auto result = Train(data.graph, data.attributes, options);
+  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, options);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
   EXPECT_THAT(std::string(result.status().message()), HasSubstr(text));
 }
@@ -227,7 +227,7 @@ TEST(Trainer, RefusesAGpuThatIsNotThere) {
   const Dataset data = testing::SmallDataset();
   TrainOptions options = Quick();
   options.device = "cuda:99";
-  const auto result = Train(data.graph, data.attributes, options);
+  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, options);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition) << result.status();
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("cuda:99"));
 }
@@ -251,7 +251,7 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
 TEST(Trainer, SaysThatATrainingDiverged) {
   Dataset data = testing::SmallDataset();
   data.attributes.features.values[0] = std::numeric_limits<float>::infinity();
-  const auto result = Train(data.graph, data.attributes, Quick());
+  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick());
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
 }
 

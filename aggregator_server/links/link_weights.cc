@@ -1,0 +1,107 @@
+#include "aggregator_server/links/link_weights.h"
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+namespace blink {
+namespace {
+
+// body(first, end) over 0 .. count - 1 in `threads` contiguous parts.
+template <typename Body>
+void InParts(uint32_t count, int threads, const Body& body) {
+  std::vector<std::thread> others;
+  const auto part = [&](int t) { return static_cast<uint32_t>(uint64_t{count} * t / threads); };
+  for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { body(part(t), part(t + 1)); });
+  body(0, part(1));
+  for (std::thread& thread : others) thread.join();
+}
+
+// Calls visit(j, weight) for each pair (i, j) that has a weight beyond the background.
+template <typename Visit>
+void ForEachOwn(const LinkWeights& weights, NodeIndex i, const Visit& visit) {
+  const uint64_t first = weights.links.node_count() == 0 ? 0 : weights.links.offsets()[i];
+  const absl::Span<const NodeIndex> neighbours =
+      weights.links.node_count() == 0 ? absl::Span<const NodeIndex>() : weights.links.NeighboursOf(i);
+  for (size_t k = 0; k < neighbours.size(); ++k) {
+    visit(neighbours[k], weights.values.empty() ? 1.0f : weights.values[first + k]);
+  }
+  if (weights.ones.empty()) return;
+  const size_t row = static_cast<size_t>(i) * weights.ones.words;
+  const float* of_class = &weights.by_ones[size_t{2} * weights.class_of_node[i] * weights.class_count];
+  for (uint32_t w = 0; w < weights.ones.words; ++w) {
+    const uint64_t both = weights.ones.both[row + w];
+    for (uint64_t bits = weights.ones.any[row + w]; bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      const NodeIndex j = w * 64 + bit;
+      visit(j, of_class[2 * weights.class_of_node[j] + ((both >> bit) & 1)]);
+    }
+  }
+}
+
+}  // namespace
+
+const char* VariantName(Variant variant) {
+  return variant == Variant::kHard ? "hard" : variant == Variant::kSoft ? "soft" : "hybrid";
+}
+
+LinkWeights LinkWeights::Unweighted(CsrGraph graph) {
+  LinkWeights weights;
+  weights.node_count = graph.node_count();
+  weights.links = std::move(graph);
+  return weights;
+}
+
+void Multiply(const LinkWeights& weights, const float* x, int64_t width, int threads, float* y) {
+  const uint32_t n = weights.node_count, classes = weights.class_count;
+  // Background: [classes, width] sums of x, then the table times them; a node is not linked to itself.
+  std::vector<double> sums(classes * width, 0.0), of_class(classes * width, 0.0);
+  if (weights.has_background()) {
+    for (NodeIndex j = 0; j < n; ++j) {
+      for (int64_t c = 0; c < width; ++c) sums[weights.class_of_node[j] * width + c] += x[j * width + c];
+    }
+    for (uint32_t a = 0; a < classes; ++a) {
+      for (uint32_t b = 0; b < classes; ++b) {
+        const double weight = weights.background[static_cast<size_t>(a) * classes + b];
+        for (int64_t c = 0; c < width; ++c) of_class[a * width + c] += weight * sums[b * width + c];
+      }
+    }
+  }
+  InParts(n, threads, [&](uint32_t first, uint32_t end) {
+    std::vector<float> row(width);
+    for (NodeIndex i = first; i < end; ++i) {
+      std::fill(row.begin(), row.end(), 0.0f);
+      ForEachOwn(weights, i, [&](NodeIndex j, float weight) {
+        for (int64_t c = 0; c < width; ++c) row[c] += weight * x[j * width + c];
+      });
+      if (weights.has_background()) {
+        const uint32_t a = weights.class_of_node[i];
+        const double self = weights.background[static_cast<size_t>(a) * classes + a];
+        for (int64_t c = 0; c < width; ++c) {
+          row[c] += static_cast<float>(of_class[a * width + c] - self * x[i * width + c]);
+        }
+      }
+      std::copy(row.begin(), row.end(), y + i * width);
+    }
+  });
+}
+
+std::vector<float> RowSums(const LinkWeights& weights, int threads) {
+  const std::vector<float> ones(weights.node_count, 1.0f);
+  std::vector<float> sums(weights.node_count);
+  Multiply(weights, ones.data(), 1, threads, sums.data());
+  return sums;
+}
+
+void FillRow(const LinkWeights& weights, NodeIndex i, float* out) {
+  if (weights.has_background()) {
+    const float* of_class = &weights.background[static_cast<size_t>(weights.class_of_node[i]) * weights.class_count];
+    for (NodeIndex j = 0; j < weights.node_count; ++j) out[j] = of_class[weights.class_of_node[j]];
+    out[i] = 0;
+  } else {
+    std::fill(out, out + weights.node_count, 0.0f);
+  }
+  ForEachOwn(weights, i, [&](NodeIndex j, float weight) { out[j] += weight; });
+}
+
+}  // namespace blink

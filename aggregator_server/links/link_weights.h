@@ -1,0 +1,66 @@
+// What the models are trained on: symmetric weights W [n, n] with a zero diagonal, without ever being n^2 numbers.
+//
+//   W_ij = background[class_i, class_j]  (Soft; 0 without a background)
+//        + what the pair has of its own: values of `links`, or by_ones[class_i, class_j, number of ones of the pair]
+//
+//   Hard, a true graph: links alone, weight 1, unweighted layers        Hybrid: links with values
+//   Soft: background, and its own weight for every pair whose reports hold a one: a list where those are few, packed
+//   bits where they are many
+//
+// A model sees the operations below and does not know which variant, or which prior, made the weights. No LibTorch type.
+#ifndef BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
+#define BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/graph/csr_graph.h"
+
+namespace blink {
+
+enum class Variant { kHard, kSoft, kHybrid };
+const char* VariantName(Variant variant);  // "hard", "soft", "hybrid"
+
+// The ones that were received about each pair, packed: bit j of row i of `any` says that there is one, of `both` that
+// there are two. Symmetric, zero diagonal; [n * words] each, words = ceil(n / 64).
+struct PairOnes {
+  uint32_t words = 0;
+  std::vector<uint64_t> any, both;
+  bool empty() const { return words == 0; }
+};
+
+struct LinkWeights {
+  uint32_t node_count = 0;
+  bool weighted = false;  // false: every link weighs 1, and the models take their unweighted forms
+
+  CsrGraph links;             // pairs with a weight of their own, both directions
+  std::vector<float> values;  // [2 * links] beyond the background, in the order of links.neighbours(); empty: 1 each
+
+  uint32_t class_count = 0;             // 0: no background
+  std::vector<uint32_t> class_of_node;  // [n]
+  std::vector<float> background;        // [classes, classes], symmetric
+
+  PairOnes ones;               // in place of `links` where they are many; needs a background
+  std::vector<float> by_ones;  // [classes, classes, 2] beyond the background, of a pair with 1 and with 2 ones
+
+  bool has_background() const { return class_count != 0; }
+
+  // A graph that is taken as it is: Hard, or the truth.
+  static LinkWeights Unweighted(CsrGraph graph);
+};
+
+// y = W x, [n, width] row-major, with at most `threads` (>= 1) threads. Each row of y is summed in an order that does
+// not depend on the threads.
+void Multiply(const LinkWeights& weights, const float* x, int64_t width, int threads, float* y);
+
+// [n] sums of the rows of W: the weighted degrees.
+std::vector<float> RowSums(const LinkWeights& weights, int threads);
+
+// Row i of W into out[n].
+void FillRow(const LinkWeights& weights, NodeIndex i, float* out);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
