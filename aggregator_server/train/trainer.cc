@@ -206,6 +206,10 @@ absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttribut
   if (options.model == Model::kGraphSage || options.model == Model::kGat || weights.weighted || options.layers != 2) {
     return absl::UnimplementedError("only the unweighted GCN and the MLP of two layers are there yet");
   }
+  const bool given = options.node_features == NodeFeatures::kAuto || options.node_features == NodeFeatures::kGiven;
+  if (options.patience != 0 || options.balance_classes || !given) {
+    return absl::UnimplementedError("neither patience, balanced classes nor other features than the given ones are there yet");
+  }
   BLINK_RETURN_IF_ERROR(ValidateData(weights, attributes, options.model));
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;

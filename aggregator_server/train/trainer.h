@@ -16,6 +16,15 @@ namespace blink {
 enum class Model { kMlp, kGcn, kGraphSage, kGat };
 const char* ModelName(Model model);  // "mlp", "gcn", "graphsage", "gat"
 
+// What stands for the nodes at the entrance.
+enum class NodeFeatures {
+  kAuto,    // the given ones; where there are none, the degree
+  kGiven,
+  kDegree,  // the estimated degree alone
+  kIdentity,
+  kGivenAndDegree
+};
+
 struct TrainOptions {
   Model model = Model::kGcn;
   double learning_rate = 0.01;  // Adam
@@ -24,6 +33,9 @@ struct TrainOptions {
   int epochs = 300;
   int hidden = 16;              // width of the layers but the last
   int layers = 2;
+  int patience = 0;             // ends after so many epochs without a lower validation loss; 0: never before `epochs`
+  bool balance_classes = false;  // weighs the training loss by the inverse frequency of the classes
+  NodeFeatures node_features = NodeFeatures::kAuto;
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
