@@ -16,10 +16,12 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "common/wire/round.h"
+#include "common/wire/training_spec.h"
 #include "tools/command_line.h"
 #include "tools/decimal.h"
 #include "tools/operator_client.h"
 #include "tools/round_report.h"
+#include "tools/training_flags.h"
 
 namespace blink {
 namespace {
@@ -80,9 +82,8 @@ struct CreateFlags : Connection {
   std::string epsilon, degree_share = "0.1", open_for = "10m";
   uint32_t quorum = 0, degree_max = 0;
   std::string implausible = "flag";
-  std::string model = "gcn", variant = "hard", device = "auto", on_out_of_memory = "fail", request_id;
-  std::optional<double> learning_rate, weight_decay, dropout;
-  uint32_t epochs = 0, hidden = 0;
+  std::string on_out_of_memory = "fail", request_id;
+  TrainingFlags training;
   uint64_t seed = 1;
 
   void AddTo(CLI::App* command) {
@@ -95,15 +96,8 @@ struct CreateFlags : Connection {
                         "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or keep (count them)")
         ->check(CLI::IsMember({"flag", "drop", "keep"}))->capture_default_str();
     command->add_option("--degree-max", degree_max, "No node has more links than this: sharpens the check of too many ones (default: no bound)");
-    command->add_option("--model", model, "gcn or mlp")->check(CLI::IsMember({"gcn", "mlp"}))->capture_default_str();
-    command->add_option("--variant", variant, "hard")->check(CLI::IsMember({"hard"}))->capture_default_str();
-    command->add_option("--learning-rate", learning_rate, "Default 0.01");
-    command->add_option("--weight-decay", weight_decay, "Default 0.0001");
-    command->add_option("--dropout", dropout, "Default 0.1");
-    command->add_option("--epochs", epochs, "Default 300");
-    command->add_option("--hidden", hidden, "Width of the hidden layer; default 16");
+    training.AddTo(command);
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
-    command->add_option("--device", device, "auto, cpu or cuda:N")->capture_default_str();
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
         ->check(CLI::IsMember({"fail", "cpu"}))->capture_default_str();
     command->add_option("--request-id", request_id, "The same id again returns the round that it made");
@@ -130,17 +124,8 @@ struct CreateFlags : Connection {
                             : implausible == "keep" ? v1::IMPLAUSIBLE_KEEP
                                                     : v1::IMPLAUSIBLE_FLAG);
     request.set_degree_max(degree_max);
-    v1::TrainingSpec spec;
-    spec.set_variant(v1::VARIANT_HARD);
-    spec.set_model(model == "mlp" ? v1::MODEL_MLP : v1::MODEL_GCN);
-    if (learning_rate.has_value()) spec.set_learning_rate(*learning_rate);
-    if (learning_rate.has_value() && *learning_rate == 0) return absl::InvalidArgumentError("--learning-rate must be above 0");
-    if (weight_decay.has_value()) spec.set_weight_decay(*weight_decay);
-    if (dropout.has_value()) spec.set_dropout(*dropout);
-    spec.set_epochs(epochs);
-    spec.set_hidden(hidden);
+    BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
     spec.set_seed(seed);
-    spec.set_device(device);
     spec.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
     BLINK_ASSIGN_OR_RETURN(*request.mutable_training(), NormalizeTrainingSpec(std::move(spec)));
     return request;

@@ -8,6 +8,7 @@
 #include "common/base/time_text.h"
 #include "common/rpc/status.h"
 #include "common/wire/round.h"
+#include "common/wire/training_spec.h"
 #include "nlohmann/json.hpp"
 #include "tools/decimal.h"
 
@@ -18,8 +19,38 @@ using Json = nlohmann::ordered_json;
 
 std::string MillisText(int64_t ms) { return IsoTimeText(absl::FromUnixMillis(ms)); }
 
-const char* ModelName(v1::Model model) {
-  return model == v1::MODEL_MLP ? "mlp" : model == v1::MODEL_GCN ? "gcn" : "unspecified";
+// What a search is to choose has no value yet.
+Json Named(const char* name, bool is_set) { return is_set ? Json(name) : Json(nullptr); }
+
+Json TrainingJson(const v1::TrainingSpec& spec) {
+  const bool searches = spec.candidates() > 0;
+  return {{"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
+          {"model", Named(ModelName(spec.model()), spec.model() != v1::MODEL_UNSPECIFIED)},
+          {"learning_rate", searches && spec.learning_rate() == 0 ? Json(nullptr) : Json(spec.learning_rate())},
+          {"weight_decay", searches && !spec.has_weight_decay() ? Json(nullptr) : Json(spec.weight_decay())},
+          {"dropout", searches && !spec.has_dropout() ? Json(nullptr) : Json(spec.dropout())},
+          {"epochs", spec.epochs()},
+          {"hidden", spec.hidden()},
+          {"layers", spec.layers()},
+          {"patience", spec.patience()},
+          {"balance_classes", spec.balance_classes()},
+          {"node_features",
+           Named(NodeFeaturesName(spec.node_features()), spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED)},
+          {"candidates", spec.candidates()},
+          {"seed", spec.seed()},
+          {"device", spec.device()},
+          {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};
+}
+
+// "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24".
+std::string TrainingText(const v1::TrainingSpec& spec) {
+  std::string text;
+  if (spec.model() != v1::MODEL_UNSPECIFIED) text = ModelName(spec.model());
+  if (spec.variant() != v1::VARIANT_UNSPECIFIED && spec.model() != v1::MODEL_MLP) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", VariantName(spec.variant()));
+  }
+  if (spec.candidates() == 0) return text.empty() ? "unspecified" : text;
+  return absl::StrCat("best of ", spec.candidates(), text.empty() ? "" : ": ", text);
 }
 
 // An aggregator of before there were rosters does not say it: then all are active.
@@ -29,7 +60,6 @@ uint32_t ActiveNodes(const v1::Round& round) {
 }
 
 Json ToJson(const v1::Round& round) {
-  const v1::TrainingSpec& spec = round.training();
   Json json = {{"round_id", round.round_id()},
                {"deployment", round.deployment()},
                {"state", RoundStateName(round.state())},
@@ -51,17 +81,7 @@ Json ToJson(const v1::Round& round) {
                {"progress", round.progress()},
                {"progress_text", round.progress_text()},
                {"attempts", round.attempts()},
-               {"training",
-                {{"variant", "hard"},
-                 {"model", ModelName(spec.model())},
-                 {"learning_rate", spec.learning_rate()},
-                 {"weight_decay", spec.weight_decay()},
-                 {"dropout", spec.dropout()},
-                 {"epochs", spec.epochs()},
-                 {"hidden", spec.hidden()},
-                 {"seed", spec.seed()},
-                 {"device", spec.device()},
-                 {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}}}};
+               {"training", TrainingJson(round.training())}};
   if (!round.result_json().empty()) {
     Json result = Json::parse(round.result_json(), nullptr, /*allow_exceptions=*/false);
     if (!result.is_discarded()) json["result"] = std::move(result);
@@ -106,7 +126,7 @@ std::string RoundTable(const v1::Round& round) {
                   Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
                   Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
                   Line("created", MillisText(round.created_ms())), Line("deadline", MillisText(round.deadline_ms())),
-                  Line("model", ModelName(round.training().model())));
+                  Line("model", TrainingText(round.training())));
   if (ActiveNodes(round) < round.parameters().node_count()) {
     absl::StrAppend(&table, Line("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
   }
@@ -121,7 +141,7 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
     absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(), RoundStateName(round.state()),
                           FormatMicro(round.parameters().epsilon_micro()),
                           absl::StrCat(round.reports(), "/", ActiveNodes(round)), MillisText(round.deadline_ms()),
-                          ModelName(round.training().model()));
+                          TrainingText(round.training()));
   }
   return table;
 }
@@ -160,6 +180,7 @@ std::string MetricsTable(const std::string& metrics_json) {
                       LineOf(metrics, "retired nodes", "/reports/retired"),
                       LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
                       LineOf(metrics, "estimated links", "/estimate/links"), LineOf(metrics, "model", "/train/model"),
+                      LineOf(metrics, "variant", "/train/variant"),
                       LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
                       LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
                       LineOf(metrics, "test accuracy", "/train/test_accuracy"));

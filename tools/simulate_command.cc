@@ -14,15 +14,14 @@
 #include "common/base/exit_code.h"
 #include "tools/simulate_report.h"
 #include "tools/simulate_run.h"
+#include "tools/training_flags.h"
 
 namespace blink {
 namespace {
 
 struct Flags {
   SimulateOptions options;
-  std::optional<std::string> model, device;
-  std::optional<double> learning_rate, weight_decay, dropout;
-  std::optional<uint32_t> epochs, hidden;
+  TrainingFlags training;
   bool cpu_when_out_of_memory = false;
   bool json = false;
 };
@@ -37,32 +36,10 @@ CLI::Validator RealIn(const std::string& range, const std::function<bool(double)
       "");
 }
 
-std::string CheckDevice(const std::string& text) {
-  constexpr size_t kPrefix = sizeof("cuda:") - 1;
-  int index = 0;
-  if (text == "auto" || text == "cpu") return "";
-  const bool cuda =
-      text.compare(0, kPrefix, "cuda:") == 0 && absl::SimpleAtoi(text.substr(kPrefix), &index) && index >= 0;
-  return cuda ? "" : text + " is not auto, cpu or cuda:<index>";
-}
-
 uint64_t PeakRssBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-v1::TrainingSpec SpecOf(const Flags& flags) {
-  v1::TrainingSpec spec;
-  if (flags.model) spec.set_model(*flags.model == "mlp" ? v1::MODEL_MLP : v1::MODEL_GCN);
-  if (flags.learning_rate) spec.set_learning_rate(*flags.learning_rate);
-  if (flags.weight_decay) spec.set_weight_decay(*flags.weight_decay);
-  if (flags.dropout) spec.set_dropout(*flags.dropout);
-  if (flags.epochs) spec.set_epochs(*flags.epochs);
-  if (flags.hidden) spec.set_hidden(*flags.hidden);
-  if (flags.device) spec.set_device(*flags.device);
-  if (flags.cpu_when_out_of_memory) spec.set_out_of_memory(v1::OUT_OF_MEMORY_CPU);
-  return spec;
 }
 
 absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& options) {
@@ -77,8 +54,10 @@ absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& opti
 
 int Run(const Flags& flags) {
   SimulateOptions options = flags.options;
-  options.training = SpecOf(flags);
-  if (const absl::Status usable = ValidateSimulateOptions(options); !usable.ok()) {
+  const absl::StatusOr<v1::TrainingSpec> spec = flags.training.Spec();
+  if (spec.ok()) options.training = *spec;
+  if (flags.cpu_when_out_of_memory) options.training.set_out_of_memory(v1::OUT_OF_MEMORY_CPU);
+  if (const absl::Status usable = spec.ok() ? ValidateSimulateOptions(options) : spec.status(); !usable.ok()) {
     std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(usable.message()).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
@@ -105,9 +84,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--epsilon", options.epsilon,
                       "Budget of a report, (0, 50]; not needed with --graph true, --reports or --model mlp");
   command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (0.1)");
-  command->add_option_function<std::string>("--variant", [](const std::string&) {}, "How links are taken from the posterior (hard)")
-      ->check(CLI::IsMember({"hard"}));
-  command->add_option("--model", flags->model, "gcn or mlp, the bound without links (gcn)")->check(CLI::IsMember({"gcn", "mlp"}));
+  flags->training.AddTo(command);
   command
       ->add_option_function<std::string>(
           "--graph",
@@ -119,16 +96,6 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
   command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)")
       ->check(RealIn("0 .. 18446744073709551615", [](double value) { return value >= 0; }));
-  command->add_option("--learning-rate", flags->learning_rate, "Of Adam, (0, 10] (0.01)")
-      ->check(RealIn("(0, 10]", [](double value) { return value > 0 && value <= 10; }));
-  command->add_option("--weight-decay", flags->weight_decay, "L2, 0 .. 1 (0.0001)")
-      ->check(RealIn("0 .. 1", [](double value) { return value >= 0 && value <= 1; }));
-  command->add_option("--dropout", flags->dropout, "Between the layers, [0, 1) (0.1)")
-      ->check(RealIn("[0, 1)", [](double value) { return value >= 0 && value < 1; }));
-  command->add_option("--epochs", flags->epochs, "1 .. 100,000 (300)")->check(CLI::Range(1, 100'000));
-  command->add_option("--hidden", flags->hidden, "Width of the hidden layer, 1 .. 4096 (16)")->check(CLI::Range(1, 4096));
-  command->add_option("--device", flags->device, "auto, cpu or cuda:<index> (auto)")
-      ->check(CLI::Validator(CheckDevice, ""));
   command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
   command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters");

@@ -87,8 +87,8 @@ Json PlausibilityPart(const Simulation& simulation) {
   return json;
 }
 
-Json TrialEstimateJson(const LinkEstimate& estimate, uint64_t true_links) {
-  Json json = EstimateJson(estimate);
+Json TrialEstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, uint64_t true_links) {
+  Json json = EstimateJson(estimate, tie_seed);
   json["mae"] = estimate.mae;
   json["true_positives"] = estimate.true_positives;
   json["precision"] = Share(estimate.true_positives, estimate.links().link_count());
@@ -126,24 +126,27 @@ Json EstimatePart(const Simulation& simulation) {
   return json;
 }
 
-Json TrainPart(const Simulation& simulation) {
-  const TrainOptions& options = simulation.train_options;
+// Figures are means; of a hyper-parameter on which the trials do not agree (a search may choose anew in each) null.
+Json TrainPart(const Simulation& simulation, const Json& trials) {
   const auto test_accuracy = [](const Trial& trial) { return trial.training.test_accuracy; };
+  const auto agreed = [&](const char* key) {
+    const Json& first = trials[0]["train"][key];
+    for (const Json& trial : trials) {
+      if (trial["train"][key] != first) return Json(nullptr);
+    }
+    return first;
+  };
   Json json;
-  json["model"] = ModelName(options.model);
-  json["variant"] = "hard";
-  json["device"] = simulation.trials[0].training.device;
-  json["threads"] = simulation.trials[0].training.threads;
+  for (const char* key : {"model", "variant", "device", "threads"}) json[key] = agreed(key);
   json["epoch_ms_mean"] = MeanOf(simulation, [](const Trial& trial) { return trial.training.epoch_ms_mean; });
   json["test_accuracy_mean"] = MeanOf(simulation, test_accuracy);
   json["test_accuracy_std"] = StandardDeviationOf(simulation, test_accuracy);
   json["validation_accuracy_mean"] =
       MeanOf(simulation, [](const Trial& trial) { return trial.training.validation_accuracy; });
-  json["learning_rate"] = options.learning_rate;
-  json["weight_decay"] = options.weight_decay;
-  json["dropout"] = options.dropout;
-  json["epochs"] = options.epochs;
-  json["hidden"] = options.hidden;
+  for (const char* key : {"learning_rate", "weight_decay", "dropout", "epochs", "hidden", "layers", "patience",
+                          "balance_classes", "node_features"}) {
+    json[key] = agreed(key);
+  }
   json["seed"] = simulation.trials[0].seed;
   return json;
 }
@@ -178,6 +181,23 @@ std::string PrivacyLines(const Json& json) {
   return text;
 }
 
+Json TrialJson(const Trial& trial, uint64_t true_links) {
+  Json json;
+  json["seed"] = trial.seed;
+  json["report"] = trial.report ? ReportJson(*trial.report) : Json(nullptr);
+  json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
+  json["estimate"] = trial.estimate ? TrialEstimateJson(*trial.estimate, trial.tie_seed, true_links) : Json(nullptr);
+  json["train"] = TrainJson(trial.training, trial.trained);
+  return json;
+}
+
+// "gcn, hard"; "gcn", where no links were estimated; "the model that validates best", where the trials differ.
+std::string WhatWasTrained(const Json& train) {
+  if (train["model"].is_null()) return "the model that validates best";
+  const std::string model = train["model"].get<std::string>();
+  return train["variant"].is_null() ? model : absl::StrFormat("%s, %s", model, train["variant"].get<std::string>());
+}
+
 }  // namespace
 
 Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
@@ -192,20 +212,11 @@ Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
   json["report"] = ReportPart(simulation);
   json["plausibility"] = PlausibilityPart(simulation);
   json["estimate"] = EstimatePart(simulation);
-  json["train"] = TrainPart(simulation);
+  Json trials = Json::array();
+  for (const Trial& trial : simulation.trials) trials.push_back(TrialJson(trial, simulation.links));
+  json["train"] = TrainPart(simulation, trials);
   json["peak_rss_bytes"] = peak_rss_bytes;
-  json["trials"] = Json::array();
-  for (const Trial& trial : simulation.trials) {
-    TrainOptions options = simulation.train_options;
-    options.seed = trial.seed;
-    Json entry;
-    entry["seed"] = trial.seed;
-    entry["report"] = trial.report ? ReportJson(*trial.report) : Json(nullptr);
-    entry["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
-    entry["estimate"] = trial.estimate ? TrialEstimateJson(*trial.estimate, simulation.links) : Json(nullptr);
-    entry["train"] = TrainJson(trial.training, options);
-    json["trials"].push_back(std::move(entry));
-  }
+  json["trials"] = std::move(trials);
   return json;
 }
 
@@ -243,7 +254,7 @@ std::string SimulationTable(const Json& json) {
     text += Line("denoising", Number(estimate["denoise_seconds"], " s", 3));
   }
   const Json& train = json["train"];
-  text += absl::StrFormat("Training (%d trials of %s)\n", json["trials"].size(), train["model"].get<std::string>());
+  text += absl::StrFormat("Training (%d trials of %s)\n", json["trials"].size(), WhatWasTrained(train));
   text += Line("test accuracy", Percent(train["test_accuracy_mean"]) + " +- " + Percent(train["test_accuracy_std"]));
   text += Line("device", absl::StrFormat("%s, %d threads, %s an epoch", train["device"].get<std::string>(),
                                          train["threads"].get<int>(), Number(train["epoch_ms_mean"], " ms", 3)));

@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/privacy/privatizer.h"
 #include "common/wire/report_codec.h"
+#include "common/wire/training_spec.h"
 #include "tools/simulate_noise.h"
 
 namespace blink {
@@ -161,7 +162,7 @@ class Simulator {
     }
     Describe();
     spec_ = SpecOf(options_, folder_ ? &*folder_ : nullptr);
-    BLINK_ASSIGN_OR_RETURN(simulation_.train_options, TrainOptionsFromSpec(spec_));
+    BLINK_RETURN_IF_ERROR(NormalizeTrainingSpec(spec_).status());
 
     const int trials = options_.trials.value_or(folder_ ? 1 : 5);
     TrialProgress progress(trials, options_.progress);
@@ -187,13 +188,15 @@ class Simulator {
   }
 
   absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
-    BLINK_ASSIGN_OR_RETURN(TrainOptions train_options, TrainOptionsFromSpec(spec));
+    Trial trial{.seed = spec.seed()};
+    BLINK_ASSIGN_OR_RETURN(trial.trained, CandidateFromSpec(spec));
+    trial.trained.variant.reset();
+    TrainOptions train_options = trial.trained.options;
     train_options.threads = options_.threads;
     train_options.progress = [&](int epoch, double) {
       progress.Analysing(index, Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
                          absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
     };
-    Trial trial{.seed = spec.seed()};
     BLINK_ASSIGN_OR_RETURN(trial.training, Train(LinkWeights::Unweighted(dataset_.graph), dataset_.attributes, train_options));
     return trial;
   }
@@ -213,7 +216,9 @@ class Simulator {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
+    analysis_options.tie_seed = spec.seed();
     if (folder_) {
+      analysis_options.tie_seed = TieSeedOfRound(folder_->round.round_id());
       analysis_options.implausible = folder_->round.implausible();
       analysis_options.degree_max = folder_->round.degree_max();
     }
@@ -224,12 +229,14 @@ class Simulator {
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
     if (index == 0 && !options_.output.empty()) {
       BLINK_RETURN_IF_ERROR(WriteResultFolder(options_.output, *simulation_.parameters, reports.report_count(), analysis,
-                                              dataset_.attributes, spec));
+                                              dataset_.attributes));
     }
     return Trial{.seed = spec.seed(),
                  .report = figures,
                  .checks = std::move(analysis.checks),
                  .estimate = std::move(analysis.estimate),
+                 .tie_seed = analysis.tie_seed,
+                 .trained = std::move(analysis.trained),
                  .training = std::move(analysis.training)};
   }
 

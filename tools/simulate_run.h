@@ -48,6 +48,8 @@ struct Trial {
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
   std::optional<LinkEstimate> estimate;
+  uint64_t tie_seed = 0;
+  Candidate trained;
   TrainResult training;
 };
 
@@ -58,7 +60,6 @@ struct Simulation {
   SimulatedGraph graph = SimulatedGraph::kBlink;
   bool is_private = false;                      // false: no reports (true graph, MLP alone), or seeded noise
   std::optional<PrivacyParameters> parameters;  // absent where no report is drawn
-  TrainOptions train_options;
   std::vector<Trial> trials;                    // at least one
 };
 

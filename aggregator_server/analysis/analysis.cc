@@ -4,44 +4,79 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/plausibility/power.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "common/wire/round.h"
+#include "common/wire/training_spec.h"
 
 namespace blink {
 
-absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec) {
-  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
-  TrainOptions options;
-  switch (normal.model()) {
+namespace {
+
+Model ModelOf(v1::Model model) {
+  switch (model) {
     case v1::MODEL_MLP:
-      options.model = Model::kMlp;
-      break;
+      return Model::kMlp;
     case v1::MODEL_GRAPHSAGE:
-      options.model = Model::kGraphSage;
-      break;
+      return Model::kGraphSage;
     case v1::MODEL_GAT:
-      options.model = Model::kGat;
-      break;
+      return Model::kGat;
     default:
-      options.model = Model::kGcn;
+      return Model::kGcn;
   }
+}
+
+NodeFeatures NodeFeaturesOf(v1::NodeFeatures kind) {
+  switch (kind) {
+    case v1::NODE_FEATURES_GIVEN:
+      return NodeFeatures::kGiven;
+    case v1::NODE_FEATURES_DEGREE:
+      return NodeFeatures::kDegree;
+    case v1::NODE_FEATURES_IDENTITY:
+      return NodeFeatures::kIdentity;
+    case v1::NODE_FEATURES_GIVEN_AND_DEGREE:
+      return NodeFeatures::kGivenAndDegree;
+    default:
+      return NodeFeatures::kAuto;
+  }
+}
+
+Variant VariantOf(v1::Variant variant) {
+  return variant == v1::VARIANT_SOFT     ? Variant::kSoft
+         : variant == v1::VARIANT_HYBRID ? Variant::kHybrid
+                                         : Variant::kHard;
+}
+
+}  // namespace
+
+absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec) {
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  if (normal.candidates() > 0) {
+    return absl::UnimplementedError("the search among candidates (training.candidates) is not there yet");
+  }
+  Candidate candidate;
+  TrainOptions& options = candidate.options;
+  options.model = ModelOf(normal.model());
+  if (options.model != Model::kMlp) candidate.variant = VariantOf(normal.variant());
   options.learning_rate = normal.learning_rate();
   options.weight_decay = normal.weight_decay();
   options.dropout = normal.dropout();
   options.epochs = static_cast<int>(normal.epochs());
   options.hidden = static_cast<int>(normal.hidden());
   options.layers = static_cast<int>(normal.layers());
+  options.patience = static_cast<int>(normal.patience());
+  options.balance_classes = normal.balance_classes();
+  options.node_features = NodeFeaturesOf(normal.node_features());
   options.seed = normal.seed();
   options.device = normal.device();
   options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
-  return options;
+  return candidate;
 }
 
-absl::StatusOr<Variant> VariantFromSpec(const v1::TrainingSpec& spec) {
-  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
-  return normal.variant() == v1::VARIANT_SOFT     ? Variant::kSoft
-         : normal.variant() == v1::VARIANT_HYBRID ? Variant::kHybrid
-                                                  : Variant::kHard;
+uint64_t TieSeedOfRound(const std::string& round_id) {
+  const Digest digest = Sha256Of(absl::StrCat("blink tie seed ", round_id));
+  uint64_t seed = 0;
+  for (int byte = 0; byte < 8; ++byte) seed = seed << 8 | digest[byte];
+  return seed;
 }
 
 namespace {
@@ -73,7 +108,9 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", reports.node_count(),
                                                       " nodes, but the attribute folder has ", attributes.node_count));
   }
-  BLINK_ASSIGN_OR_RETURN(TrainOptions train_options, TrainOptionsFromSpec(spec));
+  Analysis analysis;
+  analysis.tie_seed = options.tie_seed;
+  BLINK_ASSIGN_OR_RETURN(analysis.trained, CandidateFromSpec(spec));
   const auto tell = [&](Stage stage, double fraction, const std::string& text) {
     if (options.progress) options.progress(stage, fraction, text);
   };
@@ -83,10 +120,9 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   estimate_options.threads = options.threads;
   estimate_options.truth = options.truth;
   estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, fraction, "estimating links"); };
-  BLINK_ASSIGN_OR_RETURN(const Variant variant, VariantFromSpec(spec));
-  estimate_options.soft = variant == Variant::kSoft;
-  estimate_options.hybrid = variant == Variant::kHybrid;
-  Analysis analysis;
+  estimate_options.tie_seed = options.tie_seed;
+  estimate_options.soft = analysis.trained.variant == Variant::kSoft;
+  estimate_options.hybrid = analysis.trained.variant == Variant::kHybrid;
   BLINK_ASSIGN_OR_RETURN(analysis.checks, Check(reports, options));
   std::optional<ReportSet> kept;
   if (analysis.checks.dropped > 0) {
@@ -96,13 +132,16 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   BLINK_ASSIGN_OR_RETURN(analysis.estimate, EstimateLinks(kept.has_value() ? *kept : reports, estimate_options));
   kept.reset();
 
+  TrainOptions& train_options = analysis.trained.options;
   train_options.threads = options.threads;
   train_options.progress = [&](int epoch, double) {
     tell(Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
          absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
   };
   tell(Stage::kTraining, 0, "preparing the training");
-  BLINK_ASSIGN_OR_RETURN(analysis.training, Train(analysis.estimate.Of(variant), attributes, train_options));
+  const LinkWeights& weights = analysis.estimate.Of(analysis.trained.variant.value_or(Variant::kHard));
+  BLINK_ASSIGN_OR_RETURN(analysis.training, Train(weights, attributes, train_options));
+  train_options.progress = nullptr;
   return analysis;
 }
 

@@ -24,6 +24,7 @@ struct AnalysisOptions {
   int threads = 0;
   v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;
   uint32_t degree_max = 0;  // 0: no bound
+  uint64_t tie_seed = 0;    // which of Hybrid's ties at the cut are links: of a round TieSeedOfRound
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
@@ -38,9 +39,17 @@ struct Checks {
   std::optional<uint32_t> lie_seen_half, lie_seen_95;
 };
 
+// One way to train: on which links, and how.
+struct Candidate {
+  std::optional<Variant> variant;  // absent: no estimate is used (the MLP, or a graph that is given)
+  TrainOptions options;
+};
+
 struct Analysis {
   Checks checks;
   LinkEstimate estimate;
+  uint64_t tie_seed = 0;
+  Candidate trained;
   TrainResult training;
 };
 
@@ -50,28 +59,30 @@ struct Analysis {
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-absl::StatusOr<TrainOptions> TrainOptionsFromSpec(const v1::TrainingSpec& spec);
-absl::StatusOr<Variant> VariantFromSpec(const v1::TrainingSpec& spec);
+// The one candidate of a spec that asks for no search.
+absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec);
+
+// The first 64 bits of a hash of the round's id: a replay of its reports decides ties as the round did.
+uint64_t TieSeedOfRound(const std::string& round_id);
 
 // The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters);
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate);
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed);
 // Without the list of flags where the policy is to keep.
 nlohmann::ordered_json PlausibilityJson(const Checks& checks);
-nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options);
+nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained);
 
 // metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters).
 // `active`: n less the retired nodes; 0: n. Who is retired is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
-                                   const v1::TrainingSpec& spec, uint32_t active = 0);
+                                   uint32_t active = 0);
 
 // Writes metrics.json, predictions.csv (node,prediction), curves.csv (epoch,train_loss,validation_loss), links.csv
 // (source,target: the estimated links), plausibility.csv (node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every
 // report, a test that was not made is empty; no line where the policy is to keep) and model.pt (a state dict), each
 // durably. Makes the folder where it is missing.
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
-                               uint32_t active = 0);
+                               const Analysis& analysis, const NodeAttributes& attributes, uint32_t active = 0);
 
 }  // namespace blink
 

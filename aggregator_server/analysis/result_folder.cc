@@ -30,6 +30,11 @@ std::string CurvesCsv(const TrainResult& training) {
 
 constexpr size_t kFlagsListedMax = 100;  // in metrics.json; plausibility.csv has all
 
+const char* NodeFeaturesName(NodeFeatures kind) {
+  constexpr const char* kNames[] = {"auto", "given", "degree", "identity", "given+degree"};
+  return kNames[static_cast<int>(kind)];
+}
+
 std::string Score(double z) { return std::isnan(z) ? "" : absl::StrFormat("%.3f", z); }
 
 std::string PlausibilityCsv(const Checks& checks) {
@@ -74,10 +79,11 @@ nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters) {
   return json;
 }
 
-nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions& options) {
+nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained) {
+  const TrainOptions& options = trained.options;
   nlohmann::ordered_json json;  // NaN (an empty split) becomes null
   json["model"] = ModelName(options.model);
-  json["variant"] = "hard";
+  json["variant"] = trained.variant ? nlohmann::ordered_json(VariantName(*trained.variant)) : nullptr;
   json["device"] = training.device;
   json["fell_back_to_cpu"] = training.fell_back_to_cpu;
   json["threads"] = training.threads;
@@ -87,6 +93,10 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions
   json["dropout"] = options.dropout;
   json["epochs"] = options.epochs;
   json["hidden"] = options.hidden;
+  json["layers"] = options.layers;
+  json["patience"] = options.patience;
+  json["balance_classes"] = options.balance_classes;
+  json["node_features"] = NodeFeaturesName(options.node_features);
   json["epoch_ms_mean"] = training.epoch_ms_mean;
   json["best_epoch"] = training.best_epoch;
   json["validation_loss"] = training.validation_loss;
@@ -96,7 +106,7 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const TrainOptions
   return json;
 }
 
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate) {
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed) {
   nlohmann::ordered_json json;
   json["distinct_degrees"] = estimate.distinct_degrees;
   json["nodes_without_report"] = estimate.nodes_without_report;
@@ -107,6 +117,7 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate) {
   json["denoise_seconds"] = estimate.denoise_seconds;
   json["links"] = estimate.links().link_count();
   json["expected_links"] = estimate.expected_links;
+  json["tie_seed"] = absl::StrFormat("%016x", tie_seed);
   return json;
 }
 
@@ -138,7 +149,7 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks) {
 }
 
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
-                                   const v1::TrainingSpec& spec, uint32_t active) {
+                                   uint32_t active) {
   if (active == 0) active = parameters.node_count();
   nlohmann::ordered_json json;
   json["privacy"] = PrivacyJson(parameters);
@@ -147,21 +158,18 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
                      {"retired", parameters.node_count() - active},
                      {"missing", active - reports}};
   json["plausibility"] = PlausibilityJson(analysis.checks);
-  json["estimate"] = EstimateJson(analysis.estimate);
-  const absl::StatusOr<TrainOptions> options = TrainOptionsFromSpec(spec);  // Analyse has accepted the same spec
-  json["train"] = TrainJson(analysis.training, options.ok() ? *options : TrainOptions());
+  json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed);
+  json["train"] = TrainJson(analysis.training, analysis.trained);
   return json;
 }
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
-                               uint32_t active) {
+                               const Analysis& analysis, const NodeAttributes& attributes, uint32_t active) {
   if (analysis.training.predictions.size() != attributes.node_count) {
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }
-  BLINK_RETURN_IF_ERROR(TrainOptionsFromSpec(spec).status());
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
-  const std::string metrics = MetricsJson(parameters, reports, analysis, spec, active).dump(2) + "\n";
+  const std::string metrics = MetricsJson(parameters, reports, analysis, active).dump(2) + "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));

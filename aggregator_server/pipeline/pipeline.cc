@@ -15,6 +15,7 @@
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
+#include "common/wire/training_spec.h"
 
 namespace blink {
 namespace {

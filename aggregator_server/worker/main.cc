@@ -77,6 +77,7 @@ absl::Status Run(const WorkerOptions& options) {
   analysis_options.threads = options.threads;
   analysis_options.implausible = folder.round.implausible();
   analysis_options.degree_max = folder.round.degree_max();
+  analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
   analysis_options.progress = ProgressPrinter();
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
                          Analyse(folder.reports, attributes, folder.round.training(), analysis_options));
@@ -88,7 +89,7 @@ absl::Status Run(const WorkerOptions& options) {
   std::filesystem::remove_all(temporary, error);  // of a worker that was ended before
   if (error) return FileError(error.value(), "remove", temporary);
   BLINK_RETURN_IF_ERROR(WriteResultFolder(temporary, folder.reports.parameters(), folder.reports.report_count(), analysis,
-                                          attributes, folder.round.training(), folder.round.active_nodes()));
+                                          attributes, folder.round.active_nodes()));
   return Publish(temporary, output);
 }
 

@@ -44,10 +44,6 @@ struct RetryWindow {
 RetryWindow RetryWindowFromProto(const v1::RetryWindow& proto);
 v1::RetryWindow RetryWindowToProto(const RetryWindow& window);
 
-// Ranges of TrainingSpec; fills defaults for unset fields (variant hard, model gcn, learning rate 0.01, weight decay
-// 1e-4, dropout 0.1, 300 epochs, 16 hidden, device auto). INVALID_ARGUMENT naming the field and its range.
-absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
-
 bool IsTerminal(v1::RoundState state);
 const char* RoundStateName(v1::RoundState state);  // "open", "sealed", ...
 const char* ImplausibleName(v1::Implausible policy);  // "keep", "flag", "drop"; of an unset one "flag"

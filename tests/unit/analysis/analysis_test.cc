@@ -38,7 +38,7 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
   const std::string out = folder_ + "/result";
-  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes, round.round.training()).ok());
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes).ok());
   EXPECT_EQ(Lines(out + "/predictions.csv"), 201u);
   EXPECT_EQ(Lines(out + "/curves.csv"), 21u);
   EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links().link_count() + 1);
@@ -51,6 +51,12 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_EQ(metrics["reports"]["missing"], 20);
   EXPECT_EQ(metrics["train"]["seed"], 7);
   EXPECT_EQ(metrics["train"]["weight_decay"], 0.0);  // asked for, not the default
+  EXPECT_EQ(metrics["train"]["model"], "gcn");
+  EXPECT_EQ(metrics["train"]["variant"], "hard");
+  EXPECT_EQ(metrics["train"]["layers"], 2);
+  EXPECT_EQ(metrics["train"]["patience"], 0);
+  EXPECT_EQ(metrics["train"]["balance_classes"], false);
+  EXPECT_EQ(metrics["train"]["node_features"], "auto");
   EXPECT_EQ(metrics["train"]["device"], "cpu");
   EXPECT_EQ(metrics["train"]["test_accuracy"], analysis.training.test_accuracy);
   EXPECT_EQ(Lines(out + "/plausibility.csv"), 181u) << "one of every report";
@@ -60,6 +66,47 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_EQ(metrics["plausibility"]["dropped"], 0);
   EXPECT_TRUE(metrics["plausibility"]["flags"].is_array());
   EXPECT_FALSE(metrics["estimate"].contains("mae")) << "an aggregator cannot know it";
+}
+
+TEST_F(AnalysisTest, AModelWithoutLinksHasNoVariant) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  v1::TrainingSpec spec = testing::SmallSpec();
+  spec.set_model(v1::MODEL_MLP);
+  spec.set_variant(v1::VARIANT_SOFT);
+  const Analysis analysis = Analyse(round.reports, data_.attributes, spec, {}).value();
+  EXPECT_FALSE(analysis.trained.variant.has_value());
+  EXPECT_FALSE(analysis.estimate.soft.has_value()) << "weights that nobody needs are not made";
+  EXPECT_TRUE(TrainJson(analysis.training, analysis.trained)["variant"].is_null());
+}
+
+TEST_F(AnalysisTest, TheSpecSaysEverythingAboutTheTraining) {
+  v1::TrainingSpec spec = testing::SmallSpec();
+  spec.set_model(v1::MODEL_GAT);
+  spec.set_variant(v1::VARIANT_HYBRID);
+  spec.set_layers(3);
+  spec.set_hidden(8);
+  spec.set_patience(5);
+  spec.set_balance_classes(true);
+  spec.set_node_features(v1::NODE_FEATURES_GIVEN_AND_DEGREE);
+  const Candidate candidate = CandidateFromSpec(spec).value();
+  EXPECT_EQ(candidate.variant, Variant::kHybrid);
+  EXPECT_EQ(candidate.options.model, Model::kGat);
+  EXPECT_EQ(candidate.options.layers, 3);
+  EXPECT_EQ(candidate.options.hidden, 8);
+  EXPECT_EQ(candidate.options.patience, 5);
+  EXPECT_TRUE(candidate.options.balance_classes);
+  EXPECT_EQ(candidate.options.node_features, NodeFeatures::kGivenAndDegree);
+  EXPECT_EQ(candidate.options.dropout, 0.25);
+}
+
+TEST_F(AnalysisTest, TheTieSeedIsTheRoundsAndIsStored) {
+  EXPECT_EQ(TieSeedOfRound(std::string(32, 'a')), TieSeedOfRound(std::string(32, 'a')));
+  EXPECT_NE(TieSeedOfRound(std::string(32, 'a')), TieSeedOfRound(std::string(32, 'b')));
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  AnalysisOptions options;
+  options.tie_seed = 0xab;
+  const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), options).value();
+  EXPECT_EQ(MetricsJson(parameters_, 180, analysis)["estimate"]["tie_seed"], "00000000000000ab");
 }
 
 // Two nodes name a degree far from their bits.
@@ -96,7 +143,7 @@ TEST_F(AnalysisTest, DroppedReportsAreAsIfTheyHadNeverCome) {
   EXPECT_EQ(never.report_count(), 178u);
   const Analysis without = Analyse(never, data_.attributes, round.round.training(), {}).value();
   EXPECT_EQ(drop.training.logits, without.training.logits);
-  EXPECT_EQ(MetricsJson(parameters_, 180, drop, round.round.training())["reports"]["received"], 180);
+  EXPECT_EQ(MetricsJson(parameters_, 180, drop)["reports"]["received"], 180);
 }
 
 TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
@@ -109,7 +156,7 @@ TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
   EXPECT_EQ(json["dropped"], 0);
   EXPECT_TRUE(json["flags"].empty());
   const std::string out = folder_ + "/result";
-  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, keep, data_.attributes, round.round.training()).ok());
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, keep, data_.attributes).ok());
   EXPECT_EQ(Lines(out + "/plausibility.csv"), 1u);
 }
 

@@ -52,7 +52,10 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   EXPECT_EQ(json["trials"][1]["seed"], 2);
   EXPECT_NE(json["trials"][0]["estimate"]["mae"], json["trials"][1]["estimate"]["mae"]) << "drawn anew";
   EXPECT_TRUE(json["trials"][0]["plausibility"]["flags"].is_array());
+  EXPECT_EQ(json["trials"][0]["estimate"]["tie_seed"], "0000000000000001") << "of the seed";
+  EXPECT_EQ(json["train"]["variant"], "hard");
   EXPECT_THAT(SimulationTable(json), HasSubstr("achieved"));
+  EXPECT_THAT(SimulationTable(json), HasSubstr("2 trials of gcn, hard"));
   EXPECT_THAT(SimulationTable(json), HasSubstr("of 200, 0 (policy flag)"));
 }
 
@@ -78,6 +81,8 @@ TEST_F(SimulateTest, TheTrueGraphIsNotPrivateAndHasNoReports) {
   EXPECT_EQ(json["privacy"]["private"], false);
   EXPECT_TRUE(json["report"].is_null());
   EXPECT_TRUE(json["estimate"].is_null());
+  EXPECT_TRUE(json["train"]["variant"].is_null()) << "nothing was estimated";
+  EXPECT_EQ(json["train"]["model"], "gcn");
   EXPECT_GT(json["train"]["test_accuracy_mean"].get<double>(), 0.4);
   EXPECT_THAT(SimulationTable(json), HasSubstr("true graph"));
 }
@@ -109,9 +114,9 @@ TEST_F(SimulateTest, AReplayTakesTheRoundsTrainingAndWhatIsAskedForGoesFirst) {
   options.progress = false;
   options.training.set_weight_decay(0.5);
   const Simulation simulation = Simulate(options).value();
-  EXPECT_EQ(simulation.train_options.weight_decay, 0.5);
-  EXPECT_EQ(simulation.train_options.dropout, 0.25);
-  EXPECT_EQ(simulation.train_options.epochs, 20);
+  EXPECT_EQ(simulation.trials[0].trained.options.weight_decay, 0.5);
+  EXPECT_EQ(simulation.trials[0].trained.options.dropout, 0.25);
+  EXPECT_EQ(simulation.trials[0].trained.options.epochs, 20);
   EXPECT_EQ(simulation.trials[0].seed, 7u);
   EXPECT_TRUE(simulation.is_private);
   EXPECT_GT(simulation.trials[0].report->entropy_bytes, 0);

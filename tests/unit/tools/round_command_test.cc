@@ -145,6 +145,50 @@ TEST_F(RoundCommand, CreateSendsWhatBecomesOfImplausibleReports) {
   EXPECT_EQ(Round({"create", "--epsilon", "4", "--implausible", "hide"}), 2);
 }
 
+TEST_F(RoundCommand, CreateSendsWhatToTrain) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--variant", "soft", "--model", "graphsage", "--layers", "3", "--patience", "40",
+                   "--balance-classes", "--node-features", "given+degree"}),
+            0)
+      << err_;
+  const v1::TrainingSpec& spec = service_.asked.training();
+  EXPECT_EQ(spec.variant(), v1::VARIANT_SOFT);
+  EXPECT_EQ(spec.model(), v1::MODEL_GRAPHSAGE);
+  EXPECT_EQ(spec.layers(), 3u);
+  EXPECT_EQ(spec.patience(), 40u);
+  EXPECT_TRUE(spec.balance_classes());
+  EXPECT_EQ(spec.node_features(), v1::NODE_FEATURES_GIVEN_AND_DEGREE);
+  EXPECT_EQ(spec.candidates(), 0u);
+}
+
+TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "--model", "gcn", "--weight-decay", "0"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().candidates(), 24u);
+  EXPECT_EQ(service_.asked.training().model(), v1::MODEL_GCN);
+  EXPECT_EQ(service_.asked.training().variant(), v1::VARIANT_UNSPECIFIED);
+  EXPECT_TRUE(service_.asked.training().has_weight_decay());
+  EXPECT_FALSE(service_.asked.training().has_dropout());
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "7"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().candidates(), 7u);
+}
+
+TEST_F(RoundCommand, StatusNamesVariantModelAndWhatIsSearched) {
+  service_.state.mutable_training()->set_variant(v1::VARIANT_HYBRID);
+  service_.state.mutable_training()->set_model(v1::MODEL_GAT);
+  ASSERT_EQ(Round({"status", kId}), 0);
+  EXPECT_THAT(out_, HasSubstr("gat, hybrid"));
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["training"]["variant"], "hybrid");
+  service_.state.mutable_training()->clear_variant();
+  service_.state.mutable_training()->set_candidates(24);
+  ASSERT_EQ(Round({"status", kId}), 0);
+  EXPECT_THAT(out_, HasSubstr("best of 24: gat"));
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  const auto training = nlohmann::json::parse(out_)["training"];
+  EXPECT_TRUE(training["variant"].is_null());
+  EXPECT_TRUE(training["learning_rate"].is_null());
+  EXPECT_EQ(training["candidates"], 24);
+}
+
 TEST_F(RoundCommand, StatusAndResultShowTheImplausibleReports) {
   service_.state.set_flagged(3);
   service_.state.set_implausible(v1::IMPLAUSIBLE_DROP);
@@ -181,7 +225,10 @@ TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
                                              {"--epsilon", "-1"}, {"--epsilon", "1e0"}, {"--epsilon", "nan"},
                                              {"--epsilon", "1", "--degree-share", "1.1"}, {"--epsilon", "1", "--open-for", "60"},
                                              {"--epsilon", "1", "--learning-rate", "0"}, {"--epsilon", "1", "--dropout", "1"},
-                                             {"--epsilon", "1", "--learning-rate", "11"}, {"--epsilon", "1", "--device", "gpu"}}) {
+                                             {"--epsilon", "1", "--learning-rate", "11"}, {"--epsilon", "1", "--device", "gpu"},
+                                             {"--epsilon", "1", "--epochs", "0"}, {"--epsilon", "1", "--layers", "9"},
+                                             {"--epsilon", "1", "--tune", "0"}, {"--epsilon", "1", "--tune", "1001"},
+                                             {"--epsilon", "1", "--tune", "many"}, {"--epsilon", "1", "--patience", "100001"}}) {
     std::vector<std::string> arguments = {"create"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     EXPECT_EQ(Round(arguments), 2) << flags.back();
@@ -189,7 +236,8 @@ TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
   }
   EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 0u);  // none of them was sent
   EXPECT_EQ(Round({"create"}), 2);                             // no --epsilon
-  EXPECT_EQ(Round({"create", "--epsilon", "1", "--model", "gat"}), 2);
+  EXPECT_EQ(Round({"create", "--epsilon", "1", "--model", "transformer"}), 2);
+  EXPECT_EQ(Round({"create", "--epsilon", "1", "--variant", "harder"}), 2);
 }
 
 TEST_F(RoundCommand, StatusPrintsJsonForPrograms) {

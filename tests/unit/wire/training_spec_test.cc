@@ -1,0 +1,115 @@
+#include "common/wire/training_spec.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TrainingSpec, FillsWhatIsUnset) {
+  const auto spec = NormalizeTrainingSpec({});
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->variant(), v1::VARIANT_HARD);
+  EXPECT_EQ(spec->model(), v1::MODEL_GCN);
+  EXPECT_EQ(spec->learning_rate(), 0.01);
+  EXPECT_EQ(spec->weight_decay(), 1e-4);
+  EXPECT_EQ(spec->dropout(), 0.1);
+  EXPECT_EQ(spec->epochs(), 300u);
+  EXPECT_EQ(spec->hidden(), 16u);
+  EXPECT_EQ(spec->layers(), 2u);
+  EXPECT_EQ(spec->device(), "auto");
+  EXPECT_EQ(NormalizeTrainingSpec(*spec)->SerializeAsString(), spec->SerializeAsString());
+}
+
+TEST(TrainingSpec, KeepsAZeroThatWasMeant) {
+  v1::TrainingSpec spec;
+  spec.set_weight_decay(0);
+  spec.set_dropout(0);
+  const auto normal = NormalizeTrainingSpec(spec);
+  EXPECT_EQ(normal->weight_decay(), 0.0);
+  EXPECT_EQ(normal->dropout(), 0.0);
+}
+
+TEST(TrainingSpec, LeavesOpenWhatIsSearched) {
+  v1::TrainingSpec spec;
+  spec.set_candidates(9);
+  spec.set_dropout(0);
+  const auto normal = NormalizeTrainingSpec(spec);
+  ASSERT_TRUE(normal.ok()) << normal.status();
+  EXPECT_EQ(normal->variant(), v1::VARIANT_UNSPECIFIED);
+  EXPECT_EQ(normal->model(), v1::MODEL_UNSPECIFIED);
+  EXPECT_EQ(normal->learning_rate(), 0);
+  EXPECT_FALSE(normal->has_weight_decay());
+  EXPECT_TRUE(normal->has_dropout());
+  EXPECT_EQ(normal->epochs(), 300u) << "what is not searched has its default";
+  EXPECT_EQ(NormalizeTrainingSpec(*normal)->SerializeAsString(), normal->SerializeAsString());
+}
+
+template <typename Change>
+void ExpectSpecRefused(Change change, const char* why) {
+  v1::TrainingSpec spec;
+  change(spec);
+  const auto normal = NormalizeTrainingSpec(spec);
+  EXPECT_EQ(normal.status().code(), absl::StatusCode::kInvalidArgument) << why;
+  EXPECT_THAT(std::string(normal.status().message()), HasSubstr(why));
+}
+
+TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {-0.1, 10.1, nan, infinity}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_learning_rate(bad); }, "training.learning_rate");
+  }
+  for (const double bad : {-0.1, 1.1, nan, infinity}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_weight_decay(bad); }, "training.weight_decay");
+  }
+  for (const double bad : {-0.1, 1.0, nan, infinity}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_dropout(bad); }, "training.dropout");
+  }
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_epochs(100'001); }, "training.epochs");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_hidden(4097); }, "training.hidden");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_layers(9); }, "training.layers");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_patience(100'001); }, "training.patience");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_candidates(1001); }, "training.candidates");
+  ExpectSpecRefused(
+      [](v1::TrainingSpec& s) {
+        s.set_candidates(2);
+        s.set_learning_rate(-1);
+      },
+      "training.learning_rate");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_node_features(static_cast<v1::NodeFeatures>(9)); },
+                    "training.node_features is 9");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_variant(static_cast<v1::Variant>(77)); }, "training.variant is 77");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_model(static_cast<v1::Model>(77)); }, "training.model is 77");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_out_of_memory(static_cast<v1::OutOfMemory>(9)); },
+                    "training.out_of_memory is 9");
+}
+
+TEST(TrainingSpec, RefusesADeviceItCannotMean) {
+  for (const char* bad : {"gpu", "cuda", "cuda:", "cuda:x", "cuda:01", "cuda:-1", "cuda:1000", "CPU", "cpu "}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_device(bad); }, "training.device");
+  }
+  for (const char* good : {"auto", "cpu", "cuda:0", "cuda:12"}) {
+    v1::TrainingSpec spec;
+    spec.set_device(good);
+    EXPECT_TRUE(NormalizeTrainingSpec(spec).ok()) << good;
+  }
+}
+
+TEST(TrainingSpec, NamesGoBothWays) {
+  for (const char* name : {"hard", "soft", "hybrid"}) EXPECT_STREQ(VariantName(VariantOfName(name).value()), name);
+  for (const char* name : {"mlp", "gcn", "graphsage", "gat"}) EXPECT_STREQ(ModelName(ModelOfName(name).value()), name);
+  for (const char* name : {"given", "degree", "identity", "given+degree"}) {
+    EXPECT_STREQ(NodeFeaturesName(NodeFeaturesOfName(name).value()), name);
+  }
+  for (const char* bad : {"", "unspecified", "HARD", "soft "}) EXPECT_FALSE(VariantOfName(bad).has_value()) << bad;
+  EXPECT_STREQ(ModelName(static_cast<v1::Model>(77)), "unspecified");
+  EXPECT_STREQ(ModelName(static_cast<v1::Model>(-1)), "unspecified");
+}
+
+}  // namespace
+}  // namespace blink

@@ -1,0 +1,71 @@
+#include "tools/training_flags.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/training_spec.h"
+
+namespace blink {
+
+void TrainingFlags::AddTo(CLI::App* command) {
+  command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
+      ->check(CLI::IsMember({"hard", "soft", "hybrid"}));
+  command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links (gcn)")
+      ->check(CLI::IsMember({"mlp", "gcn", "graphsage", "gat"}));
+  command->add_option("--learning-rate", learning_rate, "Of Adam, (0, 10] (0.01)");
+  command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
+  command->add_option("--dropout", dropout, "Between the layers, [0, 1) (0.1)");
+  command->add_option("--epochs", epochs, "1 .. 100,000 (300)");
+  command->add_option("--hidden", hidden, "Width of the layers but the last, 1 .. 4096 (16)");
+  command->add_option("--layers", layers, "1 .. 8 (2)");
+  command->add_option("--patience", patience,
+                      "End after so many epochs without a lower validation loss (0: not before --epochs)");
+  command->add_flag("--balance-classes", balance_classes,
+                    "Weigh the training loss by the inverse frequency of the classes");
+  command
+      ->add_option("--node-features", node_features,
+                   "given, degree, identity or given+degree (given; without any, degree)")
+      ->check(CLI::IsMember({"given", "degree", "identity", "given+degree"}));
+  command->add_option("--device", device, "auto, cpu or cuda:<index> (auto)");
+  tune_option =
+      command
+          ->add_option(
+              "--tune", tune,
+              absl::StrCat("Train at most so many candidates (", kCandidatesDefault,
+                           ") on the same reports and keep the one that validates best: searches variant, model, "
+                           "learning rate, weight decay and dropout where they are not given"))
+          ->expected(0, 1);
+}
+
+absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
+  v1::TrainingSpec spec;
+  if (variant) spec.set_variant(*VariantOfName(*variant));
+  if (model) spec.set_model(*ModelOfName(*model));
+  if (node_features) spec.set_node_features(*NodeFeaturesOfName(*node_features));
+  // On the wire 0 stands for the default: asked for by name it is a mistake.
+  if (learning_rate && *learning_rate == 0) return absl::InvalidArgumentError("--learning-rate must be above 0");
+  if (epochs && *epochs == 0) return absl::InvalidArgumentError("--epochs must be above 0");
+  if (hidden && *hidden == 0) return absl::InvalidArgumentError("--hidden must be above 0");
+  if (layers && *layers == 0) return absl::InvalidArgumentError("--layers must be above 0");
+  if (learning_rate) spec.set_learning_rate(*learning_rate);
+  if (weight_decay) spec.set_weight_decay(*weight_decay);
+  if (dropout) spec.set_dropout(*dropout);
+  if (epochs) spec.set_epochs(*epochs);
+  if (hidden) spec.set_hidden(*hidden);
+  if (layers) spec.set_layers(*layers);
+  if (patience) spec.set_patience(*patience);
+  if (balance_classes) spec.set_balance_classes(true);
+  if (device) spec.set_device(*device);
+  if (tune_option != nullptr && tune_option->count() > 0) {
+    uint32_t candidates = kCandidatesDefault;
+    if (!tune.empty() && (!absl::SimpleAtoi(tune, &candidates) || candidates == 0)) {
+      return absl::InvalidArgumentError(absl::StrCat("--tune: '", tune, "' is not from 1 to 1,000"));
+    }
+    spec.set_candidates(candidates);
+  }
+  BLINK_RETURN_IF_ERROR(NormalizeTrainingSpec(spec).status());
+  return spec;
+}
+
+}  // namespace blink
