@@ -79,7 +79,8 @@ ExitCode Judge(const v1::Round& round) {
 }
 
 struct CreateFlags : Connection {
-  std::string epsilon, degree_share = "0.1", open_for = "10m";
+  std::string epsilon, open_for = "10m";
+  std::optional<std::string> degree_share;
   uint32_t quorum = 0, degree_max = 0;
   std::string implausible = "flag";
   std::string on_out_of_memory = "fail", request_id;
@@ -89,7 +90,7 @@ struct CreateFlags : Connection {
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
     command->add_option("--epsilon", epsilon, "Privacy budget of a list, at most six decimals")->required();
-    command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1")->capture_default_str();
+    command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1 (by epsilon alone: docs/TUNING.md)");
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)");
     command->add_option("--implausible", implausible,
@@ -106,13 +107,16 @@ struct CreateFlags : Connection {
   absl::StatusOr<v1::CreateRoundRequest> Parse() const {
     v1::CreateRoundRequest request;
     BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", epsilon));
-    BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm, ParseMicro("--degree-share", degree_share));
+    uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro);
+    if (degree_share.has_value()) {
+      BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *degree_share));
+    }
     BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
     if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
       return absl::InvalidArgumentError(absl::StrCat("--epsilon: '", epsilon, "' is not from 0.000001 to 50"));
     }
     if (share_ppm > kPartsPerMillion) {
-      return absl::InvalidArgumentError(absl::StrCat("--degree-share: '", degree_share, "' is not from 0 to 1"));
+      return absl::InvalidArgumentError(absl::StrCat("--degree-share: '", *degree_share, "' is not from 0 to 1"));
     }
     request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
     request.mutable_parameters()->set_degree_share_ppm(static_cast<uint32_t>(share_ppm));

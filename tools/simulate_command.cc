@@ -83,7 +83,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
   command->add_option("--epsilon", options.epsilon,
                       "Budget of a report, (0, 50]; not needed with --graph true, --reports or --model mlp");
-  command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (0.1)");
+  command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (by epsilon alone: docs/TUNING.md)");
   flags->training.AddTo(command);
   command
       ->add_option_function<std::string>(

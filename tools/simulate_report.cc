@@ -188,6 +188,7 @@ Json TrialJson(const Trial& trial, uint64_t true_links) {
   json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
   json["estimate"] = trial.estimate ? TrialEstimateJson(*trial.estimate, trial.tie_seed, true_links) : Json(nullptr);
   json["train"] = TrainJson(trial.training, trial.trained);
+  if (!trial.search.empty()) json["train"].update(SearchJson(trial.trained, trial.search, /*research=*/true));
   return json;
 }
 

@@ -38,8 +38,10 @@ absl::StatusOr<uint64_t> Millionths(double value, double max, const char* range,
 
 absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
   BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "(0, 50]", "--epsilon"));
-  BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm,
-                         Millionths(options.degree_share.value_or(0.1), 1, "[0, 1]", "--degree-share"));
+  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro);
+  if (options.degree_share) {
+    BLINK_ASSIGN_OR_RETURN(share_ppm, Millionths(*options.degree_share, 1, "[0, 1]", "--degree-share"));
+  }
   return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
 }
 
@@ -118,6 +120,13 @@ ReportFigures FiguresOf(const RoundFolder& folder) {
 v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
   v1::TrainingSpec spec;
   if (folder != nullptr) spec = folder->round.training();
+  if (options.training.candidates() > 0) {  // a search that the round did not ask for is not bound by its choices
+    spec.clear_variant();
+    spec.clear_model();
+    spec.clear_learning_rate();
+    spec.clear_weight_decay();
+    spec.clear_dropout();
+  }
   spec.MergeFrom(options.training);
   if (options.seed) {
     spec.set_seed(*options.seed);
@@ -188,17 +197,17 @@ class Simulator {
   }
 
   absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
-    Trial trial{.seed = spec.seed()};
-    BLINK_ASSIGN_OR_RETURN(trial.trained, CandidateFromSpec(spec));
-    trial.trained.variant.reset();
-    TrainOptions train_options = trial.trained.options;
-    train_options.threads = options_.threads;
-    train_options.progress = [&](int epoch, double) {
-      progress.Analysing(index, Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
-                         absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
+    TrainingOptions training_options;
+    training_options.threads = options_.threads;
+    training_options.progress = [&](double fraction, const std::string& text) {
+      progress.Analysing(index, Stage::kTraining, fraction, text);
     };
-    BLINK_ASSIGN_OR_RETURN(trial.training, Train(LinkWeights::Unweighted(dataset_.graph), dataset_.attributes, train_options));
-    return trial;
+    BLINK_ASSIGN_OR_RETURN(TrainedModel model,
+                           TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
+    return Trial{.seed = spec.seed(),
+                 .trained = std::move(model.trained),
+                 .training = std::move(model.result),
+                 .search = std::move(model.search)};
   }
 
   absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
@@ -237,7 +246,8 @@ class Simulator {
                  .estimate = std::move(analysis.estimate),
                  .tie_seed = analysis.tie_seed,
                  .trained = std::move(analysis.trained),
-                 .training = std::move(analysis.training)};
+                 .training = std::move(analysis.training),
+                 .search = std::move(analysis.search)};
   }
 
   const SimulateOptions& options_;

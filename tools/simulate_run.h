@@ -25,7 +25,7 @@ struct SimulateOptions {
   std::string dataset;                     // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
   std::optional<double> epsilon;           // needed for kBlink without `reports`, but not for the MLP alone
-  std::optional<double> degree_share;      // default 0.1
+  std::optional<double> degree_share;      // default DefaultDegreeSharePpm
   std::string reports;                     // round folder to replay, or empty
   bool insecure_seeded_noise = false;      // NOT PRIVATE
   std::optional<int> trials;               // default 5; 1 for a replay. Trial t trains with seed + t
@@ -51,6 +51,7 @@ struct Trial {
   uint64_t tie_seed = 0;
   Candidate trained;
   TrainResult training;
+  std::vector<Tried> search;
 };
 
 struct Simulation {

@@ -1,76 +1,14 @@
 #include "aggregator_server/analysis/analysis.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/plausibility/power.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "common/wire/training_spec.h"
 
 namespace blink {
-
-namespace {
-
-Model ModelOf(v1::Model model) {
-  switch (model) {
-    case v1::MODEL_MLP:
-      return Model::kMlp;
-    case v1::MODEL_GRAPHSAGE:
-      return Model::kGraphSage;
-    case v1::MODEL_GAT:
-      return Model::kGat;
-    default:
-      return Model::kGcn;
-  }
-}
-
-NodeFeatures NodeFeaturesOf(v1::NodeFeatures kind) {
-  switch (kind) {
-    case v1::NODE_FEATURES_GIVEN:
-      return NodeFeatures::kGiven;
-    case v1::NODE_FEATURES_DEGREE:
-      return NodeFeatures::kDegree;
-    case v1::NODE_FEATURES_IDENTITY:
-      return NodeFeatures::kIdentity;
-    case v1::NODE_FEATURES_GIVEN_AND_DEGREE:
-      return NodeFeatures::kGivenAndDegree;
-    default:
-      return NodeFeatures::kAuto;
-  }
-}
-
-Variant VariantOf(v1::Variant variant) {
-  return variant == v1::VARIANT_SOFT     ? Variant::kSoft
-         : variant == v1::VARIANT_HYBRID ? Variant::kHybrid
-                                         : Variant::kHard;
-}
-
-}  // namespace
-
-absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec) {
-  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
-  if (normal.candidates() > 0) {
-    return absl::UnimplementedError("the search among candidates (training.candidates) is not there yet");
-  }
-  Candidate candidate;
-  TrainOptions& options = candidate.options;
-  options.model = ModelOf(normal.model());
-  if (options.model != Model::kMlp) candidate.variant = VariantOf(normal.variant());
-  options.learning_rate = normal.learning_rate();
-  options.weight_decay = normal.weight_decay();
-  options.dropout = normal.dropout();
-  options.epochs = static_cast<int>(normal.epochs());
-  options.hidden = static_cast<int>(normal.hidden());
-  options.layers = static_cast<int>(normal.layers());
-  options.patience = static_cast<int>(normal.patience());
-  options.balance_classes = normal.balance_classes();
-  options.node_features = NodeFeaturesOf(normal.node_features());
-  options.seed = normal.seed();
-  options.device = normal.device();
-  options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
-  return candidate;
-}
 
 uint64_t TieSeedOfRound(const std::string& round_id) {
   const Digest digest = Sha256Of(absl::StrCat("blink tie seed ", round_id));
@@ -100,7 +38,52 @@ absl::StatusOr<Checks> Check(const ReportSet& reports, const AnalysisOptions& op
   return checks;
 }
 
+ProblemSize SizeOf(const NodeAttributes& attributes) {
+  return {.nodes = attributes.node_count,
+          .feature_values = attributes.features.values.size(),
+          .classes = attributes.class_count};
+}
+
+// What is to be trained: one candidate, or a search.
+struct Plan {
+  std::optional<Candidate> one;
+  std::optional<CandidateGrid> grid;
+  bool Needs(Variant variant) const {
+    if (one.has_value()) return one->variant == variant;
+    const auto takes = [&](const Candidate& candidate) { return candidate.variant == variant; };
+    return std::any_of(grid->pairs().begin(), grid->pairs().end(), takes);
+  }
+};
+
+absl::StatusOr<Plan> PlanOf(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size) {
+  Plan plan;
+  if (spec.candidates() == 0) {
+    BLINK_ASSIGN_OR_RETURN(plan.one, CandidateFromSpec(spec));
+  } else {
+    BLINK_ASSIGN_OR_RETURN(plan.grid, CandidateGrid::Create(spec, estimated, size));
+  }
+  return plan;
+}
+
+absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const WeightsOf& weights_of,
+                                    const NodeAttributes& attributes, const TrainingOptions& options) {
+  return plan.one.has_value() ? TrainOne(*plan.one, weights_of, attributes, options)
+                              : Search(*std::move(plan.grid), size, weights_of, attributes, options);
+}
+
 }  // namespace
+
+absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options) {
+  ProblemSize size = SizeOf(attributes);
+  size.links = static_cast<double>(graph.link_count());
+  BLINK_ASSIGN_OR_RETURN(Plan plan, PlanOf(spec, /*estimated=*/false, size));
+  if (plan.one.has_value()) plan.one->variant.reset();
+  const LinkWeights weights = LinkWeights::Unweighted(graph);
+  return Follow(
+      std::move(plan), size, [&](const std::optional<Variant>&) -> const LinkWeights& { return weights; }, attributes,
+      options);
+}
 
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options) {
@@ -108,9 +91,11 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", reports.node_count(),
                                                       " nodes, but the attribute folder has ", attributes.node_count));
   }
+  ProblemSize size = SizeOf(attributes);
+  size.flip_probability = reports.parameters().flip_probability();
+  BLINK_ASSIGN_OR_RETURN(Plan plan, PlanOf(spec, /*estimated=*/true, size));
   Analysis analysis;
   analysis.tie_seed = options.tie_seed;
-  BLINK_ASSIGN_OR_RETURN(analysis.trained, CandidateFromSpec(spec));
   const auto tell = [&](Stage stage, double fraction, const std::string& text) {
     if (options.progress) options.progress(stage, fraction, text);
   };
@@ -121,8 +106,8 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   estimate_options.truth = options.truth;
   estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, fraction, "estimating links"); };
   estimate_options.tie_seed = options.tie_seed;
-  estimate_options.soft = analysis.trained.variant == Variant::kSoft;
-  estimate_options.hybrid = analysis.trained.variant == Variant::kHybrid;
+  estimate_options.soft = plan.Needs(Variant::kSoft);
+  estimate_options.hybrid = plan.Needs(Variant::kHybrid);
   BLINK_ASSIGN_OR_RETURN(analysis.checks, Check(reports, options));
   std::optional<ReportSet> kept;
   if (analysis.checks.dropped > 0) {
@@ -132,16 +117,18 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   BLINK_ASSIGN_OR_RETURN(analysis.estimate, EstimateLinks(kept.has_value() ? *kept : reports, estimate_options));
   kept.reset();
 
-  TrainOptions& train_options = analysis.trained.options;
-  train_options.threads = options.threads;
-  train_options.progress = [&](int epoch, double) {
-    tell(Stage::kTraining, static_cast<double>(epoch) / train_options.epochs,
-         absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
-  };
+  TrainingOptions training_options;
+  training_options.threads = options.threads;
+  training_options.progress = [&](double fraction, const std::string& text) { tell(Stage::kTraining, fraction, text); };
   tell(Stage::kTraining, 0, "preparing the training");
-  const LinkWeights& weights = analysis.estimate.Of(analysis.trained.variant.value_or(Variant::kHard));
-  BLINK_ASSIGN_OR_RETURN(analysis.training, Train(weights, attributes, train_options));
-  train_options.progress = nullptr;
+  size.links = analysis.estimate.expected_links;
+  const auto weights_of = [&](const std::optional<Variant>& variant) -> const LinkWeights& {
+    return analysis.estimate.Of(variant.value_or(Variant::kHard));
+  };
+  BLINK_ASSIGN_OR_RETURN(TrainedModel model, Follow(std::move(plan), size, weights_of, attributes, training_options));
+  analysis.trained = std::move(model.trained);
+  analysis.training = std::move(model.result);
+  analysis.search = std::move(model.search);
   return analysis;
 }
 

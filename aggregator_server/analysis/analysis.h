@@ -5,8 +5,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "aggregator_server/analysis/candidates.h"
+#include "aggregator_server/analysis/search.h"
 #include "aggregator_server/estimate/denoise.h"
 #include "aggregator_server/plausibility/plausibility.h"
 #include "aggregator_server/reports/report_set.h"
@@ -39,18 +42,13 @@ struct Checks {
   std::optional<uint32_t> lie_seen_half, lie_seen_95;
 };
 
-// One way to train: on which links, and how.
-struct Candidate {
-  std::optional<Variant> variant;  // absent: no estimate is used (the MLP, or a graph that is given)
-  TrainOptions options;
-};
-
 struct Analysis {
   Checks checks;
   LinkEstimate estimate;
   uint64_t tie_seed = 0;
   Candidate trained;
   TrainResult training;
+  std::vector<Tried> search;  // empty: none was asked for
 };
 
 // Checks the reports, estimates the links and trains as `spec` says. FAILED_PRECONDITION when attributes and reports
@@ -59,8 +57,9 @@ struct Analysis {
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-// The one candidate of a spec that asks for no search.
-absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec);
+// Trains on links that are given: the true graph, or none for the MLP. The way of Analyse, and its errors.
+absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options);
 
 // The first 64 bits of a hash of the round's id: a replay of its reports decides ties as the round did.
 uint64_t TieSeedOfRound(const std::string& round_id);
@@ -71,6 +70,8 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_s
 // Without the list of flags where the policy is to keep.
 nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained);
+// {chosen, candidates}, what was tried; `research`: with test accuracies, which a round has no use for.
+nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
 
 // metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters).
 // `active`: n less the retired nodes; 0: n. Who is retired is not missing.

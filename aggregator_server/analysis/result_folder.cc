@@ -106,6 +106,33 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   return json;
 }
 
+nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research) {
+  nlohmann::ordered_json json;
+  json["chosen"] = CandidateName(chosen);
+  json["candidates"] = nlohmann::ordered_json::array();
+  for (const Tried& tried : search) {
+    const TrainOptions& options = tried.candidate.options;
+    nlohmann::ordered_json entry;
+    entry["name"] = CandidateName(tried.candidate);
+    entry["model"] = ModelName(options.model);
+    entry["variant"] =
+        tried.candidate.variant ? nlohmann::ordered_json(VariantName(*tried.candidate.variant)) : nullptr;
+    entry["learning_rate"] = options.learning_rate;
+    entry["weight_decay"] = options.weight_decay;
+    entry["dropout"] = options.dropout;
+    if (tried.skipped.empty()) {
+      entry["best_epoch"] = tried.best_epoch;
+      entry["validation_loss"] = tried.validation_loss;
+      entry["validation_accuracy"] = tried.validation_accuracy;
+      if (research) entry["test_accuracy"] = tried.test_accuracy;
+    } else {
+      entry["skipped"] = tried.skipped;
+    }
+    json["candidates"].push_back(std::move(entry));
+  }
+  return json;
+}
+
 nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed) {
   nlohmann::ordered_json json;
   json["distinct_degrees"] = estimate.distinct_degrees;
@@ -160,6 +187,7 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed);
   json["train"] = TrainJson(analysis.training, analysis.trained);
+  if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
   return json;
 }
 

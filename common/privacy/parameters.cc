@@ -10,6 +10,8 @@
 
 namespace blink {
 
+uint32_t DefaultDegreeSharePpm(uint64_t) { return 100'000; }
+
 absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
                                                             uint32_t node_count) {
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {

@@ -1,0 +1,174 @@
+#include "aggregator_server/analysis/candidates.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/training_spec.h"
+
+namespace blink {
+namespace {
+
+Model ModelOf(v1::Model model) {
+  switch (model) {
+    case v1::MODEL_MLP:
+      return Model::kMlp;
+    case v1::MODEL_GRAPHSAGE:
+      return Model::kGraphSage;
+    case v1::MODEL_GAT:
+      return Model::kGat;
+    default:
+      return Model::kGcn;
+  }
+}
+
+NodeFeatures NodeFeaturesOf(v1::NodeFeatures kind) {
+  switch (kind) {
+    case v1::NODE_FEATURES_GIVEN:
+      return NodeFeatures::kGiven;
+    case v1::NODE_FEATURES_DEGREE:
+      return NodeFeatures::kDegree;
+    case v1::NODE_FEATURES_IDENTITY:
+      return NodeFeatures::kIdentity;
+    case v1::NODE_FEATURES_GIVEN_AND_DEGREE:
+      return NodeFeatures::kGivenAndDegree;
+    default:
+      return NodeFeatures::kAuto;
+  }
+}
+
+Variant VariantOf(v1::Variant variant) {
+  return variant == v1::VARIANT_SOFT     ? Variant::kSoft
+         : variant == v1::VARIANT_HYBRID ? Variant::kHybrid
+                                         : Variant::kHard;
+}
+
+// `normal`: a normalised spec.
+Candidate CandidateOf(const v1::TrainingSpec& normal) {
+  Candidate candidate;
+  TrainOptions& options = candidate.options;
+  options.model = ModelOf(normal.model());
+  if (options.model != Model::kMlp) candidate.variant = VariantOf(normal.variant());
+  options.learning_rate = normal.learning_rate();
+  options.weight_decay = normal.weight_decay();
+  options.dropout = normal.dropout();
+  options.epochs = static_cast<int>(normal.epochs());
+  options.hidden = static_cast<int>(normal.hidden());
+  options.layers = static_cast<int>(normal.layers());
+  options.patience = static_cast<int>(normal.patience());
+  options.balance_classes = normal.balance_classes();
+  options.node_features = NodeFeaturesOf(normal.node_features());
+  options.seed = normal.seed();
+  options.device = normal.device();
+  options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
+  return candidate;
+}
+
+}  // namespace
+
+std::string CandidateName(const Candidate& candidate) {
+  const TrainOptions& options = candidate.options;
+  return absl::StrCat(ModelName(options.model), candidate.variant ? " " : "",
+                      candidate.variant ? VariantName(*candidate.variant) : "", ", learning rate ",
+                      options.learning_rate, ", weight decay ", options.weight_decay, ", dropout ", options.dropout);
+}
+
+absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec) {
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  if (normal.candidates() > 0) return absl::InvalidArgumentError("the training specification asks for a search");
+  return CandidateOf(normal);
+}
+
+double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
+  constexpr double kMultiplicationsPerSecond = 4e9;
+  constexpr double kPasses = 3;        // forward and backward for the training, forward for the evaluation
+  constexpr double kExponential = 30;  // multiplications that an attention coefficient costs
+  const TrainOptions& options = candidate.options;
+  const double n = size.nodes, p = size.flip_probability;
+  const bool soft = candidate.variant == Variant::kSoft;
+  // Pairs in both directions that have a weight of their own.
+  const double own = 2 * size.links + (soft ? n * n * (1 - (1 - p) * (1 - p)) : 0);
+  const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
+  double products = static_cast<double>(size.feature_values) * options.hidden + n * options.hidden * width;
+  if (options.model == Model::kGat) {
+    // Attention is over all pairs where all have a weight.
+    products += (soft ? n * n : own + n) * (width + kExponential * options.layers);
+  } else if (options.model != Model::kMlp) {
+    products += own * width;
+  }
+  return kPasses * products * options.epochs / kMultiplicationsPerSecond;
+}
+
+absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec, bool estimated,
+                                                    const ProblemSize& size) {
+  BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
+  CandidateGrid grid;
+  for (const v1::Model model : {v1::MODEL_GCN, v1::MODEL_GRAPHSAGE, v1::MODEL_GAT, v1::MODEL_MLP}) {
+    if (normal.model() != v1::MODEL_UNSPECIFIED && normal.model() != model) continue;
+    bool first = true;
+    for (const v1::Variant variant : {v1::VARIANT_SOFT, v1::VARIANT_HYBRID, v1::VARIANT_HARD}) {
+      if (normal.variant() != v1::VARIANT_UNSPECIFIED && normal.variant() != variant && estimated) continue;
+      v1::TrainingSpec of_pair = normal;
+      of_pair.set_model(model);
+      of_pair.set_variant(variant);
+      Candidate candidate = CandidateOf(of_pair);
+      if (!estimated) candidate.variant.reset();
+      if (!candidate.variant && !first) break;  // without links, or with given ones, there is but one
+      first = false;
+      const bool named = normal.model() != v1::MODEL_UNSPECIFIED && normal.variant() != v1::VARIANT_UNSPECIFIED;
+      const bool costly = !named && NominalSeconds(candidate, size) > kNominalSecondsMax;
+      (costly ? grid.too_costly_ : grid.pairs_).push_back(std::move(candidate));
+    }
+  }
+  for (const double learning_rate : {0.01, 0.1}) {
+    for (const double weight_decay : {1e-3, 1e-4, 1e-5}) {
+      for (const double dropout : {0.1, 0.01, 0.5}) {
+        const Setting setting{normal.learning_rate() > 0 ? normal.learning_rate() : learning_rate,
+                              normal.has_weight_decay() ? normal.weight_decay() : weight_decay,
+                              normal.has_dropout() ? normal.dropout() : dropout};
+        const auto same = [&](const Setting& other) {
+          return other.learning_rate == setting.learning_rate && other.weight_decay == setting.weight_decay &&
+                 other.dropout == setting.dropout;
+        };
+        if (std::none_of(grid.settings_.begin(), grid.settings_.end(), same)) grid.settings_.push_back(setting);
+      }
+    }
+  }
+  grid.taken_.assign(grid.pairs_.size(), 0);
+  grid.count_ = static_cast<int>(std::min<size_t>(normal.candidates(), grid.pairs_.size() * grid.settings_.size()));
+  return grid;
+}
+
+CandidateGrid::Entry CandidateGrid::Take(size_t pair) {
+  Entry entry{pair, pairs_[pair]};
+  const Setting& setting = settings_[taken_[pair]++];
+  entry.candidate.options.learning_rate = setting.learning_rate;
+  entry.candidate.options.weight_decay = setting.weight_decay;
+  entry.candidate.options.dropout = setting.dropout;
+  ++given_;
+  return entry;
+}
+
+std::vector<CandidateGrid::Entry> CandidateGrid::NextBatch(const std::vector<size_t>& ranking) {
+  std::vector<Entry> batch;
+  const auto full = [&] { return given_ == count_; };
+  if (batch_++ == 0) {
+    for (size_t pair = 0; pair < pairs_.size() && !full(); ++pair) batch.push_back(Take(pair));
+    return batch;
+  }
+  // Pairs that go on: 4, 2, 1, 1, ... of the best that have settings left; and about as many candidates every time.
+  constexpr size_t kBatch = 8;
+  const size_t going_on = std::max<size_t>(1, kBatch >> std::min(batch_ - 1, 10));
+  size_t found = 0;
+  for (const size_t pair : ranking) {
+    if (found == going_on) break;
+    if (taken_[pair] == settings_.size()) continue;
+    ++found;
+    for (size_t k = 0; k < kBatch / going_on && taken_[pair] < settings_.size() && !full(); ++k)
+      batch.push_back(Take(pair));
+  }
+  return batch;
+}
+
+}  // namespace blink

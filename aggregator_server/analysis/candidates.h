@@ -1,0 +1,87 @@
+// The ways to train that a search tries, and in which order.
+//
+//   pair     a model and the links it is trained on (the MLP has none)
+//   setting  learning rate, weight decay, dropout
+//
+// A first batch tries every pair once. Every later batch tries other settings of the pairs that validated best, of
+// fewer pairs each time, until the candidates are used up: so a small number covers the pairs, and a large one the
+// whole grid.
+#ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
+#define BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/train/trainer.h"
+#include "blink/v1/operator.pb.h"
+
+namespace blink {
+
+// One way to train: on which links, and how.
+struct Candidate {
+  std::optional<Variant> variant;  // absent: no estimate is used (the MLP, or a graph that is given)
+  TrainOptions options;
+};
+
+// "gcn soft, learning rate 0.01, weight decay 0.0001, dropout 0.1"
+std::string CandidateName(const Candidate& candidate);
+
+// The one candidate of a spec that asks for no search. INVALID_ARGUMENT: the spec is out of range, or asks for one.
+absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec);
+
+// What the cost of a training depends on.
+struct ProblemSize {
+  uint32_t nodes = 0;
+  uint64_t feature_values = 0;  // stored ones
+  uint32_t classes = 0;
+  double flip_probability = 0;  // of the reports: how many pairs have a one; 0 without reports
+  double links = 0;             // expected
+};
+
+// Seconds that a training takes on one nominal core (4 * 10^9 multiplications a second), roughly. A matter of counting,
+// never of measuring: what a search tries must not depend on the machine.
+double NominalSeconds(const Candidate& candidate, const ProblemSize& size);
+
+class CandidateGrid {
+ public:
+  static constexpr double kNominalSecondsMax = 3600;
+
+  // What `spec` sets restricts the grid. `estimated`: there are variants to choose from; otherwise the links are given.
+  // A pair that would take more than kNominalSecondsMax is not tried, unless the spec names variant and model.
+  // INVALID_ARGUMENT: the spec is out of range, or asks for no search.
+  static absl::StatusOr<CandidateGrid> Create(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size);
+
+  // How many will be trained.
+  int count() const { return count_; }
+  // One of each pair that will be, and of each that is too costly.
+  const std::vector<Candidate>& pairs() const { return pairs_; }
+  const std::vector<Candidate>& too_costly() const { return too_costly_; }
+
+  struct Entry {
+    size_t pair = 0;
+    Candidate candidate;
+  };
+  // The next candidates, independent of each other; none at the end. `ranking`: the pairs, the best first, according to
+  // all that was trained before.
+  std::vector<Entry> NextBatch(const std::vector<size_t>& ranking);
+
+ private:
+  struct Setting {
+    double learning_rate, weight_decay, dropout;
+  };
+  CandidateGrid() = default;
+  Entry Take(size_t pair);  // its next setting
+
+  std::vector<Candidate> pairs_, too_costly_;
+  std::vector<Setting> settings_;  // the most promising first
+  std::vector<size_t> taken_;      // [pairs] settings
+  int count_ = 0, given_ = 0, batch_ = 0;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_

@@ -1,0 +1,208 @@
+#include "aggregator_server/analysis/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+// Which of two that were trained validates better. Many tie in accuracy: a loss decides then.
+bool IsBetter(const Tried& a, const Tried& b) {
+  if (!a.skipped.empty() || !b.skipped.empty()) return a.skipped.empty() && !b.skipped.empty();
+  if (a.validation_accuracy != b.validation_accuracy) return a.validation_accuracy > b.validation_accuracy;
+  return a.validation_loss < b.validation_loss;
+}
+
+// What one candidate cannot do, another may.
+bool IsPassedOver(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsUnimplemented(status);
+}
+
+class Searcher {
+ public:
+  Searcher(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of, const NodeAttributes& attributes,
+           const TrainingOptions& options)
+      : grid_(std::move(grid)),
+        size_(size),
+        weights_of_(weights_of),
+        attributes_(attributes),
+        options_(options),
+        threads_(options.threads > 0 ? options.threads
+                                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
+
+  absl::StatusOr<TrainedModel> Run() {
+    for (std::vector<CandidateGrid::Entry> batch = grid_.NextBatch({}); !batch.empty();
+         batch = grid_.NextBatch(Ranking())) {
+      TrainBatch(batch);
+      if (error_) std::rethrow_exception(error_);
+      BLINK_RETURN_IF_ERROR(fatal_);
+    }
+    if (!best_) return passed_over_.ok() ? absl::InvalidArgumentError(NothingToTrain()) : passed_over_;
+    model_.search = std::move(tried_);
+    for (const Candidate& candidate : grid_.too_costly()) {
+      model_.search.push_back(
+          {.candidate = candidate,
+           .skipped = absl::StrCat("takes about ", std::lround(NominalSeconds(candidate, size_) / 60),
+                                   " minutes of one core: name its model and variant to train it all the same")});
+    }
+    return std::move(model_);
+  }
+
+ private:
+  std::string NothingToTrain() const {
+    return absl::StrCat("every pair of model and variant that could be searched takes more than ",
+                        CandidateGrid::kNominalSecondsMax / 60, " minutes of one core: name model and variant");
+  }
+
+  // The pairs that have been tried, the best first.
+  std::vector<size_t> Ranking() const {
+    std::vector<size_t> best_of_pair(grid_.pairs().size(), tried_.size());
+    for (size_t k = 0; k < tried_.size(); ++k) {
+      size_t& best = best_of_pair[pair_of_[k]];
+      if (best == tried_.size() || IsBetter(tried_[k], tried_[best])) best = k;
+    }
+    std::vector<size_t> ranking;
+    for (size_t pair = 0; pair < best_of_pair.size(); ++pair) {
+      if (best_of_pair[pair] < tried_.size()) ranking.push_back(pair);
+    }
+    std::stable_sort(ranking.begin(), ranking.end(),
+                     [&](size_t a, size_t b) { return IsBetter(tried_[best_of_pair[a]], tried_[best_of_pair[b]]); });
+    return ranking;
+  }
+
+  void TrainBatch(const std::vector<CandidateGrid::Entry>& batch) {
+    const size_t first = tried_.size();
+    for (const CandidateGrid::Entry& entry : batch) {
+      tried_.push_back({.candidate = entry.candidate});
+      pair_of_.push_back(entry.pair);
+    }
+    size_t next = first;
+    if (first == 0) TrainNext(next, 1);  // alone: it says which device there is
+    const size_t left = tried_.size() - next;
+    const size_t workers = on_gpu_ ? 1 : std::min<size_t>(threads_, left);
+    std::vector<std::thread> others;
+    const auto work = [&] {
+      while (TrainNext(next, std::max<size_t>(1, workers))) {
+      }
+    };
+    for (size_t worker = 1; worker < workers; ++worker) others.emplace_back(work);
+    work();
+    for (std::thread& other : others) other.join();
+  }
+
+  // Trains the next candidate of those in tried_; false when there is none.
+  bool TrainNext(size_t& next, size_t workers) {
+    size_t index = 0;
+    Candidate candidate;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (next == tried_.size() || error_ || !fatal_.ok()) return false;
+      index = next++;
+      candidate = tried_[index].candidate;
+    }
+    candidate.options.threads = std::max(1, threads_ / static_cast<int>(workers));
+    double told = 0;
+    candidate.options.progress = [&](int epoch, double) {
+      Tell(index, static_cast<double>(epoch) / candidate.options.epochs, told);
+    };
+    try {
+      absl::StatusOr<TrainResult> result = Train(weights_of_(candidate.variant), attributes_, candidate.options);
+      Tell(index, 1, told);
+      Note(index, std::move(result));
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      error_ = std::current_exception();
+    }
+    return true;
+  }
+
+  void Note(size_t index, absl::StatusOr<TrainResult> result) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Tried& tried = tried_[index];
+    if (!result.ok()) {
+      tried.skipped = std::string(result.status().message());
+      if (!IsPassedOver(result.status())) fatal_ = result.status();
+      if (passed_over_.ok() || index < passed_over_index_) {
+        passed_over_ = result.status();
+        passed_over_index_ = index;
+      }
+      return;
+    }
+    tried.best_epoch = result->best_epoch;
+    tried.validation_loss = result->validation_loss;
+    tried.validation_accuracy = result->validation_accuracy;
+    tried.test_accuracy = result->test_accuracy;
+    on_gpu_ = on_gpu_ || absl::StartsWith(result->device, "cuda");
+    // Of equals the first, in whatever order they end.
+    const bool better =
+        !best_ || IsBetter(tried, tried_[*best_]) || (index < *best_ && !IsBetter(tried_[*best_], tried));
+    if (!better) return;
+    best_ = index;
+    model_.trained = tried.candidate;
+    model_.result = *std::move(result);
+  }
+
+  void Tell(size_t index, double fraction, double& told) {
+    if (!options_.progress) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    // Shares of the whole in proportion to the cost; what later batches will hold is not known, and counted as average.
+    double known = 0;
+    for (const Tried& tried : tried_) known += NominalSeconds(tried.candidate, size_);
+    const double all = known / static_cast<double>(tried_.size()) * grid_.count();
+    done_ += (fraction - told) * NominalSeconds(tried_[index].candidate, size_);
+    told = fraction;
+    shown_ = std::max(shown_, std::min(1.0, done_ / all));
+    options_.progress(shown_, absl::StrCat("candidate ", index + 1, " of ", grid_.count(), ": ",
+                                           CandidateName(tried_[index].candidate)));
+  }
+
+  CandidateGrid grid_;
+  const ProblemSize& size_;
+  const WeightsOf& weights_of_;
+  const NodeAttributes& attributes_;
+  const TrainingOptions& options_;
+  const int threads_;
+
+  std::mutex mutex_;  // guards what follows while a batch is trained
+  std::vector<Tried> tried_;
+  std::vector<size_t> pair_of_;  // [tried]
+  std::optional<size_t> best_;
+  TrainedModel model_;
+  absl::Status fatal_, passed_over_;
+  size_t passed_over_index_ = 0;
+  std::exception_ptr error_;
+  bool on_gpu_ = false;
+  double done_ = 0, shown_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsOf& weights_of,
+                                      const NodeAttributes& attributes, const TrainingOptions& options) {
+  TrainOptions train_options = candidate.options;
+  train_options.threads = options.threads;
+  train_options.progress = [&](int epoch, double) {
+    if (!options.progress) return;
+    options.progress(static_cast<double>(epoch) / train_options.epochs,
+                     absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
+  };
+  TrainedModel model{.trained = candidate};
+  BLINK_ASSIGN_OR_RETURN(model.result, Train(weights_of(candidate.variant), attributes, train_options));
+  return model;
+}
+
+absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
+                                    const NodeAttributes& attributes, const TrainingOptions& options) {
+  return Searcher(std::move(grid), size, weights_of, attributes, options).Run();
+}
+
+}  // namespace blink

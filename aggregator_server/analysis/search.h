@@ -1,0 +1,54 @@
+// Training as a round's specification says: one model, or a search for the one that validates best.
+//
+// The search tries candidates on the same links. Nothing is drawn anew, and test nodes decide nothing, so however many
+// are tried, the privacy is that of the reports.
+#ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_SEARCH_H_
+#define BLINK_AGGREGATOR_SERVER_ANALYSIS_SEARCH_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/analysis/candidates.h"
+#include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/train/trainer.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+struct Tried {
+  Candidate candidate;
+  std::string skipped;  // why it was not trained; empty: it was, and the rest says how well
+  int best_epoch = 0;
+  double validation_loss = 0, validation_accuracy = 0;
+  double test_accuracy = 0;  // for research: an aggregator has no use for it
+};
+
+struct TrainedModel {
+  Candidate trained;
+  TrainResult result;
+  std::vector<Tried> search;  // in the order of the search; empty: there was none
+};
+
+struct TrainingOptions {
+  int threads = 0;  // 0: all cores. The result does not depend on it
+  std::function<void(double fraction, const std::string& text)> progress;
+};
+
+// Where the links of a variant are; of none those that are given.
+using WeightsOf = std::function<const LinkWeights&(const std::optional<Variant>& variant)>;
+
+// Errors of Train.
+absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsOf& weights_of,
+                                      const NodeAttributes& attributes, const TrainingOptions& options);
+
+// On a CPU candidates are trained side by side, on a GPU one after the other. A candidate that does not converge, or
+// for which the memory does not suffice, is passed over; when all are, the first one's error is returned.
+absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
+                                    const NodeAttributes& attributes, const TrainingOptions& options);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ANALYSIS_SEARCH_H_
