@@ -14,6 +14,7 @@
 #include "common/rpc/retry.h"
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/grpc_environment.h"
 #include "tests/testing/small_attributes.h"
 
 namespace blink {

@@ -1,6 +1,7 @@
 // The shipped node (Agent, GrpcLink, Journal) against an aggregator that misbehaves, over real gRPC with mutual TLS.
 // One test for each paragraph of "A hostile aggregator" in docs/THREAT_MODEL.md. The node's clock is fake: its waits
 // take no time.
+#include "tests/testing/grpc_environment.h"
 #include "tests/testing/hostile_aggregator.h"
 
 #include <atomic>

@@ -22,6 +22,7 @@
 #include "spdlog/sinks/base_sink.h"
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/grpc_environment.h"
 #include "tests/testing/small_attributes.h"
 #include "tests/testing/tcp_proxy.h"
 

@@ -17,6 +17,7 @@
 #include "node_client/agent.h"
 #include "node_client/grpc_link.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/grpc_environment.h"
 #include "tests/unit/node_client/fakes.h"
 
 namespace blink {
