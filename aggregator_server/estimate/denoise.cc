@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/hybrid.h"
 #include "aggregator_server/estimate/pair_scan.h"
 #include "aggregator_server/estimate/posterior.h"
+#include "aggregator_server/estimate/soft.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -114,7 +116,6 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports) {
 }
 
 absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options) {
-  if (options.soft || options.hybrid) return absl::UnimplementedError("only Hard is there yet");
   if (reports.report_count() == 0)
     return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
   if (options.truth != nullptr && options.truth->node_count() != reports.node_count()) {
@@ -136,11 +137,19 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
 
   const BetaPrior prior(classes, estimate.mle);
   const Posterior posterior(prior, reports.parameters().bit_log_odds());
-  PairScan scan =
-      ScanPairs(reports, posterior, options.threads, [&](double fraction) { report_progress(0.1 + 0.8 * fraction); });
+  const double scan_share = options.soft || options.hybrid ? 0.4 : 0.8;
+  PairScan scan = ScanPairs(reports, posterior, options.threads,
+                            [&](double fraction) { report_progress(0.1 + scan_share * fraction); });
   BLINK_ASSIGN_OR_RETURN(CsrGraph links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));
   estimate.hard = LinkWeights::Unweighted(std::move(links));
   estimate.expected_links = SumOverPairs(scan, posterior, nullptr);
+  if (options.soft) {
+    BLINK_ASSIGN_OR_RETURN(estimate.soft, SoftWeights(reports, posterior, scan, options.threads));
+  }
+  if (options.hybrid) {
+    BLINK_ASSIGN_OR_RETURN(estimate.hybrid, HybridWeights(reports, posterior, scan, estimate.expected_links,
+                                                          options.tie_seed, options.threads));
+  }
   estimate.denoise_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() - estimate.mle.seconds;
   if (options.truth != nullptr) CompareWithTruth(*options.truth, reports, scan, posterior, estimate);

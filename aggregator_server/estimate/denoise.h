@@ -1,6 +1,7 @@
-// From reports to links: degrees, beta-model, posterior (Algorithm 3), and the variant Hard (links with P > 1/2).
+// From reports to links: degrees, beta-model, posterior (Algorithm 3), and the variants: Hard (links with P > 1/2),
+// Soft (soft.h) and Hybrid (hybrid.h).
 //
-//   ReportSet -> EstimateDegrees -> ClassifyDegrees -> FitBetaModel -> posterior table [K, K, 6] -> links
+//   ReportSet -> EstimateDegrees -> ClassifyDegrees -> FitBetaModel -> posterior table [K, K, 6] -> LinkWeights
 //
 // The evidence of a pair is the number of reports received for it (0, 1, 2) and the ones among them, so the posterior
 // takes one value per (class, class, evidence): logit P = beta_a + beta_b + (ones - zeros) * ln((1-p)/p).
@@ -33,8 +34,8 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports);
 struct LinkEstimate {
   LinkWeights hard;                         // links with P > 1/2
   std::optional<LinkWeights> soft, hybrid;  // when asked for
-  double expected_links = 0;      // sum of P over unordered pairs
-  uint32_t distinct_degrees = 0;  // K
+  double expected_links = 0;                // sum of P over unordered pairs
+  uint32_t distinct_degrees = 0;            // K
   uint32_t nodes_without_report = 0;
   BetaModel mle;
   double denoise_seconds = 0;
@@ -52,7 +53,7 @@ struct EstimateOptions {
   bool soft = false, hybrid = false;  // which variants beside Hard
   uint64_t tie_seed = 0;              // of the round: which of Hybrid's ties at the cut are links
   int threads = 0;                    // 0: all cores
-  const CsrGraph* truth = nullptr;  // simulation only
+  const CsrGraph* truth = nullptr;    // simulation only
   std::function<void(double fraction)> progress;
 };
 absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options);

@@ -1,6 +1,6 @@
 // One pass over all pairs of nodes as bit operations on the reports and their transpose: the links of Hard, and how
-// many pairs there are of each (class, class, evidence). Memory: the reports, three bit masks a class, and a tile of
-// columns a thread.
+// many pairs there are of each (class, class, evidence). Memory: the reports, bit masks (pair_masks.h), a tile a thread
+// (pair_rows.h), and 24 K^2 bytes of counts a thread.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_
 
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "aggregator_server/estimate/pair_rows.h"
 #include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/reports/report_set.h"
 #include "common/graph/csr_graph.h"
@@ -28,12 +29,6 @@ struct PairScan {
 // The result does not depend on `threads` (0: all cores). `progress` is called by the calling thread only.
 PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads,
                    const std::function<void(double)>& progress);
-
-// What was received about the pair (i, j), i != j.
-Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j);
-
-// Transposes a block of 64 x 64 bits in place: bit c of word r becomes bit r of word c.
-void Transpose64(uint64_t block[64]);
 
 }  // namespace blink
 

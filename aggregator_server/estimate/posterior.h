@@ -19,7 +19,7 @@ struct Evidence {
   int Index() const { return reports * (reports + 1) / 2 + ones; }
 };
 inline constexpr int kEvidences = 6;
-inline constexpr double kTie = 1e-9;
+inline constexpr double kTie = 1e-9;  // of log-odds
 inline constexpr Evidence kAllEvidence[kEvidences] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}};
 
 // logit P = beta_a + beta_b before any bit. Keeps references to both arguments.
@@ -48,14 +48,9 @@ class Posterior {
     const double x = complement ? -LogOdds(a, b, evidence) : LogOdds(a, b, evidence);
     return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
   }
-  // The fewest ones with which a pair of `reports` reports is a link of Hard (P > 1/2); reports + 1: it never is.
-  // Log-odds within the error of the prior's certificate of 0 are a tie, and no link: a round of symmetric degrees must
-  // not be decided by rounding.
-  int OnesNeeded(uint32_t a, uint32_t b, int reports) const {
-    int ones = 0;
-    while (ones <= reports && !(LogOdds(a, b, {reports, ones}) > kTie)) ++ones;
-    return ones;
-  }
+  // Hard's rule, P > 1/2. Log-odds within the error of the prior's certificate of 0 are a tie, and no link: a round of
+  // symmetric degrees must not be decided by rounding.
+  bool IsLink(uint32_t a, uint32_t b, Evidence evidence) const { return LogOdds(a, b, evidence) > kTie; }
 
  private:
   const LinkPrior& prior_;

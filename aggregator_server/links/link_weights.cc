@@ -33,16 +33,40 @@ void ForEachOwn(const LinkWeights& weights, NodeIndex i, const Visit& visit) {
     const uint64_t both = weights.ones.both[row + w];
     for (uint64_t bits = weights.ones.any[row + w]; bits != 0; bits &= bits - 1) {
       const int bit = std::countr_zero(bits);
-      const NodeIndex j = w * 64 + bit;
+      const NodeIndex j = weights.ones.node_at[w * 64 + bit];
       visit(j, of_class[2 * weights.class_of_node[j] + ((both >> bit) & 1)]);
     }
   }
+}
+
+// [classes + 1] where each class begins in PairOnes' order, and where the last one ends.
+std::vector<uint32_t> FirstPositions(absl::Span<const uint32_t> class_of_node, uint32_t class_count) {
+  constexpr uint32_t kRun = 4;
+  std::vector<uint32_t> first(class_count + 1, 0);
+  for (const uint32_t of : class_of_node) ++first[of + 1];
+  for (uint32_t c = 0; c < class_count; ++c) first[c + 1] = first[c] + (first[c + 1] + kRun - 1) / kRun * kRun;
+  return first;
 }
 
 }  // namespace
 
 const char* VariantName(Variant variant) {
   return variant == Variant::kHard ? "hard" : variant == Variant::kSoft ? "soft" : "hybrid";
+}
+
+uint32_t PairOnes::WordsFor(absl::Span<const uint32_t> class_of_node, uint32_t class_count) {
+  return (FirstPositions(class_of_node, class_count).back() + 63) / 64;
+}
+
+PairOnes PairOnes::Ordered(absl::Span<const uint32_t> class_of_node, uint32_t class_count) {
+  std::vector<uint32_t> next = FirstPositions(class_of_node, class_count);
+  PairOnes ones;
+  ones.words = (next.back() + 63) / 64;
+  ones.node_at.assign(size_t{64} * ones.words, kNoNode);
+  for (NodeIndex i = 0; i < class_of_node.size(); ++i) ones.node_at[next[class_of_node[i]]++] = i;
+  ones.any.assign(class_of_node.size() * ones.words, 0);
+  ones.both.assign(class_of_node.size() * ones.words, 0);
+  return ones;
 }
 
 LinkWeights LinkWeights::Unweighted(CsrGraph graph) {

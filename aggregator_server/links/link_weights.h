@@ -7,7 +7,8 @@
 //   Soft: background, and its own weight for every pair whose reports hold a one: a list where those are few, packed
 //   bits where they are many
 //
-// A model sees the operations below and does not know which variant, or which prior, made the weights. No LibTorch type.
+// A model sees the operations below and does not know which variant, or which prior, made the weights. No LibTorch
+// type.
 #ifndef BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
 #define BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
 
@@ -23,11 +24,20 @@ namespace blink {
 enum class Variant { kHard, kSoft, kHybrid };
 const char* VariantName(Variant variant);  // "hard", "soft", "hybrid"
 
-// The ones that were received about each pair, packed: bit j of row i of `any` says that there is one, of `both` that
-// there are two. Symmetric, zero diagonal; [n * words] each, words = ceil(n / 64).
+// The ones that were received about each pair, packed. Rows are of nodes; the columns are positions, in an order in
+// which the nodes of a class lie side by side, so that a run of columns has one weight: bit p of row i of `any` says
+// that the pair (i, node_at[p]) has a one, of `both` that it has two. A class begins at a multiple of 4 positions.
 struct PairOnes {
-  uint32_t words = 0;
-  std::vector<uint64_t> any, both;
+  static constexpr NodeIndex kNoNode = ~NodeIndex{0};
+
+  uint32_t words = 0;               // of a row; 64 positions each
+  std::vector<NodeIndex> node_at;   // [64 * words]; kNoNode in the gaps, whose bits are zero
+  std::vector<uint64_t> any, both;  // [n * words]; symmetric as pairs of nodes, zero diagonal
+
+  static uint32_t WordsFor(absl::Span<const uint32_t> class_of_node, uint32_t class_count);
+  // The order for these classes, with rows of zeros.
+  static PairOnes Ordered(absl::Span<const uint32_t> class_of_node, uint32_t class_count);
+
   bool empty() const { return words == 0; }
 };
 

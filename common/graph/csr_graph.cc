@@ -33,6 +33,28 @@ absl::StatusOr<CsrGraph> CsrGraph::FromLinks(uint32_t node_count, std::vector<st
   return graph;
 }
 
+absl::StatusOr<CsrGraph> CsrGraph::FromRows(std::vector<uint64_t> offsets, std::vector<NodeIndex> neighbours) {
+  if (offsets.empty() || offsets[0] != 0 || offsets.back() != neighbours.size()) {
+    return absl::InvalidArgumentError("the offsets of a graph's rows must lead from 0 to the number of neighbours");
+  }
+  const auto n = static_cast<uint32_t>(offsets.size() - 1);
+  for (uint32_t i = 0; i < n; ++i) {
+    if (offsets[i + 1] < offsets[i] || offsets[i + 1] > neighbours.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the row of node ", i, " ends before it begins"));
+    }
+    for (uint64_t k = offsets[i]; k < offsets[i + 1]; ++k) {
+      if (neighbours[k] >= n || neighbours[k] == i || (k > offsets[i] && neighbours[k] <= neighbours[k - 1])) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the neighbours of node ", i, " must ascend, be below ", n, " and not be the node itself"));
+      }
+    }
+  }
+  CsrGraph graph;
+  graph.offsets_ = std::move(offsets);
+  graph.neighbours_ = std::move(neighbours);
+  return graph;
+}
+
 bool CsrGraph::HasLink(NodeIndex i, NodeIndex j) const {
   const auto neighbours = NeighboursOf(i);
   return std::binary_search(neighbours.begin(), neighbours.end(), j);

@@ -18,6 +18,9 @@ class CsrGraph {
   // From undirected links, each given once or more often, in any order and direction; duplicates merge.
   // INVALID_ARGUMENT on a self-loop, or an end that is not below node_count.
   static absl::StatusOr<CsrGraph> FromLinks(uint32_t node_count, std::vector<std::pair<NodeIndex, NodeIndex>> links);
+  // From rows that are ready, offsets [n + 1] into neighbours [2 * links]; the caller knows that they are symmetric.
+  // INVALID_ARGUMENT when a row does not ascend, has a self-loop or an end that is not below n.
+  static absl::StatusOr<CsrGraph> FromRows(std::vector<uint64_t> offsets, std::vector<NodeIndex> neighbours);
 
   uint32_t node_count() const { return offsets_.empty() ? 0 : static_cast<uint32_t>(offsets_.size() - 1); }
   uint64_t link_count() const { return neighbours_.size() / 2; }  // undirected

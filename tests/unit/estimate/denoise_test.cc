@@ -8,53 +8,16 @@
 
 #include "aggregator_server/estimate/pair_scan.h"
 #include "aggregator_server/estimate/posterior.h"
+#include "tests/unit/estimate/small_round.h"
 
 namespace blink {
 namespace {
-
-struct Round {
-  CsrGraph truth;
-  ReportSet reports;
-};
-
-// A random graph with hubs, reports drawn with the round's own p, and a share of the nodes silent.
-Round MakeRound(uint32_t n, uint64_t epsilon_micro, uint32_t share_ppm, double silent, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto uniform = [&] { return (random() >> 11) * 0x1p-53; };
-  std::vector<std::pair<NodeIndex, NodeIndex>> links;
-  for (NodeIndex i = 0; i < n; ++i) {
-    for (NodeIndex j = i + 1; j < n; ++j) {
-      if (uniform() < 6.0 / n / std::sqrt((i + 1.0) / n)) links.emplace_back(i, j);
-    }
-  }
-  const PrivacyParameters parameters = *PrivacyParameters::Create(epsilon_micro, share_ppm, n);
-  Round round{*CsrGraph::FromLinks(n, links), ReportSet(parameters)};
-  for (NodeIndex i = 0; i < n; ++i) {
-    const bool stays_silent = uniform() < silent;
-    PrivateReport report;
-    if (parameters.sends_bits()) {
-      report.bits = BitRow(n);
-      for (NodeIndex j = 0; j < n; ++j) {
-        if (j != i && (round.truth.HasLink(i, j) != (uniform() < parameters.flip_probability()))) report.bits.Set(j);
-      }
-    }
-    if (parameters.sends_degree()) {
-      const double noise = -std::log(1 - uniform()) / parameters.epsilon_degree() * (uniform() < 0.5 ? -1 : 1);
-      report.noisy_degree = round.truth.DegreeOf(i) + std::llround(noise);
-    }
-    if (stays_silent) continue;
-    EXPECT_TRUE(round.reports.Add(i, std::move(report)).ok());
-  }
-  return round;
-}
 
 struct Dense {
   std::vector<std::pair<NodeIndex, NodeIndex>> links;
   double sum = 0, mae = 0;
   uint64_t true_positives = 0;
 };
-
-int BitOf(const ReportSet& reports, NodeIndex i, NodeIndex j) { return (reports.row(i)[j / 64] >> (j % 64)) & 1; }
 
 // Algorithm 3 over all pairs, for given beta.
 Dense DenoiseDensely(const Round& round, const std::vector<double>& beta_of_node) {
@@ -221,9 +184,11 @@ TEST(Posterior, TakesALinkOnlyAboveOneHalf) {
   model.beta = {0.0};
   const BetaPrior prior(classes, model);
   const Posterior posterior(prior, 1.0);
-  EXPECT_EQ(posterior.OnesNeeded(0, 0, 0), 1);
-  EXPECT_EQ(posterior.OnesNeeded(0, 0, 1), 1);
-  EXPECT_EQ(posterior.OnesNeeded(0, 0, 2), 2);  // one of each cancels
+  EXPECT_FALSE(posterior.IsLink(0, 0, {0, 0}));
+  EXPECT_FALSE(posterior.IsLink(0, 0, {1, 0}));
+  EXPECT_TRUE(posterior.IsLink(0, 0, {1, 1}));
+  EXPECT_FALSE(posterior.IsLink(0, 0, {2, 1}));  // one of each cancels
+  EXPECT_TRUE(posterior.IsLink(0, 0, {2, 2}));
   EXPECT_DOUBLE_EQ(posterior.Probability(0, 0, {2, 1}), 0.5);
 }
 

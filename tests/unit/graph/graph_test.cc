@@ -49,8 +49,14 @@ TEST(BitRow, CountsAndVisitsOnes) {
 }
 
 TEST(FirstNodes, KeepsTheirRowsAloneInBothForms) {
-  NodeAttributes attributes{.node_count = 3, .labels = {0, 1, 0}, .split = {Split::kTrain, Split::kTest, Split::kNone}, .class_count = 2};
-  attributes.features = {.rows = 3, .cols = 2, .sparse = true, .row_offsets = {0, 1, 3, 4}, .columns = {1, 0, 1, 0}, .values = {1, 2, 3, 4}};
+  NodeAttributes attributes{
+      .node_count = 3, .labels = {0, 1, 0}, .split = {Split::kTrain, Split::kTest, Split::kNone}, .class_count = 2};
+  attributes.features = {.rows = 3,
+                         .cols = 2,
+                         .sparse = true,
+                         .row_offsets = {0, 1, 3, 4},
+                         .columns = {1, 0, 1, 0},
+                         .values = {1, 2, 3, 4}};
   const NodeAttributes sparse = FirstNodes(attributes, 2).value();
   EXPECT_EQ(sparse.node_count, 2u);
   EXPECT_EQ(sparse.features.rows, 2u);
@@ -90,6 +96,27 @@ TEST(NormalizeFeatures, MakesASparseMatrixWithNegativesDense) {
 
 TEST(NormalizeFeatures, LeavesAnEmptyMatrixEmpty) {
   EXPECT_TRUE(NormalizeFeatures(FeatureMatrix{.rows = 4}).values.empty());
+}
+
+TEST(CsrGraph, TakesRowsThatAreReady) {
+  const auto graph = CsrGraph::FromRows({0, 1, 3, 4}, {1, 0, 2, 1});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto same = CsrGraph::FromLinks(3, {{0, 1}, {1, 2}});
+  EXPECT_TRUE(graph->offsets() == same->offsets());
+  EXPECT_TRUE(graph->neighbours() == same->neighbours());
+}
+
+TEST(CsrGraph, RefusesRowsThatAreNone) {
+  for (const auto& [offsets, neighbours] : std::vector<std::pair<std::vector<uint64_t>, std::vector<NodeIndex>>>{
+           {{}, {}},                      // no end of the last row
+           {{0, 1}, {0}},                 // a self-loop
+           {{0, 1, 2}, {1, 2}},           // an end that is not below n
+           {{0, 2, 3, 4}, {2, 1, 0, 0}},  // not ascending
+           {{0, 2, 1, 2}, {1, 2}},        // ends before it begins
+           {{0, 9, 1, 2}, {1, 0}},        // leaves the neighbours
+           {{1, 1, 2}, {1, 0}}}) {
+    EXPECT_EQ(CsrGraph::FromRows(offsets, neighbours).status().code(), absl::StatusCode::kInvalidArgument);
+  }
 }
 
 }  // namespace

@@ -27,10 +27,12 @@ LinkWeights RandomSoft(bool packed) {
       }
     }
   }
-  PairOnes pairs;
-  pairs.words = 2;
-  pairs.any.assign(n * 2, 0);
-  pairs.both.assign(n * 2, 0);
+  PairOnes pairs = PairOnes::Ordered(weights.class_of_node, k);
+  const uint32_t words = pairs.words;
+  std::vector<uint32_t> position(n);
+  for (uint32_t p = 0; p < 64 * words; ++p) {
+    if (pairs.node_at[p] != PairOnes::kNoNode) position[pairs.node_at[p]] = p;
+  }
   std::vector<std::pair<NodeIndex, NodeIndex>> links;
   for (NodeIndex i = 0; i < n; ++i) {
     for (NodeIndex j = i + 1; j < n; ++j) {
@@ -38,8 +40,9 @@ LinkWeights RandomSoft(bool packed) {
       if (ones == 0) continue;
       links.emplace_back(i, j);
       for (const auto& [from, to] : {std::pair(i, j), std::pair(j, i)}) {
-        pairs.any[from * 2 + to / 64] |= uint64_t{1} << (to % 64);
-        if (ones == 2) pairs.both[from * 2 + to / 64] |= uint64_t{1} << (to % 64);
+        const uint32_t p = position[to];
+        pairs.any[from * words + p / 64] |= uint64_t{1} << (p % 64);
+        if (ones == 2) pairs.both[from * words + p / 64] |= uint64_t{1} << (p % 64);
       }
     }
   }
@@ -50,7 +53,7 @@ LinkWeights RandomSoft(bool packed) {
   weights.links = CsrGraph::FromLinks(n, links).value();
   for (NodeIndex i = 0; i < n; ++i) {
     for (const NodeIndex j : weights.links.NeighboursOf(i)) {
-      const uint64_t both = (pairs.both[i * 2 + j / 64] >> (j % 64)) & 1;
+      const uint64_t both = (pairs.both[i * words + position[j] / 64] >> (position[j] % 64)) & 1;
       weights.values.push_back(weights.by_ones[2 * (weights.class_of_node[i] * k + weights.class_of_node[j]) + both]);
     }
   }

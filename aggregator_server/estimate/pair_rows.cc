@@ -1,0 +1,128 @@
+#include "aggregator_server/estimate/pair_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace blink {
+namespace {
+
+constexpr uint32_t kTileWords = kTileRows / 64;
+
+class Joiner {
+ public:
+  Joiner(const ReportSet& reports, PairSpan span, const std::function<void(const PairRow&)>& visit)
+      : reports_(reports),
+        span_(span),
+        visit_(visit),
+        n_(reports.node_count()),
+        words_((n_ + 63) / 64),
+        tiles_(TileCount(n_)) {}
+
+  void Run(int threads, const std::function<void(double)>& progress) {
+    std::vector<std::thread> others;
+    for (int t = 1; t < threads; ++t) others.emplace_back([this, t] { Work(t, nullptr); });
+    Work(0, progress);
+    for (std::thread& thread : others) thread.join();
+  }
+
+ private:
+  void Work(int thread, const std::function<void(double)>& progress) {
+    const bool bits = reports_.parameters().sends_bits();
+    std::vector<uint64_t> tile(bits ? static_cast<size_t>(kTileRows) * words_ : 0), any(words_, 0), both(words_, 0);
+    for (uint32_t t; (t = next_tile_.fetch_add(1)) < tiles_;) {
+      const NodeIndex first = t * kTileRows, end = std::min(first + kTileRows, n_);
+      if (bits) TransposeTile(t, tile);
+      std::fill(any.begin(), any.end(), 0);  // what a tile far before this one left
+      std::fill(both.begin(), both.end(), 0);
+      for (NodeIndex i = first; i < end; ++i) {
+        if (bits) JoinRow(i, &tile[static_cast<size_t>(i - first) * words_], any, both);
+        visit_({thread, t, i, any.data(), both.data()});
+      }
+      const uint32_t done = done_tiles_.fetch_add(1) + 1;
+      if (progress) progress(static_cast<double>(done) / tiles_);
+    }
+  }
+
+  uint32_t FirstWord(NodeIndex i) const { return span_ == PairSpan::kLater ? i / 64 : 0; }
+
+  // tile[c][w]: the bits that the nodes 64 w .. 64 w + 63 sent about node first + c.
+  void TransposeTile(uint32_t t, std::vector<uint64_t>& tile) const {
+    uint64_t block[kTileWords][64];
+    const uint32_t first_word = t * kTileWords;
+    for (uint32_t w = FirstWord(t * kTileRows); w < words_; ++w) {
+      for (uint32_t r = 0; r < 64; ++r) {
+        const NodeIndex node = w * 64 + r;
+        const bool sent = node < n_ && reports_.reported(node);
+        const absl::Span<const uint64_t> row = sent ? reports_.row(node) : absl::Span<const uint64_t>();
+        for (uint32_t c = 0; c < kTileWords; ++c)
+          block[c][r] = sent && first_word + c < words_ ? row[first_word + c] : 0;
+      }
+      for (uint32_t c = 0; c < kTileWords; ++c) {
+        Transpose64(block[c]);
+        for (uint32_t r = 0; r < 64; ++r) tile[static_cast<size_t>(c * 64 + r) * words_ + w] = block[c][r];
+      }
+    }
+  }
+
+  void JoinRow(NodeIndex i, const uint64_t* column, std::vector<uint64_t>& any, std::vector<uint64_t>& both) const {
+    const absl::Span<const uint64_t> row = reports_.row(i);  // zeros where it did not report
+    const uint32_t own = i / 64;
+    // The row before this one may have begun a word earlier.
+    if (span_ == PairSpan::kLater && own > 0) any[own - 1] = both[own - 1] = 0;
+    for (uint32_t w = FirstWord(i); w < words_; ++w) {
+      any[w] = row[w] | column[w];
+      both[w] = row[w] & column[w];
+    }
+    uint64_t wanted = ~(uint64_t{1} << (i & 63));
+    if (span_ == PairSpan::kLater) wanted &= ~uint64_t{0} << (i & 63);
+    any[own] &= wanted;
+    both[own] &= wanted;
+  }
+
+  const ReportSet& reports_;
+  const PairSpan span_;
+  const std::function<void(const PairRow&)>& visit_;
+  const uint32_t n_, words_, tiles_;
+  std::atomic<uint32_t> next_tile_{0}, done_tiles_{0};
+};
+
+}  // namespace
+
+int ThreadsFor(int threads, uint32_t tiles) {
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::max(1, std::min<int>(threads, static_cast<int>(tiles)));
+}
+
+void ForEachPairRow(const ReportSet& reports, PairSpan span, int threads,
+                    const std::function<void(const PairRow& row)>& visit,
+                    const std::function<void(double fraction)>& progress) {
+  Joiner(reports, span, visit).Run(threads, progress);
+}
+
+Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j) {
+  Evidence evidence;
+  if (!reports.parameters().sends_bits()) return evidence;
+  for (const auto& [from, about] : {std::pair(i, j), std::pair(j, i)}) {
+    if (!reports.reported(from)) continue;
+    ++evidence.reports;
+    evidence.ones += (reports.row(from)[about >> 6] >> (about & 63)) & 1;
+  }
+  return evidence;
+}
+
+void Transpose64(uint64_t block[64]) {
+  // Swaps the off-diagonal quarters of ever smaller squares.
+  uint64_t mask = 0x00000000FFFFFFFFu;
+  for (int width = 32; width != 0; width >>= 1, mask ^= mask << width) {
+    for (int r = 0; r < 64; r = ((r | width) + 1) & ~width) {
+      const uint64_t swap = ((block[r] >> width) ^ block[r | width]) & mask;
+      block[r] ^= swap << width;
+      block[r | width] ^= swap;
+    }
+  }
+}
+
+}  // namespace blink
