@@ -104,7 +104,7 @@ std::string Show(const Json& document, const std::string& path) {
 
 std::string LineOf(const Json& document, const std::string& key, const std::string& path) {
   const std::string value = Show(document, path);
-  return value.empty() ? "" : Line(key, value);
+  return value.empty() ? "" : Line(key, PeerText(value));
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ std::string MetricsTable(const std::string& metrics_json) {
                       LineOf(metrics, "retired nodes", "/reports/retired"),
                       LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
                       LineOf(metrics, "estimated links", "/estimate/links"), LineOf(metrics, "model", "/train/model"),
-                      LineOf(metrics, "variant", "/train/variant"),
+                      LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
                       LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
                       LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
                       LineOf(metrics, "test accuracy", "/train/test_accuracy"));

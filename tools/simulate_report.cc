@@ -256,6 +256,14 @@ std::string SimulationTable(const Json& json) {
   }
   const Json& train = json["train"];
   text += absl::StrFormat("Training (%d trials of %s)\n", json["trials"].size(), WhatWasTrained(train));
+  if (json["trials"][0]["train"].contains("chosen")) {
+    constexpr size_t kShown = 10;
+    for (size_t t = 0; t < std::min(kShown, json["trials"].size()); ++t) {
+      const Json& trial = json["trials"][t]["train"];
+      text += Line(absl::StrFormat("trial %d, best of %d", t + 1, trial["candidates"].size()),
+                   trial["chosen"].get<std::string>());
+    }
+  }
   text += Line("test accuracy", Percent(train["test_accuracy_mean"]) + " +- " + Percent(train["test_accuracy_std"]));
   text += Line("device", absl::StrFormat("%s, %d threads, %s an epoch", train["device"].get<std::string>(),
                                          train["threads"].get<int>(), Number(train["epoch_ms_mean"], " ms", 3)));

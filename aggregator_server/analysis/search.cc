@@ -14,11 +14,16 @@
 namespace blink {
 namespace {
 
-// Which of two that were trained validates better. Many tie in accuracy: a loss decides then.
+// What the best is chosen by. Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards
+// cautious probabilities, which differ with the dropout; together they choose better than either (docs/TUNING.md).
+double Score(const Tried& tried) {
+  constexpr double kLossWeight = 0.1;
+  return tried.validation_accuracy - kLossWeight * tried.validation_loss;
+}
+
 bool IsBetter(const Tried& a, const Tried& b) {
   if (!a.skipped.empty() || !b.skipped.empty()) return a.skipped.empty() && !b.skipped.empty();
-  if (a.validation_accuracy != b.validation_accuracy) return a.validation_accuracy > b.validation_accuracy;
-  return a.validation_loss < b.validation_loss;
+  return Score(a) > Score(b);
 }
 
 // What one candidate cannot do, another may.

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/unit/analysis/small_round.h"
 #include "tools/simulate_report.h"
 #include "tools/simulate_run.h"
@@ -133,6 +135,60 @@ TEST_F(SimulateTest, AReplayTakesTheRoundsPolicyUnlessAskedForAnother) {
   EXPECT_EQ(Simulate(options).value().trials[0].checks->policy, v1::IMPLAUSIBLE_DROP);
   options.implausible = v1::IMPLAUSIBLE_KEEP;
   EXPECT_EQ(Simulate(options).value().trials[0].checks->policy, v1::IMPLAUSIBLE_KEEP);
+}
+
+TEST_F(SimulateTest, ASearchTakesTheLinksOfEachTrialsOneDraw) {
+  SimulateOptions options = Options();
+  options.training.clear_learning_rate();
+  options.training.clear_dropout();
+  options.training.set_variant(v1::VARIANT_HARD);
+  options.training.set_candidates(5);
+  const Simulation simulation = Simulate(options).value();
+  for (const Trial& trial : simulation.trials) EXPECT_EQ(trial.search.size(), 5u);
+  const auto json = SimulationJson(simulation, 1);
+  const auto& train = json["trials"][0]["train"];
+  EXPECT_EQ(train["chosen"], CandidateName(simulation.trials[0].trained));
+  for (const auto& candidate : train["candidates"]) EXPECT_TRUE(candidate.contains("test_accuracy") || candidate.contains("skipped"));
+  EXPECT_EQ(json["train"]["weight_decay"], 0.0) << "asked for, so all trials agree on it";
+  EXPECT_THAT(SimulationTable(json), HasSubstr("trial 2, best of 5"));
+}
+
+TEST_F(SimulateTest, ASearchOnAReplayIsNotBoundByTheRoundsChoice) {
+  SimulateOptions options;
+  options.dataset = folder_ + "/dataset";
+  options.reports = folder_ + "/round";
+  options.progress = false;
+  options.training.set_candidates(8);
+  options.training.set_model(v1::MODEL_MLP);
+  const Simulation simulation = Simulate(options).value();
+  std::set<double> rates, decays;
+  for (const Tried& tried : simulation.trials[0].search) {
+    EXPECT_EQ(tried.candidate.options.model, Model::kMlp) << "given on the command line";
+    EXPECT_EQ(tried.candidate.options.epochs, 20) << "the round's";
+    rates.insert(tried.candidate.options.learning_rate);
+    decays.insert(tried.candidate.options.weight_decay);
+  }
+  EXPECT_EQ(rates.count(0.05), 0u) << "the round's, which the search replaces";
+  EXPECT_GT(decays.size(), 1u);
+}
+
+TEST_F(SimulateTest, ASearchOnTheTrueGraphHasNoVariants) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  options.trials = 1;
+  options.training.set_candidates(4);
+  const Simulation simulation = Simulate(options).value();
+  ASSERT_EQ(simulation.trials[0].search.size(), 4u) << "a setting is given, so one of each model";
+  for (const Tried& tried : simulation.trials[0].search) EXPECT_FALSE(tried.candidate.variant.has_value());
+}
+
+TEST_F(SimulateTest, TheShareOfTheDegreesIsByEpsilonUnlessItIsGiven) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), DefaultDegreeSharePpm(6'000'000));
+  options.degree_share = 0.25;
+  EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), 250'000u);
 }
 
 TEST_F(SimulateTest, RefusesOptionsThatContradictEachOther) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "blink/v1/operator.grpc.pb.h"
 #include "common/base/durable_file.h"
+#include "common/privacy/parameters.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 
@@ -167,6 +168,7 @@ TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
   EXPECT_EQ(service_.asked.training().variant(), v1::VARIANT_UNSPECIFIED);
   EXPECT_TRUE(service_.asked.training().has_weight_decay());
   EXPECT_FALSE(service_.asked.training().has_dropout());
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), DefaultDegreeSharePpm(4'000'000)) << "filled in";
   ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "7"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().candidates(), 7u);
 }
