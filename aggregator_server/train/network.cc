@@ -11,24 +11,63 @@ torch::Tensor Uniform(at::IntArrayRef shape, double bound, torch::Generator& gen
   return torch::empty(shape, torch::kFloat32).uniform_(-bound, bound, generator);
 }
 
-std::pair<torch::Tensor, torch::Tensor> InitialLayer(Model model, int64_t in, int64_t out, torch::Generator& generator,
-                                                     torch::Device device) {
-  torch::Tensor weight, bias;
-  if (model == Model::kGcn) {
-    weight = Uniform({in, out}, std::sqrt(6.0 / static_cast<double>(in + out)), generator);
-    bias = torch::zeros({out}, torch::kFloat32);
-  } else {  // kaiming_uniform_(a = sqrt(5)) and the bias have the same bound
-    const double bound = 1.0 / std::sqrt(static_cast<double>(in));
-    weight = Uniform({in, out}, bound, generator);
-    bias = Uniform({out}, bound, generator);
+// PyG's glorot().
+torch::Tensor Glorot(at::IntArrayRef shape, double fans, torch::Generator& generator) {
+  return Uniform(shape, std::sqrt(6.0 / fans), generator);
+}
+
+// A layer's parameters in the order of ParameterNames.
+std::vector<torch::Tensor> InitialLayer(Model model, int64_t in, int64_t out, torch::Generator& generator) {
+  // torch.nn.Linear's default: kaiming_uniform_(a = sqrt(5)) and the bias have this bound.
+  const double linear = 1.0 / std::sqrt(static_cast<double>(in));
+  const double fans = static_cast<double>(in + out), attention_fans = static_cast<double>(1 + out);
+  std::vector<torch::Tensor> result;
+  switch (model) {
+    case Model::kMlp:
+      result.push_back(Uniform({in, out}, linear, generator));
+      result.push_back(Uniform({out}, linear, generator));
+      break;
+    case Model::kGcn:
+      result.push_back(Glorot({in, out}, fans, generator));
+      result.push_back(torch::zeros({out}));
+      break;
+    case Model::kGraphSage:
+      result.push_back(Uniform({in, out}, linear, generator));
+      result.push_back(Uniform({out}, linear, generator));
+      result.push_back(Uniform({in, out}, linear, generator));
+      break;
+    case Model::kGat:
+      result.push_back(Glorot({in, out}, fans, generator));
+      result.push_back(Glorot({out}, attention_fans, generator));
+      result.push_back(Glorot({out}, attention_fans, generator));
+      result.push_back(torch::zeros({out}));
+      break;
   }
-  return {weight.to(device).set_requires_grad(true), bias.to(device).set_requires_grad(true)};
+  return result;
+}
+
+// Without the layer's prefix "conv1." or "lin1.".
+const std::vector<std::string>& ParameterNames(Model model) {
+  static const std::vector<std::string> kMlp = {"weight", "bias"}, kGcn = {"lin.weight", "bias"},
+                                        kSage = {"lin_l.weight", "lin_l.bias", "lin_r.weight"},
+                                        kGat = {"lin.weight", "att_src", "att_dst", "bias"};
+  switch (model) {
+    case Model::kMlp:
+      return kMlp;
+    case Model::kGcn:
+      return kGcn;
+    case Model::kGraphSage:
+      return kSage;
+    case Model::kGat:
+      return kGat;
+  }
+  return kMlp;
 }
 
 }  // namespace
 
-NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Model model, torch::Device device,
-                       int threads) {
+NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
+                       int threads, OperatorPath path) {
   NetworkInput input;
   input.features = features.cols;
   FeatureMatrix normalized = NormalizeFeatures(features);
@@ -38,47 +77,104 @@ NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Mod
     input.dense = torch::from_blob(normalized.values.data(), {normalized.rows, normalized.cols}, torch::kFloat32)
                       .to(device, torch::kFloat32, /*non_blocking=*/false, /*copy=*/true);
   }
-  if (model == Model::kGcn) {
-    input.propagation = SparseOperator::Create(NormalizedAdjacency(graph), /*symmetric=*/true, device, threads);
+  if (model == Model::kMlp) return input;
+  input.links = MakeGraphOperator(weights, device, threads, path);
+  if (model == Model::kGat) return input;
+  input.propagation = MakePropagation(*input.links, model);
+  if (input.dense.defined()) {
+    const torch::NoGradGuard no_gradients;
+    input.propagated = Propagate(input.links, input.propagation, input.dense);
   }
   return input;
 }
 
-Network::Network(NetworkInput input, Model model, int64_t hidden, int64_t classes, torch::Generator& cpu_generator,
-                 torch::Device device)
-    : input_(std::move(input)) {
-  std::tie(weight1_, bias1_) = InitialLayer(model, input_.features, hidden, cpu_generator, device);
-  std::tie(weight2_, bias2_) = InitialLayer(model, hidden, classes, cpu_generator, device);
+Network::Network(NetworkInput input, const NetworkShape& shape, torch::Generator& cpu_generator, torch::Device device)
+    : input_(std::move(input)), shape_(shape) {
+  for (int layer = 0; layer < shape_.layers; ++layer) {
+    const int64_t in = layer == 0 ? input_.features : shape_.hidden;
+    const int64_t out = layer + 1 == shape_.layers ? shape_.classes : shape_.hidden;
+    for (const torch::Tensor& parameter : InitialLayer(shape_.model, in, out, cpu_generator)) {
+      parameters_.push_back(parameter.to(device).set_requires_grad(true));
+    }
+  }
 }
 
-torch::Tensor Network::FirstLayer() const {
-  torch::Tensor x = input_.sparse ? Multiply(input_.sparse, weight1_) : torch::mm(input_.dense, weight1_);
-  if (input_.propagation) x = Multiply(input_.propagation, x);
-  return torch::relu(x + bias1_);
+const torch::Tensor& Network::Parameter(int layer, int index) const {
+  return parameters_[layer * ParameterNames(shape_.model).size() + index];
 }
 
-torch::Tensor Network::SecondLayer(const torch::Tensor& hidden) const {
-  torch::Tensor x = torch::mm(hidden, weight2_);
-  if (input_.propagation) x = Multiply(input_.propagation, x);
-  return x + bias2_;
+torch::Tensor Network::Transform(int layer, const torch::Tensor& x, const torch::Tensor& weight) const {
+  if (layer > 0) return torch::mm(x, weight);
+  return input_.sparse ? Multiply(input_.sparse, weight) : torch::mm(input_.dense, weight);
+}
+
+torch::Tensor Network::TransformAndPropagate(int layer, const torch::Tensor& x, const torch::Tensor& weight) const {
+  if (layer == 0 && input_.propagated.defined()) return torch::mm(input_.propagated, weight);
+  if (layer > 0 && weight.size(0) < weight.size(1)) {
+    return torch::mm(Propagate(input_.links, input_.propagation, x), weight);
+  }
+  return Propagate(input_.links, input_.propagation, Transform(layer, x, weight));
+}
+
+torch::Tensor Network::Layer(int layer, const torch::Tensor& x) const {
+  switch (shape_.model) {
+    case Model::kMlp:
+      return Transform(layer, x, Parameter(layer, 0)) + Parameter(layer, 1);
+    case Model::kGcn:
+      return TransformAndPropagate(layer, x, Parameter(layer, 0)) + Parameter(layer, 1);
+    case Model::kGraphSage:
+      return TransformAndPropagate(layer, x, Parameter(layer, 0)) + Transform(layer, x, Parameter(layer, 2)) +
+             Parameter(layer, 1);
+    case Model::kGat: {
+      const torch::Tensor h = Transform(layer, x, Parameter(layer, 0));
+      return Attend(input_.links, h, torch::mv(h, Parameter(layer, 1)), torch::mv(h, Parameter(layer, 2))) +
+             Parameter(layer, 3);
+    }
+  }
+  return {};
+}
+
+torch::Tensor Network::First() const {
+  const torch::Tensor out = Layer(0, {});
+  return shape_.layers == 1 ? out : torch::relu(out);
+}
+
+torch::Tensor Network::Rest(const torch::Tensor& first, const Dropout& dropout) const {
+  torch::Tensor x = first;
+  for (int layer = 1; layer < shape_.layers; ++layer) {
+    x = Layer(layer, dropout ? dropout(x) : x);
+    if (layer + 1 < shape_.layers) x = torch::relu(x);
+  }
+  return x;
 }
 
 std::vector<torch::Tensor> Network::CopyParameters() const {
   std::vector<torch::Tensor> copies;
-  for (const torch::Tensor& parameter : parameters()) copies.push_back(parameter.detach().clone());
+  for (const torch::Tensor& parameter : parameters_) copies.push_back(parameter.detach().clone());
   return copies;
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> Network::StateDict(Model model,
-                                                                      const std::vector<torch::Tensor>& parameters) {
-  const bool gcn = model == Model::kGcn;
+void Network::LoadParameters(const std::vector<torch::Tensor>& values) {
+  const torch::NoGradGuard no_gradients;
+  TORCH_CHECK(values.size() == parameters_.size(), "parameters of another network: ", values.size(),
+              " tensors instead of ", parameters_.size());
+  for (size_t k = 0; k < values.size(); ++k) {
+    TORCH_CHECK(values[k].sizes() == parameters_[k].sizes(), "parameters of another network: tensor ", k,
+                " has another shape");
+  }
+  for (size_t k = 0; k < values.size(); ++k) parameters_[k].copy_(values[k]);
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> Network::StateDict(const std::vector<torch::Tensor>& values) const {
+  const std::vector<std::string>& names = ParameterNames(shape_.model);
   std::vector<std::pair<std::string, torch::Tensor>> state;
-  for (int layer = 1; layer <= 2; ++layer) {
-    const std::string prefix = (gcn ? "conv" : "lin") + std::to_string(layer);
-    const torch::Tensor weight = parameters[2 * (layer - 1)].detach().to(torch::kCPU).t().contiguous();
-    const torch::Tensor bias = parameters[2 * (layer - 1) + 1].detach().to(torch::kCPU);
-    state.emplace_back(prefix + (gcn ? ".lin.weight" : ".weight"), weight);
-    state.emplace_back(prefix + ".bias", bias);
+  for (size_t k = 0; k < values.size(); ++k) {
+    const std::string& name = names[k % names.size()];
+    torch::Tensor value = values[k].detach().to(torch::kCPU);
+    if (value.dim() == 2) value = value.t().contiguous();
+    if (name == "att_src" || name == "att_dst") value = value.view({1, 1, -1});
+    state.emplace_back(
+        (shape_.model == Model::kMlp ? "lin" : "conv") + std::to_string(k / names.size() + 1) + "." + name, value);
   }
   return state;
 }

@@ -1,51 +1,100 @@
-// Two-layer networks. Internal to this folder.
+// The networks: GCN, GraphSAGE, GAT and the MLP, of any depth. Internal to this folder.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_NETWORK_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_NETWORK_H_
 
 #include <torch/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "aggregator_server/train/graph_operator.h"
 #include "aggregator_server/train/sparse_operator.h"
 #include "aggregator_server/train/trainer.h"
 
 namespace blink {
 
-// Features as the first layer's input: sparse ones stay sparse, also in the gradient of the weights.
+// What the first layer gets: features as PyG's NormalizeFeatures has them, and the links.
 struct NetworkInput {
-  std::shared_ptr<const SparseOperator> sparse;  // [n, features], or
-  torch::Tensor dense;                           // [n, features]
+  std::shared_ptr<const SparseOperator>
+      sparse;           // [n, features] sparse features, which stay sparse, also in the gradient, or
+  torch::Tensor dense;  // [n, features]
+  // Propagation * dense (GCN, GraphSAGE). By linearity P (X W) = (P X) W: with dense features the first layer then
+  // costs no propagation at all in an epoch.
+  torch::Tensor propagated;
   int64_t features = 0;
-  std::shared_ptr<const SparseOperator> propagation;  // GCN: the normalised adjacency [n, n]; none for the MLP
+  std::shared_ptr<const GraphOperator> links;  // none for the MLP
+  Propagation propagation;                     // of GCN and GraphSAGE
 };
-NetworkInput MakeInput(const CsrGraph& graph, const FeatureMatrix& features, Model model, torch::Device device,
-                       int threads);
 
-// GCN: propagation (ReLU(propagation X W1 + b1)) W2 + b2 (the bias is added after the propagation, as PyG's GCNConv has it);
-// the MLP is the same without propagation. The layers are apart because their dropout lies between them, and because the
-// first one, which costs most, serves an epoch's evaluation and the next epoch's training.
+// `weights` is not copied on a CPU: it must outlive the input and all networks made of it.
+NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
+                       int threads, OperatorPath path = OperatorPath::kAuto);
+
+struct NetworkShape {
+  Model model = Model::kGcn;
+  int layers = 2;       // 1 or more
+  int64_t hidden = 16;  // width of every layer but the last
+  int64_t classes = 0;  // width of the last
+};
+
+// With W the weights of the links, s_i its row sums, and x a layer's input, transformed first wherever that makes the
+// propagated matrix narrower:
+//
+//   MLP        x W + b
+//   GCN        D^-1/2 (W + I) D^-1/2 (x Theta) + b, D = max(s + 1, 1)               PyG's GCNConv with edge weights
+//   GraphSAGE  W_root x + W_nbr (W x / max(s, 1)) + b                               unweighted: PyG's SAGEConv, the
+//   mean GAT        sum_j W_ij a_ij h_j + b, h = x Theta, self-loops of weight 1         unweighted: PyG's GATConv, one
+//   head
+//              a_ij = W_ij exp(LeakyReLU_0.2(att_src h_j + att_dst h_i)) / sum over j of the same
+//
+// Between the layers ReLU, then the caller's dropout. The first layer is apart because it costs most and no dropout
+// precedes it: at the same weights it serves an epoch's evaluation and the next epoch's training.
+//
+//   torch::Tensor first = network.First();
+//   for (each epoch) {
+//     loss(network.Rest(first, dropout)).backward();  step();
+//     first = network.First();
+//     evaluate(network.Rest(first));
+//   }
 class Network {
  public:
-  // GCN: Glorot uniform weights, zero biases (GCNConv). MLP: torch.nn.Linear's default. Drawn on the CPU, so that they do not
-  // depend on the device.
-  Network(NetworkInput input, Model model, int64_t hidden, int64_t classes, torch::Generator& cpu_generator,
-          torch::Device device);
+  using Dropout = std::function<torch::Tensor(const torch::Tensor&)>;
 
-  torch::Tensor FirstLayer() const;                            // [n, hidden], after ReLU
-  torch::Tensor SecondLayer(const torch::Tensor& hidden) const;  // [n, hidden] -> logits [n, classes]
+  // Initial weights as PyG draws them (Glorot uniform for GCN and GAT with zero biases; torch.nn.Linear's for GraphSAGE
+  // and the MLP), on the CPU, so that they do not depend on the device.
+  Network(NetworkInput input, const NetworkShape& shape, torch::Generator& cpu_generator, torch::Device device);
 
-  std::vector<torch::Tensor> parameters() const { return {weight1_, bias1_, weight2_, bias2_}; }
+  // [n, hidden] after ReLU; of a network of one layer the logits.
+  torch::Tensor First() const;
+  // The later layers on the output of First(): logits [n, classes]. `dropout` is applied before each; none: an
+  // evaluation.
+  torch::Tensor Rest(const torch::Tensor& first, const Dropout& dropout = nullptr) const;
+
+  // Leaves that want gradients, layer by layer.
+  const std::vector<torch::Tensor>& parameters() const { return parameters_; }
   std::vector<torch::Tensor> CopyParameters() const;
-  // Names and shapes as in PyTorch: conv1.lin.weight [hidden, features], conv1.bias, ... for GCN (PyG's GCNConv), lin1.weight, ... for the MLP.
-  static std::vector<std::pair<std::string, torch::Tensor>> StateDict(Model model, const std::vector<torch::Tensor>& parameters);
+  // Overwrites the values; `values` as from CopyParameters() of a network of the same shape, or it throws c10::Error.
+  void LoadParameters(const std::vector<torch::Tensor>& values);
+  // `values` (as from CopyParameters) under PyG's names and shapes: conv1.lin.weight [out, in], conv1.bias (GCN);
+  // conv1.lin_l.weight, conv1.lin_l.bias (neighbours), conv1.lin_r.weight (GraphSAGE); conv1.lin.weight, conv1.att_src
+  // [1, 1, out], conv1.att_dst, conv1.bias (GAT); torch.nn.Linear's lin1.weight, lin1.bias (MLP). On the CPU.
+  std::vector<std::pair<std::string, torch::Tensor>> StateDict(const std::vector<torch::Tensor>& values) const;
 
  private:
+  torch::Tensor Layer(int layer, const torch::Tensor& x) const;  // without ReLU; `x` is ignored by layer 0
+  torch::Tensor Transform(int layer, const torch::Tensor& x, const torch::Tensor& weight) const;
+  // The propagation of x times weight, in the cheaper order.
+  torch::Tensor TransformAndPropagate(int layer, const torch::Tensor& x, const torch::Tensor& weight) const;
+  const torch::Tensor& Parameter(int layer, int index) const;
+
   NetworkInput input_;
-  torch::Tensor weight1_, bias1_;  // [features, hidden], [hidden]: transposed to PyTorch's, so that a sparse row meets whole rows
-  torch::Tensor weight2_, bias2_;  // [hidden, classes], [classes]
+  NetworkShape shape_;
+  // Weights are stored [in, out], the transpose of PyTorch's, so that a sparse row of features meets whole rows of
+  // them.
+  std::vector<torch::Tensor> parameters_;
 };
 
 }  // namespace blink

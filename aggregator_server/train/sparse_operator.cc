@@ -36,6 +36,14 @@ class NoWarnings : public c10::WarningHandler {
 
 }  // namespace
 
+torch::Tensor CsrTensor(const torch::Tensor& offsets, const torch::Tensor& columns, const torch::Tensor& values,
+                        int64_t rows, int64_t cols) {
+  NoWarnings no_warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&no_warnings);
+  return torch::_sparse_csr_tensor_unsafe(offsets, columns, values, {rows, cols},
+                                          values.options().layout(torch::kSparseCsr));
+}
+
 std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, bool symmetric, torch::Device device,
                                                              int threads) {
   auto result = std::make_shared<SparseOperator>();
@@ -52,13 +60,9 @@ SparseOperator::Side SparseOperator::MakeSide(SparseMatrix matrix, torch::Device
     const auto copy = [&](void* data, size_t size, torch::ScalarType type) {
       return torch::from_blob(data, {static_cast<int64_t>(size)}, type).to(device);
     };
-    NoWarnings no_warnings;
-    const c10::WarningUtils::WarningHandlerGuard guard(&no_warnings);
-    side.csr = torch::sparse_csr_tensor(
-        copy(matrix.offsets.data(), matrix.offsets.size(), torch::kInt64),
-        copy(matrix.columns.data(), matrix.columns.size(), torch::kInt32).to(torch::kInt64),
-        copy(matrix.values.data(), matrix.values.size(), torch::kFloat32), {matrix.rows, matrix.cols},
-        torch::TensorOptions().dtype(torch::kFloat32).device(device));
+    side.csr = CsrTensor(copy(matrix.offsets.data(), matrix.offsets.size(), torch::kInt64),
+                         copy(matrix.columns.data(), matrix.columns.size(), torch::kInt32).to(torch::kInt64),
+                         copy(matrix.values.data(), matrix.values.size(), torch::kFloat32), matrix.rows, matrix.cols);
   } else {
     side.matrix = std::move(matrix);
   }
@@ -71,8 +75,7 @@ torch::Tensor SparseOperator::MultiplySide(const Side& side, const torch::Tensor
               "a sparse product of incompatible shapes");
   const torch::Tensor input = dense.contiguous();
   torch::Tensor out = torch::empty({side.matrix.rows, input.size(1)}, input.options());
-  MultiplySparse(side.matrix, input.const_data_ptr<float>(), input.size(1), threads_,
-                 out.mutable_data_ptr<float>());
+  MultiplySparse(side.matrix, input.const_data_ptr<float>(), input.size(1), threads_, out.mutable_data_ptr<float>());
   return out;
 }
 

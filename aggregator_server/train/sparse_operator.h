@@ -14,13 +14,14 @@ namespace blink {
 class SparseOperator {
  public:
   // `symmetric`: the matrix is its own transpose, which is then not stored twice. `threads`: for the products on a CPU.
-  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, bool symmetric, torch::Device device, int threads);
+  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, bool symmetric, torch::Device device,
+                                                      int threads);
 
   torch::Tensor Multiply(const torch::Tensor& dense) const;            // [cols, width] -> [rows, width]
   torch::Tensor MultiplyTransposed(const torch::Tensor& dense) const;  // [rows, width] -> [cols, width]
 
  private:
-  struct Side {  // the matrix, or its transpose
+  struct Side {           // the matrix, or its transpose
     SparseMatrix matrix;  // CPU
     torch::Tensor csr;    // GPU
   };
@@ -32,6 +33,11 @@ class SparseOperator {
   bool symmetric_ = false;
   int threads_ = 1;
 };
+
+// LibTorch's CSR matrix [rows, cols] of these lists (int64 offsets and columns), which are not checked, without its
+// warning that such tensors are in beta.
+torch::Tensor CsrTensor(const torch::Tensor& offsets, const torch::Tensor& columns, const torch::Tensor& values,
+                        int64_t rows, int64_t cols);
 
 // y = M x with dy/dx = M^T. M is constant.
 torch::Tensor Multiply(const std::shared_ptr<const SparseOperator>& matrix, const torch::Tensor& dense);

@@ -35,6 +35,9 @@ absl::Status ValidateOptions(const TrainOptions& options) {
   if (options.hidden < 1 || options.hidden > 4096) {
     return absl::InvalidArgumentError(absl::StrCat("hidden is ", options.hidden, ": it must be in 1 .. 4096"));
   }
+  if (options.layers < 1 || options.layers > 8) {
+    return absl::InvalidArgumentError(absl::StrCat("layers is ", options.layers, ": it must be in 1 .. 8"));
+  }
   if (options.threads < 0 || options.threads > 1024) {
     return absl::InvalidArgumentError(absl::StrCat("threads is ", options.threads, ": it must be in 0 .. 1024"));
   }
@@ -113,8 +116,8 @@ class Training {
         validation_(attributes, Split::kValidation, device.device),
         test_(attributes, Split::kTest, device.device),
         initial_generator_(MakeGenerator(torch::kCPU, options.seed)),
-        network_(MakeInput(weights.links, attributes.features, options.model, device.device, options.threads), options.model, options.hidden,
-                 attributes.class_count, initial_generator_, device.device),
+        network_(MakeInput(weights, attributes.features, options.model, device.device, options.threads),
+                 {options.model, options.layers, options.hidden, attributes.class_count}, initial_generator_, device.device),
         // Another stream than the weights', so that the masks do not depend on how many weights there are.
         dropout_generator_(MakeGenerator(device.device, options.seed ^ 0x9e3779b97f4a7c15u)),
         optimizer_(network_.parameters(),
@@ -123,10 +126,10 @@ class Training {
   absl::StatusOr<TrainResult> Run() {
     const auto started = std::chrono::steady_clock::now();
     // The first layer at the weights that epoch e left serves e's evaluation and the training of e + 1.
-    torch::Tensor hidden = network_.FirstLayer();
+    torch::Tensor hidden = network_.First();
     for (int epoch = 1; epoch <= options_.epochs; ++epoch) {
       TrainOneEpoch(hidden);
-      hidden = network_.FirstLayer();
+      hidden = network_.First();
       Evaluate(epoch, hidden);
       if (options_.progress) options_.progress(epoch, result_.validation_losses.back());
     }
@@ -149,7 +152,7 @@ class Training {
 
   void TrainOneEpoch(const torch::Tensor& hidden) {
     optimizer_.zero_grad();
-    const torch::Tensor loss = train_.Loss(network_.SecondLayer(Dropout(hidden)));
+    const torch::Tensor loss = train_.Loss(network_.Rest(hidden, [this](const torch::Tensor& x) { return Dropout(x); }));
     loss.backward();
     optimizer_.step();
     result_.train_losses.push_back(loss.item<float>());
@@ -157,7 +160,7 @@ class Training {
 
   void Evaluate(int epoch, const torch::Tensor& hidden) {
     const torch::NoGradGuard no_gradients;
-    const torch::Tensor logits = network_.SecondLayer(hidden);
+    const torch::Tensor logits = network_.Rest(hidden);
     const float loss = validation_.Loss(logits).item<float>();
     result_.validation_losses.push_back(loss);
     if (!std::isfinite(loss) || (result_.best_epoch != 0 && loss >= result_.validation_loss)) return;
@@ -177,7 +180,7 @@ class Training {
     result_.predictions.assign(first, first + predictions_cpu.numel());
     const torch::Tensor logits_cpu = best_logits_.to(torch::kCPU).contiguous();
     result_.logits.assign(logits_cpu.const_data_ptr<float>(), logits_cpu.const_data_ptr<float>() + logits_cpu.numel());
-    result_.model_bytes = SerializeStateDict(Network::StateDict(options_.model, best_parameters_));
+    result_.model_bytes = SerializeStateDict(network_.StateDict(best_parameters_));
     result_.device = device_.description;
     result_.threads = options_.threads;
   }
@@ -203,9 +206,6 @@ const char* ModelName(Model model) {
 
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateOptions(options));
-  if (options.model == Model::kGraphSage || options.model == Model::kGat || weights.weighted || options.layers != 2) {
-    return absl::UnimplementedError("only the unweighted GCN and the MLP of two layers are there yet");
-  }
   const bool given = options.node_features == NodeFeatures::kAuto || options.node_features == NodeFeatures::kGiven;
   if (options.patience != 0 || options.balance_classes || !given) {
     return absl::UnimplementedError("neither patience, balanced classes nor other features than the given ones are there yet");

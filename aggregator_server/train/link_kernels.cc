@@ -1,0 +1,228 @@
+#include "aggregator_server/train/link_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "aggregator_server/train/vector_code.h"
+
+namespace blink {
+namespace {
+
+constexpr int kBlock = 16;  // columns of a result that are summed at once: 64 bytes, a cache line
+
+// sums += sum over k of coefficients[k] rows[neighbours[k]], for `kWidth` columns that start at `x`; null coefficients:
+// ones. The width is known to the compiler, which keeps the sums in registers.
+template <int kWidth>
+BLINK_INLINE void SumRows(const NodeIndex* neighbours, const float* coefficients, size_t count, const float* x,
+                          int64_t stride, float* sums) {
+  float local[kWidth];
+  for (int c = 0; c < kWidth; ++c) local[c] = sums[c];
+  if (coefficients == nullptr) {
+    for (size_t k = 0; k < count; ++k) {
+      const float* row = x + neighbours[k] * stride;
+      for (int c = 0; c < kWidth; ++c) local[c] += row[c];
+    }
+  } else {
+    for (size_t k = 0; k < count; ++k) {
+      const float value = coefficients[k];
+      const float* row = x + neighbours[k] * stride;
+      for (int c = 0; c < kWidth; ++c) local[c] += value * row[c];
+    }
+  }
+  for (int c = 0; c < kWidth; ++c) sums[c] = local[c];
+}
+
+using SumFunction = void (*)(const NodeIndex*, const float*, size_t, const float*, int64_t, float*);
+
+template <int kWidth>
+void SumRowsPlain(const NodeIndex* neighbours, const float* coefficients, size_t count, const float* x, int64_t stride,
+                  float* sums) {
+  SumRows<kWidth>(neighbours, coefficients, count, x, stride, sums);
+}
+template <int kWidth>
+BLINK_AVX2 void SumRowsAvx2(const NodeIndex* neighbours, const float* coefficients, size_t count, const float* x,
+                            int64_t stride, float* sums) {
+  SumRows<kWidth>(neighbours, coefficients, count, x, stride, sums);
+}
+
+template <int... kWidths>
+constexpr std::array<SumFunction, sizeof...(kWidths)> PlainFunctions(std::integer_sequence<int, kWidths...>) {
+  return {&SumRowsPlain<kWidths + 1>...};
+}
+template <int... kWidths>
+constexpr std::array<SumFunction, sizeof...(kWidths)> Avx2Functions(std::integer_sequence<int, kWidths...>) {
+  return {&SumRowsAvx2<kWidths + 1>...};
+}
+
+// The function for blocks of `width` columns, 1 .. kBlock.
+SumFunction SumOfWidth(int64_t width) {
+  static constexpr auto kPlain = PlainFunctions(std::make_integer_sequence<int, kBlock>());
+  static constexpr auto kAvx2 = Avx2Functions(std::make_integer_sequence<int, kBlock>());
+  return UsesAvx2() ? kAvx2[width - 1] : kPlain[width - 1];
+}
+
+// body(first, end) over the rows of the graph, cut so that every task has about as many links and rows: the degrees of
+// real graphs are very unequal.
+template <typename Body>
+void InRows(const CsrGraph& graph, int tasks, const Body& body) {
+  const uint32_t n = graph.node_count();
+  if (tasks == 1) return body(uint32_t{0}, n);
+  const auto work_before = [&](uint32_t row) { return graph.offsets()[row] + row; };
+  const auto first_row = [&](int task) {
+    const uint64_t wanted = work_before(n) / tasks * task;
+    uint32_t low = 0, high = n;
+    while (low < high) {
+      const uint32_t middle = low + (high - low) / 2;
+      work_before(middle) < wanted ? low = middle + 1 : high = middle;
+    }
+    return low;
+  };
+#pragma omp parallel for num_threads(tasks) schedule(static, 1)
+  for (int task = 0; task < tasks; ++task) body(first_row(task), task + 1 == tasks ? n : first_row(task + 1));
+}
+
+// The links of one row, and what a pass of attention computes for them before it meets x. The node itself is the last
+// entry.
+struct AttentionRow {
+  std::vector<float> z, exponent, weight, scale, factor, coefficient, positive;
+
+  void Resize(size_t count) {
+    for (auto* buffer : {&z, &exponent, &weight, &scale, &factor, &coefficient, &positive}) buffer->resize(count);
+  }
+};
+
+// Fills row.z, weight, scale, factor; exponent = LeakyReLU(z) - shift.
+void GatherRow(const AttentionPass& pass, absl::Span<const NodeIndex> neighbours, const float* values, uint32_t i,
+               AttentionRow& row) {
+  const size_t count = neighbours.size();
+  const float row_z = pass.row_z[i];
+  const auto node = [&](size_t k) { return k == count ? i : neighbours[k]; };
+  for (size_t k = 0; k <= count; ++k) {
+    row.z[k] = row_z + pass.col_z[node(k)];
+    row.weight[k] = k == count || values == nullptr ? 1.0f : values[k];
+  }
+  if (pass.forward()) {
+    float largest = row.z[count];
+    for (size_t k = 0; k < count; ++k) {
+      if (row.weight[k] > 0 && row.z[k] > largest) largest = row.z[k];
+    }
+    const float shift =
+        Leaky(largest, kLeakySlope);  // LeakyReLU ascends: the largest exponent is that of the largest z
+    pass.row_shift[i] = shift;
+    for (size_t k = 0; k <= count; ++k) row.exponent[k] = Leaky(row.z[k], kLeakySlope) - shift;
+  } else {
+    for (size_t k = 0; k <= count; ++k) {
+      row.exponent[k] = Leaky(row.z[k], kLeakySlope) - pass.col_shift[node(k)];
+      row.scale[k] = pass.col_scale[node(k)];
+      row.factor[k] = pass.col_factor[node(k)];
+    }
+  }
+}
+
+// coefficient = w a, positive = the same where z > 0, and the sums of a, into sums[0] and sums[1].
+template <bool kForward>
+BLINK_INLINE void RowCoefficients(AttentionRow& row, size_t count, float* sums) {
+  float* const a = row.exponent.data();
+  float* const coefficient = row.coefficient.data();
+  float* const positive = row.positive.data();
+  const float* const weight = row.weight.data();
+  const float* const scale = row.scale.data();
+  const float* const factor = row.factor.data();
+  const float* const z = row.z.data();
+  for (size_t k = 0; k < count; ++k) {
+    const float exponential = weight[k] > 0 ? ExpOfNegative(a[k]) : 0.0f;
+    const float attention = weight[k] * (kForward ? exponential : exponential * scale[k]);
+    coefficient[k] = weight[k] * attention;
+    positive[k] = z[k] > 0 ? coefficient[k] : 0.0f;
+    a[k] = kForward ? attention : attention * factor[k];
+  }
+  float sum = 0, sum_positive = 0;
+  for (size_t k = 0; k < count; ++k) {
+    sum += a[k];
+    sum_positive += z[k] > 0 ? a[k] : 0.0f;
+  }
+  sums[0] = sum;
+  sums[1] = sum_positive;
+}
+
+using CoefficientsFunction = void (*)(AttentionRow&, size_t, float*);
+template <bool kForward>
+void RowCoefficientsPlain(AttentionRow& row, size_t count, float* sums) {
+  RowCoefficients<kForward>(row, count, sums);
+}
+template <bool kForward>
+BLINK_AVX2 void RowCoefficientsAvx2(AttentionRow& row, size_t count, float* sums) {
+  RowCoefficients<kForward>(row, count, sums);
+}
+CoefficientsFunction CoefficientsOf(bool forward) {
+  if (UsesAvx2()) return forward ? &RowCoefficientsAvx2<true> : &RowCoefficientsAvx2<false>;
+  return forward ? &RowCoefficientsPlain<true> : &RowCoefficientsPlain<false>;
+}
+
+// y_i = scale * sum over the row's links and the node itself of coefficients x.
+void SumRow(absl::Span<const NodeIndex> neighbours, const std::vector<float>& coefficients, uint32_t i,
+            const AttentionPass& pass, float scale, float* y) {
+  const int64_t width = pass.width;
+  for (int64_t first = 0; first < width; first += kBlock) {
+    const int64_t block = std::min<int64_t>(kBlock, width - first);
+    float* sums = y + i * width + first;
+    const float* own = pass.x + i * width + first;
+    for (int64_t c = 0; c < block; ++c) sums[c] = coefficients[neighbours.size()] * own[c];
+    SumOfWidth(block)(neighbours.data(), coefficients.data(), neighbours.size(), pass.x + first, width, sums);
+    for (int64_t c = 0; c < block; ++c) sums[c] *= scale;
+  }
+}
+
+}  // namespace
+
+void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, const float* left, float self,
+                   int threads, float* out) {
+  const CsrGraph& graph = weights.links;
+  const auto multiply_rows = [&](uint32_t begin, uint32_t end) {
+    for (int64_t first = 0; first < width; first += kBlock) {
+      const int64_t block = std::min<int64_t>(kBlock, width - first);
+      const SumFunction sum_rows = SumOfWidth(block);
+      for (uint32_t i = begin; i < end; ++i) {
+        const auto neighbours = graph.NeighboursOf(i);
+        float* sums = out + i * width + first;
+        for (int64_t c = 0; c < block; ++c) sums[c] = self * x[i * width + first + c];
+        sum_rows(neighbours.data(), weights.values.empty() ? nullptr : weights.values.data() + graph.offsets()[i],
+                 neighbours.size(), x + first, width, sums);
+        if (left == nullptr) continue;
+        for (int64_t c = 0; c < block; ++c) sums[c] *= left[i];
+      }
+    }
+  };
+  InRows(graph, TasksFor((graph.neighbours().size() + graph.node_count()) * width, threads), multiply_rows);
+}
+
+void AttendLinks(const LinkWeights& weights, const AttentionPass& pass, int threads) {
+  const CsrGraph& graph = weights.links;
+  const CoefficientsFunction coefficients = CoefficientsOf(pass.forward());
+  const auto attend_rows = [&](uint32_t begin, uint32_t end) {
+    AttentionRow row;
+    for (uint32_t i = begin; i < end; ++i) {
+      const auto neighbours = graph.NeighboursOf(i);
+      const size_t count = neighbours.size() + 1;
+      if (row.z.size() < count) row.Resize(2 * count);
+      GatherRow(pass, neighbours, weights.values.empty() ? nullptr : weights.values.data() + graph.offsets()[i], i,
+                row);
+      float sums[2];
+      coefficients(row, count, sums);
+      const float scale = pass.forward() ? 1.0f / sums[0] : 1.0f;
+      pass.sum[i] = pass.forward() ? scale : sums[0];
+      SumRow(neighbours, row.coefficient, i, pass, scale, pass.y);
+      if (pass.y_positive == nullptr) continue;
+      pass.sum_positive[i] = scale * sums[1];
+      SumRow(neighbours, row.positive, i, pass, scale, pass.y_positive);
+    }
+  };
+  // An exponential is worth about twenty multiplications.
+  InRows(graph, TasksFor((graph.neighbours().size() + graph.node_count()) * (2 * pass.width + 20), threads),
+         attend_rows);
+}
+
+}  // namespace blink
