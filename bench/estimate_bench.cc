@@ -1,9 +1,14 @@
 // Estimation from reports in memory, as on Facebook: 22,470 nodes, mean degree 15, degree share 0.1. Prints the seconds
-// of the MLE and of Hard, and what the posterior's tables and masks cost in memory beyond the reports.
+// of the MLE and of Hard, what the posterior's tables and masks cost in memory beyond the reports, and the products W x
+// that training is made of, beside the plain loop over all weights in the same run.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
 
 #include "aggregator_server/estimate/denoise.h"
 #include "common/graph/dataset.h"
@@ -17,17 +22,22 @@ CsrGraph SyntheticGraph(uint32_t nodes) {
       ->graph;
 }
 
-void BM_Estimate(benchmark::State& state) {
-  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
-  const PrivacyParameters parameters = *PrivacyParameters::Create(state.range(1) * 1'000'000, 100'000, nodes);
+ReportSet DrawReports(uint32_t nodes, int64_t epsilon) {
+  const PrivacyParameters parameters = *PrivacyParameters::Create(epsilon * 1'000'000, 100'000, nodes);
   const CsrGraph graph = SyntheticGraph(nodes);
   ReportSet reports(parameters);
   for (NodeIndex i = 0; i < nodes; ++i) {
     auto noise = DrawNoise(parameters, i, SecureRandom());
     if (!noise.ok() || !reports.Add(i, *ApplyNoise(parameters, i, *std::move(noise), graph.NeighboursOf(i))).ok()) {
-      return state.SkipWithError("cannot draw the reports");
+      std::fprintf(stderr, "cannot draw the reports\n");
+      std::exit(1);
     }
   }
+  return reports;
+}
+
+void BM_Estimate(benchmark::State& state) {
+  const ReportSet reports = DrawReports(static_cast<uint32_t>(state.range(0)), state.range(1));
   double mle = 0, denoise = 0;
   for (auto _ : state) {
     const auto estimate = EstimateLinks(reports, {});
@@ -37,7 +47,7 @@ void BM_Estimate(benchmark::State& state) {
     state.counters["K"] = estimate->distinct_degrees;
     state.counters["steps"] = estimate->mle.iterations;
     state.counters["residual"] = estimate->mle.residual;
-    state.counters["links"] = static_cast<double>(estimate->links.link_count());
+    state.counters["links"] = static_cast<double>(estimate->links().link_count());
   }
   const double rounds = static_cast<double>(state.iterations());
   rusage usage;
@@ -51,6 +61,53 @@ BENCHMARK(BM_Estimate)
     ->Args({22470, 1})
     ->Args({22470, 6})
     ->Args({22470, 8})
+    ->ArgNames({"n", "epsilon"})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// y = W x, x [n, columns]: milliseconds a product on all cores, and how much longer the plain loop over the rows of W
+// takes on one (measured on the first 500 rows).
+void BM_Product(benchmark::State& state) {
+  const auto nodes = static_cast<uint32_t>(state.range(0));
+  const int64_t columns = state.range(2);
+  const auto variant = static_cast<Variant>(state.range(3));
+  const auto estimate = EstimateLinks(DrawReports(nodes, state.range(1)),
+                                      {.soft = variant == Variant::kSoft, .hybrid = variant == Variant::kHybrid});
+  if (!estimate.ok()) return state.SkipWithError(std::string(estimate.status().message()).c_str());
+  const LinkWeights& weights = estimate->Of(variant);
+  std::vector<float> x(nodes * columns), y(nodes * columns), row(nodes);
+  for (size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k * 2654435761u % 1000) / 1000.0f;
+  const int threads = static_cast<int>(std::thread::hardware_concurrency());
+  double seconds = 0;
+  for (auto _ : state) {
+    const auto started = std::chrono::steady_clock::now();
+    Multiply(weights, x.data(), columns, threads, y.data());
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  }
+  constexpr NodeIndex kSlowRows = 500;
+  double error = 0;
+  const auto started = std::chrono::steady_clock::now();
+  for (NodeIndex i = 0; i < kSlowRows; ++i) {
+    FillRow(weights, i, row.data());
+    std::vector<double> sums(columns, 0.0);
+    for (NodeIndex j = 0; j < nodes; ++j) {
+      for (int64_t c = 0; c < columns; ++c) sums[c] += static_cast<double>(row[j]) * x[j * columns + c];
+    }
+    for (int64_t c = 0; c < columns; ++c) error = std::max(error, std::abs(y[i * columns + c] / sums[c] - 1));
+  }
+  const double slow = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  state.SetLabel(VariantName(variant));
+  state.counters["packed"] = weights.ones.empty() ? 0 : 1;
+  state.counters["MB"] =
+      (static_cast<double>(weights.ones.any.size()) * 16 + static_cast<double>(weights.values.size()) * 8) / 1e6;
+  state.counters["twin_ratio"] = slow * nodes / kSlowRows / (seconds / static_cast<double>(state.iterations()));
+  state.counters["twin_error"] = error;
+}
+BENCHMARK(BM_Product)
+    ->ArgNames({"n", "epsilon", "columns", "variant"})
+    ->ArgsProduct({{22470}, {1, 2, 3, 4, 5, 6, 7, 8}, {16, 4}, {static_cast<int64_t>(Variant::kSoft)}})
+    ->ArgsProduct(
+        {{22470}, {1, 8}, {16, 4}, {static_cast<int64_t>(Variant::kHard), static_cast<int64_t>(Variant::kHybrid)}})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

@@ -1,21 +1,12 @@
 #include "aggregator_server/links/link_weights.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <thread>
 
 namespace blink {
 namespace {
-
-// body(first, end) over 0 .. count - 1 in `threads` contiguous parts.
-template <typename Body>
-void InParts(uint32_t count, int threads, const Body& body) {
-  std::vector<std::thread> others;
-  const auto part = [&](int t) { return static_cast<uint32_t>(uint64_t{count} * t / threads); };
-  for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { body(part(t), part(t + 1)); });
-  body(0, part(1));
-  for (std::thread& thread : others) thread.join();
-}
 
 // Calls visit(j, weight) for each pair (i, j) that has a weight beyond the background.
 template <typename Visit>
@@ -76,47 +67,6 @@ LinkWeights LinkWeights::Unweighted(CsrGraph graph) {
   return weights;
 }
 
-void Multiply(const LinkWeights& weights, const float* x, int64_t width, int threads, float* y) {
-  const uint32_t n = weights.node_count, classes = weights.class_count;
-  // Background: [classes, width] sums of x, then the table times them; a node is not linked to itself.
-  std::vector<double> sums(classes * width, 0.0), of_class(classes * width, 0.0);
-  if (weights.has_background()) {
-    for (NodeIndex j = 0; j < n; ++j) {
-      for (int64_t c = 0; c < width; ++c) sums[weights.class_of_node[j] * width + c] += x[j * width + c];
-    }
-    for (uint32_t a = 0; a < classes; ++a) {
-      for (uint32_t b = 0; b < classes; ++b) {
-        const double weight = weights.background[static_cast<size_t>(a) * classes + b];
-        for (int64_t c = 0; c < width; ++c) of_class[a * width + c] += weight * sums[b * width + c];
-      }
-    }
-  }
-  InParts(n, threads, [&](uint32_t first, uint32_t end) {
-    std::vector<float> row(width);
-    for (NodeIndex i = first; i < end; ++i) {
-      std::fill(row.begin(), row.end(), 0.0f);
-      ForEachOwn(weights, i, [&](NodeIndex j, float weight) {
-        for (int64_t c = 0; c < width; ++c) row[c] += weight * x[j * width + c];
-      });
-      if (weights.has_background()) {
-        const uint32_t a = weights.class_of_node[i];
-        const double self = weights.background[static_cast<size_t>(a) * classes + a];
-        for (int64_t c = 0; c < width; ++c) {
-          row[c] += static_cast<float>(of_class[a * width + c] - self * x[i * width + c]);
-        }
-      }
-      std::copy(row.begin(), row.end(), y + i * width);
-    }
-  });
-}
-
-std::vector<float> RowSums(const LinkWeights& weights, int threads) {
-  const std::vector<float> ones(weights.node_count, 1.0f);
-  std::vector<float> sums(weights.node_count);
-  Multiply(weights, ones.data(), 1, threads, sums.data());
-  return sums;
-}
-
 void FillRow(const LinkWeights& weights, NodeIndex i, float* out) {
   if (weights.has_background()) {
     const float* of_class = &weights.background[static_cast<size_t>(weights.class_of_node[i]) * weights.class_count];
@@ -126,6 +76,18 @@ void FillRow(const LinkWeights& weights, NodeIndex i, float* out) {
     std::fill(out, out + weights.node_count, 0.0f);
   }
   ForEachOwn(weights, i, [&](NodeIndex j, float weight) { out[j] += weight; });
+}
+
+void FillRows(const LinkWeights& weights, NodeIndex first, uint32_t count, int threads, float* out) {
+  std::atomic<uint32_t> next{0};
+  const auto work = [&] {
+    for (uint32_t r; (r = next.fetch_add(1)) < count;)
+      FillRow(weights, first + r, out + size_t{r} * weights.node_count);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
 }
 
 }  // namespace blink

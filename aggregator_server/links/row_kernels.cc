@@ -1,0 +1,228 @@
+#include "aggregator_server/links/row_kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+// One body a loop, inlined into a function per instruction set: the machine that runs it is known only at run time.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define BLINK_X86 1
+#define BLINK_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define BLINK_TARGET_AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma")))
+#endif
+#define BLINK_INLINE inline __attribute__((always_inline))
+
+namespace blink {
+namespace {
+
+// A row of kColumns floats as parts of at most kLanesMax. Rows of an array stand at any float: parts are copied in and
+// out of vectors, which compiles to one instruction each.
+template <int kColumns, int kLanesMax>
+struct Row {
+  static constexpr int kLanes = kColumns < kLanesMax ? kColumns : kLanesMax;
+  static constexpr int kParts = kColumns / kLanes;
+  typedef float Part __attribute__((vector_size(kLanes * 4)));
+
+  Part parts[kParts] = {};
+
+  BLINK_INLINE void Load(const float* from) {
+    for (int k = 0; k < kParts; ++k) std::memcpy(&parts[k], from + k * kLanes, sizeof(Part));
+  }
+  BLINK_INLINE void Store(float* to) const {
+    for (int k = 0; k < kParts; ++k) std::memcpy(to + k * kLanes, &parts[k], sizeof(Part));
+  }
+  BLINK_INLINE void Add(const Row& other) {
+    for (int k = 0; k < kParts; ++k) parts[k] += other.parts[k];
+  }
+  BLINK_INLINE void Add(const float* from) {
+    Row other;
+    other.Load(from);
+    Add(other);
+  }
+  BLINK_INLINE void AddScaled(float scale, const Row& other) {
+    for (int k = 0; k < kParts; ++k) parts[k] += scale * other.parts[k];
+  }
+  BLINK_INLINE void AddScaled(float scale, const float* from) {
+    Row other;
+    other.Load(from);
+    AddScaled(scale, other);
+  }
+};
+
+template <int kColumns, int kLanesMax>
+BLINK_INLINE void ListBody(const LinkWeights& weights, const float* x, NodeIndex first, NodeIndex end, float* y) {
+  constexpr int kChains = 4;  // sums of a row, so that an addition need not wait for the one before
+  const uint64_t* offsets = weights.links.offsets().data();
+  const NodeIndex* neighbours = weights.links.neighbours().data();
+  const float* values = weights.values.empty() ? nullptr : weights.values.data();
+  for (NodeIndex i = first; i < end; ++i, y += kColumns) {
+    Row<kColumns, kLanesMax> sums[kChains], row;
+    const uint64_t row_end = offsets[i + 1];
+    uint64_t k = offsets[i];
+    for (; k + kChains <= row_end; k += kChains) {
+      for (int chain = 0; chain < kChains; ++chain) {
+        const float value = values == nullptr ? 1.0f : values[k + chain];
+        sums[chain].AddScaled(value, x + size_t{neighbours[k + chain]} * kColumns);
+      }
+    }
+    for (; k < row_end; ++k) {
+      sums[0].AddScaled(values == nullptr ? 1.0f : values[k], x + size_t{neighbours[k]} * kColumns);
+    }
+    sums[0].Add(sums[1]);
+    sums[2].Add(sums[3]);
+    sums[0].Add(sums[2]);
+    row.Load(y);
+    row.Add(sums[0]);
+    row.Store(y);
+  }
+}
+
+// The sum of the columns whose bits are set, from the table below: two groups at a time, each in a sum of its own, so
+// that an addition need not wait for the one before.
+template <typename Sum, int kColumns>
+BLINK_INLINE void LookUp(const float* table, uint32_t groups, uint64_t bits, Sum& even) {
+  Sum odd;
+  for (uint32_t group = 0; group < groups; group += 2, bits >>= 8, table += 2 * 16 * kColumns) {
+    even.Add(table + (bits & 15) * kColumns);
+    odd.Add(table + (16 + (bits >> 4 & 15)) * kColumns);
+  }
+  even.Add(odd);
+}
+
+// A cache line of each row's bits, turned so that a word of all rows lies side by side.
+struct Turned {
+  static constexpr uint32_t kWords = 8;
+  uint64_t any[kWords][kRowsOfBlock], both[kWords][kRowsOfBlock];
+
+  BLINK_INLINE void Load(const PairOnes& ones, uint32_t first_word, NodeIndex first, NodeIndex end) {
+    const uint32_t words = std::min(kWords, ones.words - first_word);
+    for (NodeIndex i = first; i < end; ++i) {
+      const uint64_t* any_row = &ones.any[size_t{i} * ones.words + first_word];
+      const uint64_t* both_row = &ones.both[size_t{i} * ones.words + first_word];
+      if (words == kWords) {  // what the next words will need
+        __builtin_prefetch(any_row + 2 * kWords - 1);
+        __builtin_prefetch(both_row + 2 * kWords - 1);
+      }
+      for (uint32_t w = 0; w < words; ++w) {
+        any[w][i - first] = any_row[w];
+        both[w][i - first] = both_row[w];
+      }
+    }
+  }
+};
+
+// The sums that the columns of each group of a segment can have, [groups][bits][columns]; x as for RowKernels::ones.
+template <typename Sum, int kColumns>
+BLINK_INLINE void FillTable(const OnesSegment& segment, const float* x, float* table) {
+  for (uint32_t group = 0; group < segment.groups; ++group) {
+    const float* columns = x + (size_t{64} * segment.word + segment.shift + 4 * group) * kColumns;
+    float* sums = table + group * 16 * kColumns;
+    Sum().Store(sums);
+    for (uint32_t bits = 1; bits < 16; ++bits) {
+      Sum sum;
+      sum.Load(sums + (bits & (bits - 1)) * kColumns);
+      sum.Add(columns + std::countr_zero(bits) * kColumns);
+      sum.Store(sums + bits * kColumns);
+    }
+  }
+  // With an odd number of groups the last look-up is of no bits in a group that is not there.
+  if (segment.groups % 2 == 1) Sum().Store(table + segment.groups * 16 * kColumns);
+}
+
+// The method of the four Russians: the 16 sums that 4 columns can have are computed once for a block of rows, and a row
+// then looks up one for each 4 bits of `any`, and one for each of `both`. The 16 groups of a word have 16 KB of sums
+// for 16 columns: they stay in the innermost cache.
+template <int kColumns, int kLanesMax>
+BLINK_INLINE void OnesBody(const LinkWeights& weights, absl::Span<const OnesSegment> segments, const float* x,
+                           NodeIndex first, NodeIndex end, float* y) {
+  using Sum = Row<kColumns, kLanesMax>;
+  alignas(64) float table[16 * 16 * kColumns];
+  Turned turned;
+  uint32_t turned_end = 0;  // words that have been loaded
+  for (const OnesSegment& segment : segments) {
+    if (segment.word >= turned_end) {
+      turned_end = segment.word / Turned::kWords * Turned::kWords;
+      turned.Load(weights.ones, turned_end, first, end);
+      turned_end += Turned::kWords;
+    }
+    FillTable<Sum, kColumns>(segment, x, table);
+    const float* of_class = &weights.by_ones[size_t{2} * segment.of_class * weights.class_count];
+    const uint64_t* any_words = turned.any[segment.word % Turned::kWords];
+    const uint64_t* both_words = turned.both[segment.word % Turned::kWords];
+    const uint64_t own = segment.groups == 16 ? ~uint64_t{0} : (uint64_t{1} << 4 * segment.groups) - 1;
+    for (NodeIndex i = first; i < end; ++i, y += kColumns) {
+      const uint64_t any = *any_words++ >> segment.shift & own;
+      const uint64_t both = *both_words++ >> segment.shift & own;
+      Sum with_any, with_both, row;
+      LookUp<Sum, kColumns>(table, segment.groups, any, with_any);
+      if (both != 0) LookUp<Sum, kColumns>(table, segment.groups, both, with_both);  // rare from epsilon_list = 3 up
+      const float one = of_class[2 * weights.class_of_node[i]];
+      const float more = of_class[2 * weights.class_of_node[i] + 1] - one;
+      row.Load(y);
+      row.AddScaled(one, with_any);
+      row.AddScaled(more, with_both);
+      row.Store(y);
+    }
+    y -= size_t{end - first} * kColumns;
+  }
+}
+
+#define BLINK_DEFINE_KERNELS(Name, kLanesMax, target)                                                            \
+  template <int kColumns>                                                                                        \
+  target void List##Name(const LinkWeights& weights, const float* x, NodeIndex first, NodeIndex end, float* y) { \
+    ListBody<kColumns, kLanesMax>(weights, x, first, end, y);                                                    \
+  }                                                                                                              \
+  template <int kColumns>                                                                                        \
+  target void Ones##Name(const LinkWeights& weights, absl::Span<const OnesSegment> segments, const float* x,     \
+                         NodeIndex first, NodeIndex end, float* y) {                                             \
+    OnesBody<kColumns, kLanesMax>(weights, segments, x, first, end, y);                                          \
+  }                                                                                                              \
+  constexpr RowKernels k##Name[] = {{List##Name<4>, Ones##Name<4>},                                              \
+                                    {List##Name<8>, Ones##Name<8>},                                              \
+                                    {List##Name<16>, Ones##Name<16>},                                            \
+                                    {List##Name<32>, Ones##Name<32>}};
+BLINK_DEFINE_KERNELS(Portable, 4, )
+#ifdef BLINK_X86
+BLINK_DEFINE_KERNELS(Avx2, 8, BLINK_TARGET_AVX2)
+BLINK_DEFINE_KERNELS(Avx512, 16, BLINK_TARGET_AVX512)
+#endif
+#undef BLINK_DEFINE_KERNELS
+
+}  // namespace
+
+std::vector<OnesSegment> FindSegments(const LinkWeights& weights) {
+  const PairOnes& ones = weights.ones;
+  std::vector<OnesSegment> segments;
+  for (uint32_t position = 0; position < 64 * ones.words; position += 4) {
+    const NodeIndex node = ones.node_at[position];
+    if (node == PairOnes::kNoNode) continue;  // past the last class: a group of a class begins with a node of it
+    const uint32_t of_class = weights.class_of_node[node];
+    if (!segments.empty() && segments.back().word == position / 64 && segments.back().of_class == of_class) {
+      ++segments.back().groups;
+    } else {
+      segments.push_back({position / 64, position % 64, 1, of_class});
+    }
+  }
+  return segments;
+}
+
+InstructionSet BestInstructionSet() {
+#ifdef BLINK_X86
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+    return InstructionSet::kAvx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return InstructionSet::kAvx2;
+#endif
+  return InstructionSet::kPortable;
+}
+
+const RowKernels& KernelsFor(int columns, InstructionSet set) {
+  const int width = columns <= 4 ? 0 : columns <= 8 ? 1 : columns <= 16 ? 2 : 3;
+#ifdef BLINK_X86
+  if (set == InstructionSet::kAvx512) return kAvx512[width];
+  if (set == InstructionSet::kAvx2) return kAvx2[width];
+#endif
+  return kPortable[width];
+}
+
+}  // namespace blink
