@@ -72,12 +72,14 @@ class CandidateGrid {
  private:
   struct Setting {
     double learning_rate, weight_decay, dropout;
+    friend bool operator==(const Setting&, const Setting&) = default;
   };
+  static const Setting kSettings[18];  // the most promising first
   CandidateGrid() = default;
   Entry Take(size_t pair);  // its next setting
 
   std::vector<Candidate> pairs_, too_costly_;
-  std::vector<Setting> settings_;  // the most promising first
+  std::vector<Setting> settings_;  // those of kSettings that are left
   std::vector<size_t> taken_;      // [pairs] settings
   int count_ = 0, given_ = 0, batch_ = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 // What the best is chosen by. Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards
 // cautious probabilities, which differ with the dropout; together they choose better than either (docs/TUNING.md).
 double Score(const Tried& tried) {
-  constexpr double kLossWeight = 0.1;
+  constexpr double kLossWeight = 0.2;
   return tried.validation_accuracy - kLossWeight * tried.validation_loss;
 }
 

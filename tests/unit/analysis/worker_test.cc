@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "absl/strings/str_format.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "tests/unit/analysis/small_round.h"
@@ -52,7 +53,26 @@ class WorkerTest : public testing::SmallRound {
   }
 };
 
-TEST_F(WorkerTest, GivesExactlyWhatASimulationGivesOnTheSameReports) {
+// What a round may ask for.
+struct Asked {
+  const char* name;
+  v1::Variant variant;
+  v1::Model model;
+  uint32_t candidates;
+};
+
+class WorkerAndSimulation : public WorkerTest, public ::testing::WithParamInterface<Asked> {};
+
+TEST_P(WorkerAndSimulation, GiveExactlyTheSameOnTheSameReports) {
+  v1::Round round = ReadRoundFolder(folder_ + "/round").value().round;
+  round.mutable_training()->set_variant(GetParam().variant);
+  round.mutable_training()->set_model(GetParam().model);
+  if (GetParam().candidates > 0) {
+    round.mutable_training()->set_candidates(GetParam().candidates);
+    round.mutable_training()->clear_learning_rate();
+    round.mutable_training()->clear_dropout();
+  }
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
   const Ended ended = RunRound();
   ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
   SimulateOptions options;
@@ -64,14 +84,34 @@ TEST_F(WorkerTest, GivesExactlyWhatASimulationGivesOnTheSameReports) {
   const auto simulation = Simulate(options);
   ASSERT_TRUE(simulation.ok()) << simulation.status();
   ASSERT_EQ(simulation->trials.size(), 1u);
-  EXPECT_EQ(simulation->trials[0].seed, 7u);
+  const Trial& trial = simulation->trials[0];
+  EXPECT_EQ(trial.seed, 7u);
   for (const char* file : {"/links.csv", "/predictions.csv", "/curves.csv", "/model.pt"}) {
     EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/replay" + file, 1 << 24).value()) << file;
   }
   const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
-  EXPECT_EQ(metrics["train"]["test_accuracy"], simulation->trials[0].training.test_accuracy);
-  EXPECT_EQ(metrics["estimate"]["links"], simulation->trials[0].estimate->links().link_count());
+  EXPECT_EQ(metrics["train"]["test_accuracy"], trial.training.test_accuracy);
+  EXPECT_EQ(metrics["train"]["model"], ModelName(trial.trained.options.model));
+  EXPECT_EQ(metrics["estimate"]["links"], trial.estimate->links().link_count());
+  EXPECT_EQ(metrics["estimate"]["tie_seed"], absl::StrFormat("%016x", trial.tie_seed));
+  EXPECT_EQ(metrics["train"].contains("candidates"), GetParam().candidates > 0);
+  EXPECT_EQ(trial.search.size(), GetParam().candidates);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Asked, WorkerAndSimulation,
+    ::testing::Values(Asked{"Mlp", v1::VARIANT_HARD, v1::MODEL_MLP, 0}, Asked{"GcnHard", v1::VARIANT_HARD, v1::MODEL_GCN, 0},
+                      Asked{"GcnSoft", v1::VARIANT_SOFT, v1::MODEL_GCN, 0},
+                      Asked{"GcnHybrid", v1::VARIANT_HYBRID, v1::MODEL_GCN, 0},
+                      Asked{"GraphSageHard", v1::VARIANT_HARD, v1::MODEL_GRAPHSAGE, 0},
+                      Asked{"GraphSageSoft", v1::VARIANT_SOFT, v1::MODEL_GRAPHSAGE, 0},
+                      Asked{"GraphSageHybrid", v1::VARIANT_HYBRID, v1::MODEL_GRAPHSAGE, 0},
+                      Asked{"GatHard", v1::VARIANT_HARD, v1::MODEL_GAT, 0},
+                      Asked{"GatSoft", v1::VARIANT_SOFT, v1::MODEL_GAT, 0},
+                      Asked{"GatHybrid", v1::VARIANT_HYBRID, v1::MODEL_GAT, 0},
+                      Asked{"Search", v1::VARIANT_UNSPECIFIED, v1::MODEL_UNSPECIFIED, 13},
+                      Asked{"SearchOfHard", v1::VARIANT_HARD, v1::MODEL_UNSPECIFIED, 6}),
+    [](const ::testing::TestParamInfo<Asked>& info) { return std::string(info.param.name); });
 
 TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThen) {
   ASSERT_EQ(RunRound().exit_code, 0);
