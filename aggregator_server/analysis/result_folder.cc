@@ -138,9 +138,11 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_s
   json["distinct_degrees"] = estimate.distinct_degrees;
   json["nodes_without_report"] = estimate.nodes_without_report;
   json["mle_exists"] = estimate.mle.exists;
+  json["mle_regularised"] = estimate.mle.regularised;
   json["mle_seconds"] = estimate.mle.seconds;
   json["mle_iterations"] = estimate.mle.iterations;
   json["mle_residual"] = estimate.mle.residual;
+  json["mle_degree_distance"] = estimate.mle.distance;
   json["denoise_seconds"] = estimate.denoise_seconds;
   json["links"] = estimate.links().link_count();
   json["expected_links"] = estimate.expected_links;

@@ -3,160 +3,108 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/degree_polytope.h"
+#include "aggregator_server/estimate/logistic_sums.h"
 
 namespace blink {
 namespace {
 
 constexpr double kCertificate = 1e-8;
-constexpr double kTarget = 1e-11;  // what Newton aims at: one more quadratic step than the certificate needs
+constexpr double kTarget = 1e-11;  // what Newton aims at: the sums it sees are good to about 1e-13
 constexpr int kNewtonStepsMax = 300;
-constexpr int kConjugateStepsMax = 200;
-// How far beyond the boundary degrees without a maximum are pulled, as a share of the way that is left to the mean
-// degree.
-constexpr double kPullMargin = 1.0 / 64;
+constexpr int kConjugateStepsMax = 300;
+constexpr double kStepMax = 20;          // in beta
+constexpr int kAttemptsMax = 20;         // each squares the share: the last fits a regular graph
+constexpr double kShareMax = 63.0 / 64;  // of the degrees' excess, once it is lowered
 
-double Sigmoid(double x) {
-  if (x >= 0) return 1.0 / (1.0 + std::exp(-x));
-  const double e = std::exp(x);
-  return e / (1.0 + e);
-}
-
-// The concave log-likelihood of the classes at one point: gradient, and the negative Hessian D + W as its parts.
+// The concave log-likelihood of the classes at one point: gradient, and Newton's step.
 class Likelihood {
  public:
-  Likelihood(const std::vector<double>& degree, const std::vector<uint32_t>& size)
-      : count_(degree.size()),
-        degree_(degree),
+  Likelihood(std::vector<double> degree, const std::vector<uint32_t>& size)
+      : degree_(std::move(degree)),
         size_(size.begin(), size.end()),
-        weights_(count_ * count_),
-        gradient_(count_),
-        diagonal_(count_),
-        expected_(count_) {}
+        others_(std::accumulate(size_.begin(), size_.end(), 0.0) - 1),
+        gradient_(size.size()),
+        sums_(size_) {}
 
-  void MoveTo(const std::vector<double>& beta) {
-    std::fill(expected_.begin(), expected_.end(), 0.0);
-    std::vector<double> row_sums(count_, 0.0);
-    for (size_t a = 0; a < count_; ++a) {
-      for (size_t b = a; b < count_; ++b) {
-        const double p = Sigmoid(beta[a] + beta[b]);
-        const double q = Sigmoid(-beta[a] - beta[b]);
-        const double w = p * q;
-        const double others =
-            a == b ? size_[a] - 1 : size_[b];  // nodes of class b that a node of class a may be linked to
-        weights_[a * count_ + b] = size_[a] * others * w;
-        weights_[b * count_ + a] = weights_[a * count_ + b];
-        expected_[a] += others * p;
-        row_sums[a] += weights_[a * count_ + b];
-        if (a != b) {
-          expected_[b] += size_[a] * p;
-          row_sums[b] += weights_[a * count_ + b];
-        }
-      }
-    }
+  bool MoveTo(const std::vector<double>& beta) {
+    if (!sums_.MoveTo(beta)) return false;
     residual_ = 0;
-    for (size_t a = 0; a < count_; ++a) {
-      const double missing = degree_[a] - expected_[a];
+    for (size_t a = 0; a < degree_.size(); ++a) {
+      const double missing = CountsGaps(a) ? sums_.gaps()[a] - (others_ - degree_[a]) : degree_[a] - sums_.links()[a];
       gradient_[a] = size_[a] * missing;
-      diagonal_[a] = row_sums[a];
-      residual_ = std::max(residual_, std::abs(missing) / degree_[a]);
+      residual_ = std::max(residual_, std::abs(missing) / Scale(a));
     }
+    return true;
   }
 
   double residual() const { return residual_; }
-  const std::vector<double>& expected() const {
-    return expected_;
-  }  // [K] degree of a node of each class under the model
-  const std::vector<double>& gradient() const { return gradient_; }
+  double Slope(const std::vector<double>& direction) const { return Dot(gradient_, direction); }
 
-  // Solves (D + W) step = gradient by conjugate gradients with the diagonal as preconditioner: D^-1 W has its
-  // eigenvalues in
-  // [-1, 1], most of them near 0, so a few products of O(K^2) do. False when that is not enough.
-  bool SolveByConjugateGradients(std::vector<double>& step) const {
-    const double tolerance = 1e-10;
-    std::vector<double> residue = gradient_, scaled(count_), direction(count_), product(count_);
-    std::fill(step.begin(), step.end(), 0.0);
-    double start = 0, rho = 0;
-    for (size_t a = 0; a < count_; ++a) {
-      direction[a] = scaled[a] = residue[a] / Pivot(a);
-      rho += residue[a] * scaled[a];
+  // Solves (D + W) step = gradient, D + W being the negative Hessian, by conjugate gradients with its diagonal as
+  // preconditioner: D^-1 W has its eigenvalues in [-1, 1], most of them near 0, so a few products do. `tolerance` is
+  // relative to the gradient. Where that is not reached the step is still one that rises, as any of the iterates is.
+  void Solve(double tolerance, std::vector<double>& step) const {
+    const size_t count = degree_.size();
+    std::vector<double> residue = gradient_, pivot(count), scaled(count), direction(count), product(count);
+    for (size_t a = 0; a < count; ++a) {
+      const double own = sums_.curvature()[a] + (size_[a] - 1) * sums_.own_curvature(a);
+      pivot[a] = std::max(size_[a] * own, 1e-300);
+      direction[a] = scaled[a] = residue[a] / pivot[a];
     }
-    start = rho;
-    for (int k = 0; k < kConjugateStepsMax; ++k) {
-      if (rho <= tolerance * tolerance * start) return true;
-      Multiply(direction, product);
+    std::fill(step.begin(), step.end(), 0.0);
+    double rho = Dot(residue, scaled);
+    const double enough = tolerance * tolerance * rho;
+    for (int k = 0; k < kConjugateStepsMax && rho > enough; ++k) {
+      sums_.Multiply(direction, product);
+      for (size_t a = 0; a < count; ++a) product[a] = size_[a] * (product[a] + sums_.curvature()[a] * direction[a]);
       const double curvature = Dot(direction, product);
-      if (!(curvature > 0) || !std::isfinite(curvature)) return false;
-      const double alpha = rho / curvature;
-      double next = 0;
-      for (size_t a = 0; a < count_; ++a) {
+      if (!(curvature > 0) || !std::isfinite(rho / curvature)) {  // rounding: what is left is beyond it
+        if (k == 0) step = direction;
+        return;
+      }
+      const double alpha = rho / curvature, before = rho;
+      for (size_t a = 0; a < count; ++a) {
         step[a] += alpha * direction[a];
         residue[a] -= alpha * product[a];
-        scaled[a] = residue[a] / Pivot(a);
-        next += residue[a] * scaled[a];
+        scaled[a] = residue[a] / pivot[a];
       }
-      for (size_t a = 0; a < count_; ++a) direction[a] = scaled[a] + next / rho * direction[a];
-      rho = next;
+      rho = Dot(residue, scaled);
+      for (size_t a = 0; a < count; ++a) direction[a] = scaled[a] + rho / before * direction[a];
     }
-    return false;
   }
 
-  // The same by Cholesky's decomposition of the matrix scaled to a unit diagonal: O(K^3), for what is badly
-  // conditioned.
-  void SolveByCholesky(std::vector<double>& step) const {
-    const size_t k = count_;
-    std::vector<double> scale(k), lower(k * k);
-    for (size_t a = 0; a < k; ++a) scale[a] = 1.0 / std::sqrt(std::max(Pivot(a), 1e-300));
-    for (size_t a = 0; a < k; ++a) {
-      for (size_t b = 0; b <= a; ++b)
-        lower[a * k + b] = (weights_[a * k + b] + (a == b ? diagonal_[a] : 0)) * scale[a] * scale[b];
+  // The certificate and the distance of BetaModel, by sums without approximation. False when keep_going said so.
+  bool Certify(absl::Span<const uint32_t> given, const BetaModelOptions& options, BetaModel& model) const {
+    std::vector<bool> gaps(degree_.size());
+    for (size_t a = 0; a < gaps.size(); ++a) gaps[a] = CountsGaps(a);
+    const std::vector<double> sums = DirectSums(model.beta, size_, gaps, options.threads, options.keep_going);
+    if (sums.empty()) return false;
+    for (size_t a = 0; a < sums.size(); ++a) {
+      const double missing = gaps[a] ? sums[a] - (others_ - degree_[a]) : degree_[a] - sums[a];
+      const double changed = given[a] - degree_[a] + missing;
+      model.residual = std::max(model.residual, std::abs(missing) / Scale(a));
+      model.distance = std::max(model.distance, std::abs(changed) / given[a]);
     }
-    for (size_t a = 0; a < k; ++a) {
-      for (size_t b = 0; b <= a; ++b) {
-        double sum = lower[a * k + b];
-        for (size_t c = 0; c < b; ++c) sum -= lower[a * k + c] * lower[b * k + c];
-        lower[a * k + b] = a == b ? std::sqrt(std::max(sum, 1e-14)) : sum / lower[b * k + b];
-      }
-    }
-    for (size_t a = 0; a < k; ++a) {
-      double sum = gradient_[a] * scale[a];
-      for (size_t c = 0; c < a; ++c) sum -= lower[a * k + c] * step[c];
-      step[a] = sum / lower[a * k + a];
-    }
-    for (size_t a = k; a-- > 0;) {
-      double sum = step[a];
-      for (size_t c = a + 1; c < k; ++c) sum -= lower[c * k + a] * step[c];
-      step[a] = sum / lower[a * k + a];
-    }
-    for (size_t a = 0; a < k; ++a) step[a] *= scale[a];
-  }
-
-  static double Dot(const std::vector<double>& x, const std::vector<double>& y) {
-    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+    return true;
   }
 
  private:
-  double Pivot(size_t a) const { return diagonal_[a] + weights_[a * count_ + a]; }
-  void Multiply(const std::vector<double>& x, std::vector<double>& y) const {
-    for (size_t a = 0; a < count_; ++a) {
-      const double* row = &weights_[a * count_];
-      double sums[4] = {0, 0, 0, 0};
-      size_t b = 0;
-      for (; b + 4 <= count_; b += 4) {
-        for (int lane = 0; lane < 4; ++lane) sums[lane] += row[b + lane] * x[b + lane];
-      }
-      for (; b < count_; ++b) sums[0] += row[b] * x[b];
-      y[a] = diagonal_[a] * x[a] + (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    }
+  static double Dot(const std::vector<double>& x, const std::vector<double>& y) {
+    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
   }
+  // Nodes that are linked with most others are looked at by the links that they lack.
+  bool CountsGaps(size_t a) const { return 2 * degree_[a] > others_; }
+  double Scale(size_t a) const { return std::min(degree_[a], others_ - degree_[a]); }
 
-  const size_t count_;
   const std::vector<double> degree_, size_;
-  std::vector<double> weights_;  // W, [K, K]
-  std::vector<double> gradient_, diagonal_, expected_;
+  const double others_;  // n-1
+  std::vector<double> gradient_;
+  LogisticSums sums_;
   double residual_ = 0;
 };
 
@@ -182,69 +130,35 @@ std::vector<double> StartingPoint(const std::vector<double>& degree, const std::
   return beta;
 }
 
-// Strict Erdos-Gallai. With d_1 >= ... >= d_n the degrees lie inside the polytope of degree sequences exactly when, for
-// every k from 1 to n, sum_{i<=k} d_i < k (k-1) + sum_{i>k} min(d_i, k). (All degrees are positive, which is the
-// remaining facet.)
-bool IsInside(const std::vector<double>& degree, const std::vector<uint32_t>& size, size_t n) {
-  std::vector<double> prefix(n + 1, 0);  // sums of the k largest degrees
-  size_t k = 0;
-  for (size_t a = degree.size(); a-- > 0;) {
-    for (uint32_t member = 0; member < size[a]; ++member, ++k) prefix[k + 1] = prefix[k] + degree[a];
-  }
-  size_t at_least = n;  // nodes whose degree is at least k
-  size_t lowest = 0;    // the first class whose degree is at least k
-  for (k = 1; k <= n; ++k) {
-    const double kd = static_cast<double>(k);
-    while (lowest < degree.size() && degree[lowest] < kd) at_least -= size[lowest++];
-    const double capped = at_least > k ? static_cast<double>(at_least - k) : 0.0;
-    const double tail = prefix[n] - prefix[std::max(k, at_least)];
-    if (prefix[k] >= kd * (kd - 1) + capped * kd + tail) return false;
-  }
-  return true;
-}
-
-// The regularised degrees: d + pull * (mean - d) with the smallest pull that brings them inside, and a margin. The
-// regular graph lies inside, so such a pull exists; the expected number of links does not change, nor does the order of
-// the degrees.
-std::vector<double> PullInside(const std::vector<double>& degree, const std::vector<uint32_t>& size, size_t n) {
-  const double mean = MeanDegree(degree, size);
-  const auto pulled = [&](double pull) {
-    std::vector<double> moved;
-    for (const double d : degree) moved.push_back(d + pull * (mean - d));
-    return moved;
-  };
-  double outside = 0, inside = 1;
-  for (int k = 0; k < 12; ++k) {
-    const double middle = 0.5 * (outside + inside);
-    (IsInside(pulled(middle), size, n) ? inside : outside) = middle;
-  }
-  return pulled(inside + kPullMargin * (1 - inside));
-}
+enum class Outcome { kConverged, kOutOfReach, kStopped };
 
 // Newton's method. A step is shortened until it does not pass the maximum along its direction (the function is concave,
-// so it then rises), or halves the residual (near the solution, where rounding hides the rise).
-int Maximise(Likelihood& likelihood, std::vector<double>& beta) {
+// so it then rises), or halves the residual (near the solution, where rounding hides the rise). The nearer the
+// solution, the more exactly a step is computed. Out of reach: the way leads beyond kBetaMax.
+Outcome Maximise(Likelihood& likelihood, const std::function<bool(double)>& keep_going, BetaModel& model) {
+  std::vector<double>& beta = model.beta;
   std::vector<double> step(beta.size()), trial(beta.size());
-  likelihood.MoveTo(beta);
-  for (int iteration = 1; iteration <= kNewtonStepsMax; ++iteration) {
-    if (likelihood.residual() <= kTarget) return iteration - 1;
-    if (!likelihood.SolveByConjugateGradients(step)) likelihood.SolveByCholesky(step);
+  if (!likelihood.MoveTo(beta)) return Outcome::kOutOfReach;
+  for (; likelihood.residual() > kTarget; ++model.iterations) {
+    if (model.iterations == kNewtonStepsMax) return Outcome::kOutOfReach;
+    if (keep_going && !keep_going(0)) return Outcome::kStopped;
     const double before = likelihood.residual();
+    likelihood.Solve(std::clamp(0.1 * before, 1e-10, 0.01), step);
     double length = 1.0;
-    for (const double s : step) length = std::min(length, 20.0 / std::max(std::abs(s), 1e-300));
+    for (const double s : step) length = std::min(length, kStepMax / std::max(std::abs(s), 1e-300));
     bool moved = false;
     for (int halving = 0; halving < 60 && !moved; ++halving, length *= 0.5) {
       for (size_t a = 0; a < beta.size(); ++a) trial[a] = beta[a] + length * step[a];
-      likelihood.MoveTo(trial);
-      moved = Likelihood::Dot(likelihood.gradient(), step) >= 0 || likelihood.residual() <= 0.5 * before;
+      if (!likelihood.MoveTo(trial)) return Outcome::kOutOfReach;
+      moved = likelihood.Slope(step) >= 0 || likelihood.residual() <= 0.5 * before;
     }
     if (!moved) {
       likelihood.MoveTo(beta);
-      return iteration;
+      break;
     }
     beta = trial;
   }
-  return kNewtonStepsMax;
+  return likelihood.residual() <= kCertificate ? Outcome::kConverged : Outcome::kOutOfReach;
 }
 
 }  // namespace
@@ -271,30 +185,36 @@ DegreeClasses ClassifyDegrees(absl::Span<const int64_t> degrees) {
 }
 
 bool MleExists(const DegreeClasses& classes) {
-  return IsInside(std::vector<double>(classes.degree.begin(), classes.degree.end()), classes.size,
-                  classes.class_of_node.size());
+  return InsideDegreePolytope(std::vector<double>(classes.degree.begin(), classes.degree.end()), classes.size);
 }
 
-absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes) {
+absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes, const BetaModelOptions& options) {
   const size_t n = classes.class_of_node.size();
   if (n < 3) return absl::InvalidArgumentError("the beta-model needs at least 3 nodes");
   const auto started = std::chrono::steady_clock::now();
   const std::vector<double> given(classes.degree.begin(), classes.degree.end());
   BetaModel model;
-  model.exists = MleExists(classes);
-  const std::vector<double> degree = model.exists ? given : PullInside(given, classes.size, n);
-  Likelihood likelihood(degree, classes.size);
-  model.beta = StartingPoint(degree, classes.size, static_cast<double>(n));
-  model.iterations = Maximise(likelihood, model.beta);
-  for (size_t a = 0; a < given.size(); ++a) {
-    model.residual = std::max(model.residual, std::abs(given[a] - likelihood.expected()[a]) / given[a]);
+  model.exists = InsideDegreePolytope(given, classes.size);
+  if (!model.exists) model.degree_share = GreatestShareInside(given, classes.size);
+  Outcome outcome = Outcome::kOutOfReach;
+  for (int attempt = 0; outcome == Outcome::kOutOfReach && attempt < kAttemptsMax; ++attempt) {
+    model.regularised = attempt > 0 || !model.exists;
+    if (model.regularised) model.degree_share *= std::min(model.degree_share, kShareMax);
+    std::vector<double> degree = ShrunkDegrees(given, model.degree_share);
+    model.beta = StartingPoint(degree, classes.size, static_cast<double>(n));
+    Likelihood likelihood(std::move(degree), classes.size);
+    outcome = Maximise(likelihood, options.keep_going, model);
+    if (outcome == Outcome::kConverged && !likelihood.Certify(classes.degree, options, model)) {
+      outcome = Outcome::kStopped;
+    }
+  }
+  if (outcome == Outcome::kStopped) return absl::CancelledError("the fit of the beta-model was stopped");
+  if (outcome != Outcome::kConverged || !(model.residual <= kCertificate)) {
+    return absl::InternalError(absl::StrCat("the beta-model did not converge: relative residual ", model.residual,
+                                            " after ", model.iterations, " steps, over ", model.beta.size(),
+                                            " distinct degrees of ", n, " nodes"));
   }
   model.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!(likelihood.residual() <= kCertificate)) {
-    return absl::InternalError(absl::StrCat("the beta-model did not converge: relative residual ",
-                                            likelihood.residual(), " after ", model.iterations, " steps, with ",
-                                            degree.size(), " distinct degrees of ", n, " nodes"));
-  }
   return model;
 }
 
