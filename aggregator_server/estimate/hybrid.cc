@@ -138,7 +138,8 @@ uint64_t TieHash(uint64_t tie_seed, NodeIndex i, NodeIndex j) {
 
 absl::StatusOr<LinkWeights> HybridWeights(const ReportSet& reports, const Posterior& posterior, const PairScan& scan,
                                           double expected_links, uint64_t tie_seed, int threads) {
-  const auto wanted = static_cast<uint64_t>(std::floor(2 * expected_links)) / 2;
+  // Without bits the sum is that of the degrees, a whole number, which rounding must not bring below itself.
+  const auto wanted = static_cast<uint64_t>(std::floor(2 * expected_links * (1 + 1e-9))) / 2;
   Links links;
   if (wanted > 0) {
     links = Selector(reports, posterior, FindCut(scan, posterior, wanted), tie_seed, threads).Select();
