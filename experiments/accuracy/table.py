@@ -53,6 +53,17 @@ def collect(rows, published):
     return results
 
 
+def recovered(result, results, published=False):
+    """Which share of what the links are worth a private cell keeps: (accuracy - MLP) / (true graph - MLP), of ours or of the published
+    means. None where a bound is missing, or the links are worth less than two points. It can be compared where the features cannot."""
+    bounds = [results.get(cell) for cell in (Cell(result.cell.dataset, "mlp", model="mlp"),
+                                             Cell(result.cell.dataset, "true", model=result.cell.model))]
+    if None in bounds:
+        return None
+    low, high, value = [(entry.published if published else entry).mean for entry in (*bounds, result)]
+    return None if value is None or high - low < 0.02 else (value - low) / (high - low)
+
+
 def _number(value, scale=1.0, digits=6):
     return "" if value is None else f"{value * scale:.{digits}g}"
 
@@ -77,15 +88,21 @@ def _points(mean, std):
     return f"{100 * mean:.1f}" + ("" if std is None else f" ± {100 * std:.1f}")
 
 
-def _accuracy_row(name, result):
+def _percent(share):
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def _accuracy_row(name, result, results):
     difference = "–" if result.difference is None else f"{100 * result.difference:+.1f}"
     tolerance = "–" if result.tolerance is None else f"{100 * result.tolerance:.1f}"
     inside = {None: "–", True: "yes", False: "**no**"}[result.inside]
     return (f"| {name} | {len(result.values)} | {_points(result.mean, result.std)} | "
-            f"{_points(result.published.mean, result.published.std)} | {difference} | {tolerance} | {inside} |")
+            f"{_points(result.published.mean, result.published.std)} | {difference} | {tolerance} | {inside} | "
+            f"{_percent(recovered(result, results))} | {_percent(recovered(result, results, published=True))} |")
 
 
-HEAD = ("| {} | trials | ours, % | published, % | difference | tolerance | inside |", "|---|---|---|---|---|---|---|")
+HEAD = ("| {} | trials | ours, % | published, % | difference | tolerance | inside | recovered, ours | published |",
+        "|---|---|---|---|---|---|---|---|---|")
 
 
 def _heading(first):
@@ -106,14 +123,14 @@ def _grid(dataset, variant, model, results):
     for epsilon in EPSILONS:
         cell = Cell(dataset, "private", variant, model, str(epsilon))
         if cell in results:
-            lines.append(_accuracy_row(str(epsilon), results[cell]))
+            lines.append(_accuracy_row(str(epsilon), results[cell], results))
     return [f"**{variant}, {model}**", "", *_heading("ε"), *lines, ""] if lines else []
 
 
 def _bounds(dataset, results):
     names = {Cell(dataset, "mlp", model="mlp"): "MLP, no link"}
     names.update({Cell(dataset, "true", model=model): f"{model}, true graph" for model in MODELS})
-    lines = [_accuracy_row(name, results[cell]) for cell, name in names.items() if cell in results]
+    lines = [_accuracy_row(name, results[cell], results) for cell, name in names.items() if cell in results]
     return ["**Bounds**", "", *_heading("bound"), *lines, ""] if lines else []
 
 

@@ -1,0 +1,189 @@
+"""The drivers of experiments/ and tools/gpu-check, on generated graphs and a few epochs: what they write, that a killed run goes on, and what
+they refuse. The figures mean nothing."""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import blinktest
+from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, wait_until
+
+COLUMNS = "method,dataset,model,epsilon,accuracy_mean,accuracy_std,lr,weight_decay,dropout,degree_share"
+PUBLISHED = ("mlp,cora,mlp,inf,0.5,0.005,0.1,0.001,0.01,", "nonprivate,cora,gcn,inf,0.5,0.005,0.1,0.001,0.01,",
+             "blink-hard,cora,gcn,6,0.5,0.9,0.1,0.001,0.01,0.1", "blink-hard,cora,gcn,8,0.01,0.0001,0.1,0.001,0.01,0.1",
+             "rr,cora,gcn,8,0.5,0.01,0.1,0.001,0.01,", "blink-hard,lastfm,gcn,8,0.5,0.01,0.1,0.001,0.01,0.1")
+
+
+class Experiment(BlinkTest):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def start(self, program, *arguments, **options):
+        return subprocess.Popen([sys.executable, SOURCE_DIR / program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, **options)
+
+    def call(self, program, *arguments, expect=0, timeout=600):
+        process = self.start(program, *arguments)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        self.assertEqual(process.returncode, expect, f"{program}\n{out[-3000:]}\n{err[-3000:]}")
+        return out, err
+
+
+class Accuracy(Experiment):
+    """experiments/accuracy/run."""
+
+    def setUp(self):
+        super().setUp()
+        blinktest.generate_dataset(self.folder / "data" / "cora", 80)
+        reference = self.folder / "reference"
+        reference.mkdir()
+        (reference / "published_accuracy.csv").write_text("\n".join((COLUMNS,) + PUBLISHED) + "\n")
+        (reference / "published_mae.csv").write_text("dataset,epsilon,mae_mean,mae_std,upper_bound,degree_share\ncora,8,1e-5,1e-6,1,0.1\n")
+        self.raw = self.folder / "raw" / "raw.csv"
+        self.blink = BIN_DIR / "blink"
+
+    def arguments(self, *more):
+        return ("--blink", self.blink, "--datasets", self.folder / "data", "--reference", self.folder / "reference", "--raw", self.raw,
+                "--output", self.folder / "tables", "--dataset", "cora", "--trials", 2, "--epochs", 5, "--jobs", 1, *more)
+
+    def run_all(self, *more, expect=0):
+        return self.call("experiments/accuracy/run", *self.arguments(*more), expect=expect)
+
+    def rows(self):
+        with open(self.raw, newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_a_killed_run_goes_on_where_it_was_and_the_tables_say_what_is_inside(self):
+        process = self.start("experiments/accuracy/run", *self.arguments())
+        wait_until(lambda: self.raw.exists() and len(self.raw.read_text().splitlines()) > 2, "two finished trials")
+        process.kill()
+        process.communicate()
+        before = self.raw.read_text()
+        with open(self.raw, "a") as file:
+            file.write("cora,private,hard,gcn")  # what a loss of power leaves
+        self.run_all()
+        rows = self.rows()
+        whole = before[:before.rfind("\n") + 1]
+        self.assertTrue(self.raw.read_text().startswith(whole), "finished trials were lost or run again")
+        self.assertEqual(len(rows), 2 * 5)  # MLP, true graph, Hard at two epsilons, MAE
+        self.assertEqual(len({tuple(row[name] for name in ("kind", "variant", "model", "epsilon", "trial")) for row in rows}), 10)
+        with open(self.folder / "tables" / "results.csv", newline="") as file:
+            inside = {row["epsilon"]: row["inside"] for row in csv.DictReader(file) if row["kind"] == "private"}
+        self.assertEqual(inside, {"6": "yes", "8": "no"})
+        text = (self.folder / "tables" / "RESULTS.md").read_text()
+        self.assertIn("cora: 1 of 2 cells inside (50 %)", text)
+        self.assertIn("cora hard gcn epsilon 8", text[text.index("## Outside"):])
+        _, err = self.run_all()
+        self.assertEqual(len(self.rows()), 10, err)
+
+    def test_interrupted_it_ends_its_trials_and_says_so(self):
+        process = self.start("experiments/accuracy/run", *self.arguments("--epochs", 100000, "--kind", "private"))
+        children = pathlib.Path(f"/proc/{process.pid}/task")
+        wait_until(lambda: [child for path in children.glob("*/children") for child in path.read_text().split()], "a trial to begin")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(self.rows(), [])
+
+    def test_trials_of_another_binary_or_other_options_are_noticed(self):
+        chosen = ("--kind", "mlp", "--trials", 1)
+        self.run_all(*chosen)
+        _, err = self.run_all(*chosen, "--epochs", 6, expect=3)
+        self.assertIn("trial 0: other options", err)
+        self.assertIn("--other-builds", err)
+        other = self.folder / "blink"
+        shutil.copy(self.blink, other)
+        with open(other, "ab") as file:
+            file.write(b"\0")
+        self.blink = other
+        _, err = self.run_all(*chosen, expect=3)
+        self.assertIn("trial 0: another binary", err)
+        self.run_all(*chosen, "--other-builds", "keep")
+        self.assertEqual(len(self.rows()), 1)
+        self.run_all(*chosen, "--other-builds", "redo")
+        self.assertEqual(len(self.rows()), 2)
+        self.run_all(*chosen)  # the newer trial counts
+        self.assertEqual(len(self.rows()), 2)
+
+    def test_a_failed_trial_is_shown_with_its_command_and_not_recorded(self):
+        (self.folder / "data" / "cora" / "labels.csv").write_text("node,label\n0,zero\n")
+        _, err = self.run_all("--kind", "mlp", "--trials", 1, expect=1)
+        self.assertIn("failed: cora mlp mlp, trial 0", err)
+        self.assertIn("simulate --dataset", err)
+        self.assertEqual(self.rows(), [])
+
+    def test_wrong_input_is_refused_with_the_remedy(self):
+        self.run_all("--trials", 0, expect=2)
+        self.blink = self.folder / "nothing"
+        self.assertIn("--blink", self.run_all(expect=3)[1])
+        self.blink = BIN_DIR / "blink"
+        self.raw.parent.mkdir()
+        self.raw.write_text("a,b\n1,2\n")
+        self.assertIn("other columns", self.run_all(expect=3)[1])
+        self.assertEqual(self.raw.read_text(), "a,b\n1,2\n")
+
+
+class Speed(Experiment):
+    """experiments/speed."""
+
+    def test_blink_alone_on_a_generated_graph(self):
+        rows = self.folder / "rows.json"
+        out, _ = self.call("experiments/speed/run", "--blink", BIN_DIR / "blink", "--generated", "--no-peer", "--epochs", 3, "--json", rows)
+        self.assertEqual([row["model"] for row in json.loads(rows.read_text())], ["gcn", "graphsage", "gat"])
+        self.assertEqual(len(out.splitlines()), 5)
+
+    def test_the_growth_table_has_a_row_for_each_size_budget_and_variant(self):
+        rows = self.folder / "rows.json"
+        self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, 200, "--epsilon", 6, "--variant", "hard",
+                  "hybrid", "soft", "--epochs", 3, "--soft-epochs", 2, "--json", rows)
+        rows = json.loads(rows.read_text())
+        self.assertEqual(len(rows), 6)
+        self.assertTrue(all(row["peak_rss_bytes"] > 0 and row["total_seconds"] > 0 for row in rows))
+
+    def test_a_program_that_fails_is_named(self):
+        _, err = self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, "--epsilon", "-1", expect=3)
+        self.assertIn("exit code 2", err)
+
+
+class GpuCheck(Experiment):
+    """tools/gpu-check, on this machine's CPU."""
+
+    def test_what_is_packed_passes_without_a_gpu(self):
+        build = BIN_DIR.parent
+        if not (build / "tests" / "train_gpu_test").exists():
+            raise unittest.SkipTest("train_gpu_test is not built")
+        if shutil.which("strip") is None:
+            raise unittest.SkipTest("strip is not installed")
+        pack, summary = self.folder / "pack", self.folder / "summary.json"
+        self.call("tools/gpu-check", "pack", pack, "--build", build)
+        self.assertLessEqual(sum(path.stat().st_size for path in pack.rglob("*") if path.is_file()), 64 * 2**20)
+        torch = pathlib.Path(os.environ["BLINK_TORCH_DIR"]) / "torch"
+        done = subprocess.run([pack / "run", "--device", "cpu", "--quick", "--torch", torch, "--json", summary], capture_output=True,
+                              text=True, check=False, timeout=800)
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-3000:])
+        checks = {check["check"]: check for check in json.loads(summary.read_text())["checks"]}
+        self.assertEqual([name for name, check in checks.items() if check["result"] == "skipped"], ["too little memory on the card"])
+        self.assertIn("blink_epoch_ms", checks["an epoch beside torch-geometric"]["found"]["gcn"])
+
+    def test_a_folder_in_use_and_an_incomplete_build_are_refused(self):
+        (self.folder / "file").write_text("")
+        self.assertIn("not empty", self.call("tools/gpu-check", "pack", self.folder, expect=3)[1])
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertIn("lacks bin/blink", self.call("tools/gpu-check", "pack", self.folder / "p", "--build", empty, expect=3)[1])
+
+
+if __name__ == "__main__":
+    blinktest.main()
