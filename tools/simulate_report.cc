@@ -209,6 +209,7 @@ Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
                      {"features", simulation.features},
                      {"classes", simulation.classes}};
   json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
+  json["missing"] = simulation.missing;
   json["privacy"] = PrivacyPart(simulation);
   json["report"] = ReportPart(simulation);
   json["plausibility"] = PlausibilityPart(simulation);
@@ -230,6 +231,7 @@ std::string SimulationTable(const Json& json) {
   text += PrivacyLines(json);
   if (const Json& report = json["report"]; !report.is_null()) {
     text += "Reports (means)\n";
+    if (json["missing"].get<double>() > 0) text += Line("nodes that never report", Percent(json["missing"]));
     text += Line("bytes", Number(report["bytes_mean"]));
     text += Line("entropy, bytes", Number(report["entropy_bytes"]));
     if (!report["privatize_us_mean"].is_null()) text += Line("time to privatise", Number(report["privatize_us_mean"], " us", 4));

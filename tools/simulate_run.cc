@@ -4,6 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/reports/report_file.h"
@@ -51,6 +55,15 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
     return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
   }
+  if (!(options.missing >= 0 && options.missing < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--missing is ", options.missing, ": it must be in [0, 1), the share of the nodes that never report"));
+  }
+  if (options.missing > 0 && (!options.reports.empty() || !DrawsOrReadsReports(options))) {
+    return absl::InvalidArgumentError(
+        "--missing leaves nodes out when reports are drawn: it cannot be used with --reports, with --graph true or with "
+        "--model mlp alone");
+  }
   if (options.graph == SimulatedGraph::kTrue) {
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
@@ -85,13 +98,29 @@ struct DrawnReports {
   ReportFigures figures;
 };
 
-// Every node's report, drawn and coded as a node does.
-absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters, RandomSource& random,
+// floor(share * n) nodes, by the seed: the first of a shuffle.
+BitRow ChooseMissing(uint32_t n, double share, uint64_t seed) {
+  std::vector<NodeIndex> nodes(n);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::mt19937_64 random(~seed);  // not the numbers of seeded noise
+  BitRow missing(n);
+  const auto count = static_cast<uint32_t>(share * n);
+  for (uint32_t k = 0; k < count; ++k) {
+    std::swap(nodes[k], nodes[k + random() % (n - k)]);
+    missing.Set(nodes[k]);
+  }
+  return missing;
+}
+
+// The report of every node that is not missing, drawn and coded as a node does.
+absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
+                                         const BitRow& missing, RandomSource& random,
                                          const std::function<void(double)>& progress) {
   const uint32_t n = graph.node_count();
   DrawnReports drawn{ReportSet(parameters), {}};
   std::chrono::duration<double, std::micro> privatizing{};
   for (NodeIndex i = 0; i < n; ++i) {
+    if (missing.Test(i)) continue;
     const auto started = std::chrono::steady_clock::now();
     BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
     BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
@@ -101,9 +130,9 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
     progress((i + 1.0) / n);
   }
-  drawn.figures.bytes_mean /= n;
-  drawn.figures.entropy_bytes /= n;
-  drawn.figures.privatize_us_mean = privatizing.count() / n;
+  drawn.figures.bytes_mean /= drawn.reports.report_count();
+  drawn.figures.entropy_bytes /= drawn.reports.report_count();
+  drawn.figures.privatize_us_mean = privatizing.count() / drawn.reports.report_count();
   return drawn;
 }
 
@@ -193,6 +222,7 @@ class Simulator {
     simulation_.features = dataset_.attributes.features.cols;
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
+    simulation_.missing = options_.missing;
     simulation_.is_private = DrawsOrReadsReports(options_) && !options_.insecure_seeded_noise;
   }
 
@@ -215,7 +245,8 @@ class Simulator {
     InsecureSeededNoise seeded(spec.seed());
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
-                           DrawReports(dataset_.graph, *simulation_.parameters, random,
+                           DrawReports(dataset_.graph, *simulation_.parameters,
+                                       ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
                                        [&](double fraction) { progress.Drawing(index, fraction); }));
     return AnalyseReports(drawn.reports, drawn.figures, spec, index, progress);
   }

@@ -28,6 +28,7 @@ struct SimulateOptions {
   std::optional<double> degree_share;      // default DefaultDegreeSharePpm
   std::string reports;                     // round folder to replay, or empty
   bool insecure_seeded_noise = false;      // NOT PRIVATE
+  double missing = 0;                      // [0, 1): share of the nodes that never report, chosen by the trial's seed
   std::optional<int> trials;               // default 5; 1 for a replay. Trial t trains with seed + t
   std::optional<uint64_t> seed;            // default 1, or the round's
   v1::TrainingSpec training;               // what is set here goes before round.json (replay) and the defaults
@@ -61,6 +62,7 @@ struct Simulation {
   SimulatedGraph graph = SimulatedGraph::kBlink;
   bool is_private = false;                      // false: no reports (true graph, MLP alone), or seeded noise
   std::optional<PrivacyParameters> parameters;  // absent where no report is drawn
+  double missing = 0;                           // share of the nodes that never report
   std::vector<Trial> trials;                    // at least one
 };
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "tests/unit/analysis/small_round.h"
@@ -59,6 +60,35 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   EXPECT_THAT(SimulationTable(json), HasSubstr("achieved"));
   EXPECT_THAT(SimulationTable(json), HasSubstr("2 trials of gcn, hard"));
   EXPECT_THAT(SimulationTable(json), HasSubstr("of 200, 0 (policy flag)"));
+}
+
+TEST_F(SimulateTest, LeavesOutTheReportsOfMissingNodes) {
+  SimulateOptions options = Options();
+  options.missing = 0.25;
+  options.insecure_seeded_noise = true;
+  options.training.set_variant(v1::VARIANT_SOFT);
+  const Simulation a = Simulate(options).value(), b = Simulate(options).value();
+  const auto json = SimulationJson(a, 0);
+  EXPECT_EQ(json["missing"], 0.25);
+  EXPECT_EQ(json["estimate"]["nodes_without_report"], 50) << "of 200";
+  EXPECT_THAT(SimulationTable(json), HasSubstr("never report"));
+  EXPECT_EQ(a.trials[0].estimate->mae, b.trials[0].estimate->mae) << "chosen by the seed";
+  EXPECT_NE(a.trials[0].estimate->mae, a.trials[1].estimate->mae) << "chosen by the trial's seed";
+}
+
+TEST_F(SimulateTest, RefusesToLeaveOutEveryNodeOrReportsThatAreNotDrawn) {
+  SimulateOptions options = Options();
+  for (const double missing : {1.0, -0.1, std::nan("")}) {
+    options.missing = missing;
+    ExpectRefused(options, "--missing");
+  }
+  options.missing = 0.5;
+  options.graph = SimulatedGraph::kTrue;
+  ExpectRefused(options, "--missing");
+  options.graph = SimulatedGraph::kBlink;
+  options.epsilon.reset();
+  options.reports = "somewhere";
+  ExpectRefused(options, "--missing");
 }
 
 TEST_F(SimulateTest, SeededNoiseRepeatsAndIsNotPrivate) {
