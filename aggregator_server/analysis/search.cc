@@ -26,6 +26,10 @@ bool IsBetter(const Tried& a, const Tried& b) {
   return Score(a) > Score(b);
 }
 
+// Of larger graphs the candidates are trained one after the other, each by all threads: side by side they would need
+// the memory of one training each.
+constexpr uint32_t kNodesSideBySideMax = 20'000;
+
 // What one candidate cannot do, another may.
 bool IsPassedOver(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
@@ -93,7 +97,8 @@ class Searcher {
     size_t next = first;
     if (first == 0) TrainNext(next, 1);  // alone: it says which device there is
     const size_t left = tried_.size() - next;
-    const size_t workers = on_gpu_ ? 1 : std::min<size_t>(threads_, left);
+    const bool alone = on_gpu_ || size_.nodes > kNodesSideBySideMax;
+    const size_t workers = alone ? 1 : std::min<size_t>(threads_, left);
     std::vector<std::thread> others;
     const auto work = [&] {
       while (TrainNext(next, std::max<size_t>(1, workers))) {

@@ -44,8 +44,9 @@ using WeightsOf = std::function<const LinkWeights&(const std::optional<Variant>&
 absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsOf& weights_of,
                                       const NodeAttributes& attributes, const TrainingOptions& options);
 
-// On a CPU candidates are trained side by side, on a GPU one after the other. A candidate that does not converge, or
-// for which the memory does not suffice, is passed over; when all are, the first one's error is returned.
+// On a CPU the candidates for a small graph are trained side by side, otherwise one after the other. A candidate that
+// does not converge, or for which the memory does not suffice, is passed over; when all are, the first one's error is
+// returned.
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
                                     const NodeAttributes& attributes, const TrainingOptions& options);
 
