@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aggregator_server/train/link_kernels.h"
+#include "aggregator_server/train/pair_rows.h"
 #include "aggregator_server/train/tensor_links.h"
 
 namespace blink {
@@ -18,7 +19,8 @@ class KernelOperator : public GraphOperator {
   KernelOperator(const LinkWeights& weights, int threads)
       : weights_(weights),
         threads_(threads),
-        links_alone_(!weights.has_background() && weights.links.node_count() == weights.node_count) {}
+        links_alone_(!weights.has_background() && weights.links.node_count() == weights.node_count),
+        pairs_(weights) {}
 
   torch::Tensor Multiply(const Propagation& propagation, const torch::Tensor& x) const override {
     CheckRows(x);
@@ -93,12 +95,13 @@ class KernelOperator : public GraphOperator {
         "a matrix of another shape than the graph's");
   }
   void Run(const AttentionPass& pass) const {
-    links_alone_ ? AttendLinks(weights_, pass, threads_) : AttendPairs(weights_, pass, threads_);
+    links_alone_ ? AttendLinks(weights_, pass, threads_) : AttendPairs(pairs_, pass, threads_);
   }
 
   const LinkWeights& weights_;
   const int threads_;
   const bool links_alone_;
+  const PairRows pairs_;
 };
 
 // Hands what it holds through autograd, which keeps it alive as long as the graph of the computation.

@@ -13,48 +13,51 @@ namespace {
 
 constexpr int kBlock = 16;  // columns of a result that are summed at once: 64 bytes, a cache line
 
-// sums += sum over k of coefficients[k] rows[neighbours[k]], for `kWidth` columns that start at `x`; null coefficients:
-// ones. The width is known to the compiler, which keeps the sums in registers.
+// out = scale * (own_coefficient own + sum over k of coefficients[k] x[neighbours[k]]), for `kWidth` columns that start at `own`,
+// `x` and `out`; null coefficients: ones. The width is known to the compiler, which keeps the sums in registers; there are two
+// of each, so that an addition need not wait for the one before.
 template <int kWidth>
-BLINK_INLINE void SumRows(const NodeIndex* neighbours, const float* coefficients, size_t count, const float* x,
-                          int64_t stride, float* sums) {
-  float local[kWidth];
-  for (int c = 0; c < kWidth; ++c) local[c] = sums[c];
-  if (coefficients == nullptr) {
-    for (size_t k = 0; k < count; ++k) {
-      const float* row = x + neighbours[k] * stride;
-      for (int c = 0; c < kWidth; ++c) local[c] += row[c];
-    }
-  } else {
-    for (size_t k = 0; k < count; ++k) {
-      const float value = coefficients[k];
-      const float* row = x + neighbours[k] * stride;
-      for (int c = 0; c < kWidth; ++c) local[c] += value * row[c];
-    }
+BLINK_INLINE void SumRow(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient, const float* own,
+                         const float* x, int64_t stride, float scale, float* out) {
+  float even[kWidth], odd[kWidth];
+  for (int c = 0; c < kWidth; ++c) even[c] = own_coefficient * own[c];
+  for (int c = 0; c < kWidth; ++c) odd[c] = 0;
+  size_t k = 0;
+  for (; k + 1 < count; k += 2) {
+    const float* first = x + neighbours[k] * stride;
+    const float* second = x + neighbours[k + 1] * stride;
+    const float a = coefficients == nullptr ? 1.0f : coefficients[k], b = coefficients == nullptr ? 1.0f : coefficients[k + 1];
+    for (int c = 0; c < kWidth; ++c) even[c] += a * first[c];
+    for (int c = 0; c < kWidth; ++c) odd[c] += b * second[c];
   }
-  for (int c = 0; c < kWidth; ++c) sums[c] = local[c];
+  if (k < count) {
+    const float* last = x + neighbours[k] * stride;
+    const float a = coefficients == nullptr ? 1.0f : coefficients[k];
+    for (int c = 0; c < kWidth; ++c) even[c] += a * last[c];
+  }
+  for (int c = 0; c < kWidth; ++c) out[c] = scale * (even[c] + odd[c]);
 }
 
-using SumFunction = void (*)(const NodeIndex*, const float*, size_t, const float*, int64_t, float*);
+using SumFunction = void (*)(const NodeIndex*, const float*, size_t, float, const float*, const float*, int64_t, float, float*);
 
 template <int kWidth>
-void SumRowsPlain(const NodeIndex* neighbours, const float* coefficients, size_t count, const float* x, int64_t stride,
-                  float* sums) {
-  SumRows<kWidth>(neighbours, coefficients, count, x, stride, sums);
+void SumRowPlain(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient, const float* own,
+                 const float* x, int64_t stride, float scale, float* out) {
+  SumRow<kWidth>(neighbours, coefficients, count, own_coefficient, own, x, stride, scale, out);
 }
 template <int kWidth>
-BLINK_AVX2 void SumRowsAvx2(const NodeIndex* neighbours, const float* coefficients, size_t count, const float* x,
-                            int64_t stride, float* sums) {
-  SumRows<kWidth>(neighbours, coefficients, count, x, stride, sums);
+BLINK_AVX2 void SumRowAvx2(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient,
+                           const float* own, const float* x, int64_t stride, float scale, float* out) {
+  SumRow<kWidth>(neighbours, coefficients, count, own_coefficient, own, x, stride, scale, out);
 }
 
 template <int... kWidths>
 constexpr std::array<SumFunction, sizeof...(kWidths)> PlainFunctions(std::integer_sequence<int, kWidths...>) {
-  return {&SumRowsPlain<kWidths + 1>...};
+  return {&SumRowPlain<kWidths + 1>...};
 }
 template <int... kWidths>
 constexpr std::array<SumFunction, sizeof...(kWidths)> Avx2Functions(std::integer_sequence<int, kWidths...>) {
-  return {&SumRowsAvx2<kWidths + 1>...};
+  return {&SumRowAvx2<kWidths + 1>...};
 }
 
 // The function for blocks of `width` columns, 1 .. kBlock.
@@ -163,36 +166,30 @@ CoefficientsFunction CoefficientsOf(bool forward) {
 }
 
 // y_i = scale * sum over the row's links and the node itself of coefficients x.
-void SumRow(absl::Span<const NodeIndex> neighbours, const std::vector<float>& coefficients, uint32_t i,
-            const AttentionPass& pass, float scale, float* y) {
-  const int64_t width = pass.width;
-  for (int64_t first = 0; first < width; first += kBlock) {
-    const int64_t block = std::min<int64_t>(kBlock, width - first);
-    float* sums = y + i * width + first;
-    const float* own = pass.x + i * width + first;
-    for (int64_t c = 0; c < block; ++c) sums[c] = coefficients[neighbours.size()] * own[c];
-    SumOfWidth(block)(neighbours.data(), coefficients.data(), neighbours.size(), pass.x + first, width, sums);
-    for (int64_t c = 0; c < block; ++c) sums[c] *= scale;
+void SumAttended(absl::Span<const NodeIndex> neighbours, const std::vector<float>& coefficients, uint32_t i, const AttentionPass& pass,
+                 float scale, float* y) {
+  for (int64_t first = 0; first < pass.width; first += kBlock) {
+    const int64_t place = i * pass.width + first;
+    SumOfWidth(std::min<int64_t>(kBlock, pass.width - first))(neighbours.data(), coefficients.data(), neighbours.size(),
+                                                              coefficients[neighbours.size()], pass.x + place, pass.x + first,
+                                                              pass.width, scale, y + place);
   }
 }
 
 }  // namespace
 
-void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, const float* left, float self,
-                   int threads, float* out) {
+void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, const float* left, float self, int threads,
+                   float* out) {
   const CsrGraph& graph = weights.links;
   const auto multiply_rows = [&](uint32_t begin, uint32_t end) {
     for (int64_t first = 0; first < width; first += kBlock) {
-      const int64_t block = std::min<int64_t>(kBlock, width - first);
-      const SumFunction sum_rows = SumOfWidth(block);
+      const SumFunction sum_row = SumOfWidth(std::min<int64_t>(kBlock, width - first));
       for (uint32_t i = begin; i < end; ++i) {
         const auto neighbours = graph.NeighboursOf(i);
-        float* sums = out + i * width + first;
-        for (int64_t c = 0; c < block; ++c) sums[c] = self * x[i * width + first + c];
-        sum_rows(neighbours.data(), weights.values.empty() ? nullptr : weights.values.data() + graph.offsets()[i],
-                 neighbours.size(), x + first, width, sums);
-        if (left == nullptr) continue;
-        for (int64_t c = 0; c < block; ++c) sums[c] *= left[i];
+        const float* values = weights.values.empty() ? nullptr : weights.values.data() + graph.offsets()[i];
+        const int64_t place = i * width + first;
+        sum_row(neighbours.data(), values, neighbours.size(), self, x + place, x + first, width, left == nullptr ? 1.0f : left[i],
+                out + place);
       }
     }
   };
@@ -214,10 +211,10 @@ void AttendLinks(const LinkWeights& weights, const AttentionPass& pass, int thre
       coefficients(row, count, sums);
       const float scale = pass.forward() ? 1.0f / sums[0] : 1.0f;
       pass.sum[i] = pass.forward() ? scale : sums[0];
-      SumRow(neighbours, row.coefficient, i, pass, scale, pass.y);
+      SumAttended(neighbours, row.coefficient, i, pass, scale, pass.y);
       if (pass.y_positive == nullptr) continue;
       pass.sum_positive[i] = scale * sums[1];
-      SumRow(neighbours, row.positive, i, pass, scale, pass.y_positive);
+      SumAttended(neighbours, row.positive, i, pass, scale, pass.y_positive);
     }
   };
   // An exponential is worth about twenty multiplications.

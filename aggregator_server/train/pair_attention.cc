@@ -2,16 +2,16 @@
 // the pairs, eight at once, then a small matrix product with the tile's rows of x, which stay in the cache.
 #include <cmath>
 #include <cstring>
-#include <memory>
+#include <limits>
 #include <vector>
 
 #include "aggregator_server/train/link_kernels.h"
+#include "aggregator_server/train/pair_rows.h"
 #include "aggregator_server/train/vector_code.h"
 
 namespace blink {
 namespace {
 
-constexpr int kLanes = 8;
 constexpr int kRows = 4;    // rows at a time: each row of x that was loaded serves so many
 constexpr int kTile = 256;  // columns at a time: 16 kB of x at width 16
 constexpr int kStrip = 16;  // columns of x that are summed at once
@@ -19,28 +19,21 @@ constexpr int kStrip = 16;  // columns of x that are summed at once
 // weight 1, are normal floats: e^-60 = 9e-27, and e^-48 times e^-12 at the least for z <= 0.
 constexpr float kLargestSpread = 60.0f;
 
-using Floats = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-using Ints = int32_t __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-
-BLINK_INLINE Floats Load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
-BLINK_INLINE void Store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
-BLINK_INLINE Floats Where(Ints mask, Floats yes, Floats no) {
-  return reinterpret_cast<Floats>((reinterpret_cast<Ints>(yes) & mask) | (reinterpret_cast<Ints>(no) & ~mask));
-}
 BLINK_INLINE float SumOf(Floats v) { return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7])); }
 
-// The pass's columns, padded to whole tiles, and with the exponential taken apart where that is possible:
+// The pass's columns, in the order of PairRows and padded to whole tiles, and with the exponential taken apart where that is possible:
 // exp(LeakyReLU(row_z + col_z) - shift) scale = row_up * col_up for z > 0, row_down * col_down for z <= 0.
 struct Columns {
-  int64_t padded = 0;  // n, rounded up to whole tiles
+  int64_t padded = 0;  // positions, rounded up to whole tiles
   int64_t stride = 0;  // width, rounded up to whole strips
   bool factorised = false;
   std::vector<float> z, up, down, shift, scale, factor;  // [padded]
-  std::vector<float> row_up, row_down, row_shift;        // [n]
+  std::vector<float> row_up, row_down;                   // [n], by nodes
   std::vector<float> x;                                  // [padded, stride]
 };
 
-void FillFactors(const AttentionPass& pass, uint32_t n, Columns& columns) {
+void FillFactors(const AttentionPass& pass, const PairRows& rows, Columns& columns) {
+  const uint32_t n = rows.node_count();
   // Source and target of the forward pass, whichever direction this is: the shift of a row is that of its target.
   const float* source = pass.forward() ? pass.col_z : pass.row_z;
   const float* target = pass.forward() ? pass.row_z : pass.col_z;
@@ -49,30 +42,31 @@ void FillFactors(const AttentionPass& pass, uint32_t n, Columns& columns) {
   columns.factorised = top - *smallest <= kLargestSpread;
   if (!columns.factorised) return;
   for (uint32_t j = 0; j < n; ++j) {
+    const int64_t p = rows.PositionOf(j);
     const float source_up = std::exp(source[j] - top), source_down = std::exp(kLeakySlope * (source[j] - top));
-    const float shift = Leaky(top + target[j], kLeakySlope);
-    const float target_up = std::exp(top + target[j] - std::max(shift, top + target[j]));
-    const float up =
-        top + target[j] > 0 ? target_up : 0.0f;  // where even the largest z is not above 0, nothing asks for it
-    const float down = std::exp(kLeakySlope * (top + target[j]) - shift);
+    const float most = top + target[j];
+    const float shift = Leaky(most, kLeakySlope);
+    const float target_up = most > 0 ? 1.0f : 0.0f;  // where even the largest z is not above 0, nothing asks for it
+    const float target_down = std::exp(kLeakySlope * most - shift);
     if (pass.forward()) {
-      columns.up[j] = source_up;
-      columns.down[j] = source_down;
-      columns.row_up[j] = up;
-      columns.row_down[j] = down;
+      columns.up[p] = source_up;
+      columns.down[p] = source_down;
+      columns.row_up[j] = target_up;
+      columns.row_down[j] = target_down;
       pass.row_shift[j] = shift;
     } else {
-      columns.up[j] = up * pass.col_scale[j];
-      columns.down[j] = down * pass.col_scale[j];
+      columns.up[p] = target_up * pass.col_scale[j];
+      columns.down[p] = target_down * pass.col_scale[j];
       columns.row_up[j] = source_up;
       columns.row_down[j] = source_down;
     }
   }
 }
 
-Columns MakeColumns(const AttentionPass& pass, uint32_t n) {
+Columns MakeColumns(const AttentionPass& pass, const PairRows& rows) {
+  const uint32_t n = rows.node_count();
   Columns columns;
-  columns.padded = (int64_t{n} + kTile - 1) / kTile * kTile;
+  columns.padded = (rows.positions() + kTile - 1) / kTile * kTile;
   columns.stride = (pass.width + kLanes - 1) / kLanes * kLanes;
   for (auto* list : {&columns.z, &columns.up, &columns.down, &columns.shift, &columns.scale, &columns.factor}) {
     list->assign(columns.padded, 0.0f);
@@ -81,13 +75,14 @@ Columns MakeColumns(const AttentionPass& pass, uint32_t n) {
   columns.row_down.assign(n, 0.0f);
   columns.x.assign(columns.padded * columns.stride, 0.0f);
   for (uint32_t j = 0; j < n; ++j) {
-    columns.z[j] = pass.col_z[j];
-    columns.scale[j] = pass.forward() ? 1.0f : pass.col_scale[j];
-    columns.factor[j] = pass.forward() ? 1.0f : pass.col_factor[j];
-    if (!pass.forward()) columns.shift[j] = pass.col_shift[j];
-    std::memcpy(&columns.x[j * columns.stride], pass.x + j * pass.width, pass.width * sizeof(float));
+    const int64_t p = rows.PositionOf(j);
+    columns.z[p] = pass.col_z[j];
+    columns.scale[p] = pass.forward() ? 1.0f : pass.col_scale[j];
+    columns.factor[p] = pass.forward() ? 1.0f : pass.col_factor[j];
+    if (!pass.forward()) columns.shift[p] = pass.col_shift[j];
+    std::memcpy(&columns.x[p * columns.stride], pass.x + j * pass.width, pass.width * sizeof(float));
   }
-  FillFactors(pass, n, columns);
+  FillFactors(pass, rows, columns);
   return columns;
 }
 
@@ -199,19 +194,18 @@ SumFunction SumFunctionFor(bool factorised) {
   return factorised ? &SumFourRowsPlain<true> : &SumFourRowsPlain<false>;
 }
 
-// The largest exponent of row i among the pairs that have a weight.
-float LargestExponent(const AttentionPass& pass, const Columns& columns, uint32_t i, uint32_t n, const float* weight) {
-  float largest = columns.z[i];
-  for (uint32_t j = 0; j < n; ++j) {
-    if (weight[j] > 0 && columns.z[j] > largest) largest = columns.z[j];
+// The largest exponent of a row among the pairs that have a weight, its own node included.
+float LargestExponent(const Columns& columns, float row_z, const float* weight) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (int64_t p = 0; p < columns.padded; ++p) {
+    if (weight[p] > 0 && columns.z[p] > largest) largest = columns.z[p];
   }
-  return Leaky(pass.row_z[i] + largest, kLeakySlope);
+  return Leaky(row_z + largest, kLeakySlope);
 }
 
-RowScalars ScalarsOf(const AttentionPass& pass, const Columns& columns, uint32_t i, uint32_t n, const float* weight) {
+RowScalars ScalarsOf(const AttentionPass& pass, const Columns& columns, uint32_t i, const float* weight) {
   RowScalars row{.z = pass.row_z[i], .up = columns.row_up[i], .down = columns.row_down[i], .shift = 0};
-  if (pass.forward() && !columns.factorised)
-    row.shift = pass.row_shift[i] = LargestExponent(pass, columns, i, n, weight);
+  if (pass.forward() && !columns.factorised) row.shift = pass.row_shift[i] = LargestExponent(columns, row.z, weight);
   return row;
 }
 
@@ -228,15 +222,16 @@ void StoreRow(const AttentionPass& pass, const Columns& columns, const Scratch& 
 
 }  // namespace
 
-void AttendPairs(const LinkWeights& weights, const AttentionPass& pass, int threads) {
-  const uint32_t n = weights.node_count;
-  const Columns columns = MakeColumns(pass, n);
+void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads) {
+  const uint32_t n = pairs.node_count();
+  const Columns columns = MakeColumns(pass, pairs);
   const SumFunction sum_rows = SumFunctionFor(columns.factorised);
   const int64_t groups = (int64_t{n} + kRows - 1) / kRows;
   const int tasks = TasksFor(int64_t{n} * n * (2 * pass.width + 20), threads);
 #pragma omp parallel num_threads(tasks)
   {
     Scratch scratch(columns);
+    PairRows::ClassRow class_row;
 #pragma omp for schedule(dynamic, 16)
     for (int64_t group = 0; group < groups; ++group) {
       const uint32_t first = static_cast<uint32_t>(group) * kRows;
@@ -244,12 +239,12 @@ void AttendPairs(const LinkWeights& weights, const AttentionPass& pass, int thre
       RowScalars rows[kRows] = {};
       for (int r = 0; r < count; ++r) {
         float* weight = &scratch.weights[r * columns.padded];
-        FillRow(weights, first + r, weight);
-        weight[first + r] = 1.0f;
-        rows[r] = ScalarsOf(pass, columns, first + r, n, weight);
+        const uint32_t i = pairs.NodeInOrder(first + r);
+        pairs.Fill(i, class_row, weight);
+        rows[r] = ScalarsOf(pass, columns, i, weight);
       }
       sum_rows(columns, rows, pass.y_positive != nullptr, scratch);
-      for (int r = 0; r < count; ++r) StoreRow(pass, columns, scratch, r, first + r);
+      for (int r = 0; r < count; ++r) StoreRow(pass, columns, scratch, r, pairs.NodeInOrder(first + r));
     }
   }
 }

@@ -60,6 +60,19 @@ inline int TasksFor(int64_t multiplications, int threads) {
   return static_cast<int>(std::clamp<int64_t>(multiplications / kMultiplicationsPerThread, 1, threads));
 }
 
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors are arguments and results of inlined functions only
+
+// Eight floats at once, on any processor: GCC's and Clang's vectors become what the function's instruction set has.
+inline constexpr int kLanes = 8;
+using Floats = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+using Ints = int32_t __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+BLINK_INLINE Floats Load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
+BLINK_INLINE void Store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
+BLINK_INLINE Floats Where(Ints mask, Floats yes, Floats no) {
+  return reinterpret_cast<Floats>((reinterpret_cast<Ints>(yes) & mask) | (reinterpret_cast<Ints>(no) & ~mask));
+}
+
 }  // namespace blink
 
 #endif  // BLINK_AGGREGATOR_SERVER_TRAIN_VECTOR_CODE_H_
