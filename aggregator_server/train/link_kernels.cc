@@ -13,12 +13,12 @@ namespace {
 
 constexpr int kBlock = 16;  // columns of a result that are summed at once: 64 bytes, a cache line
 
-// out = scale * (own_coefficient own + sum over k of coefficients[k] x[neighbours[k]]), for `kWidth` columns that start at `own`,
-// `x` and `out`; null coefficients: ones. The width is known to the compiler, which keeps the sums in registers; there are two
-// of each, so that an addition need not wait for the one before.
+// out = scale * (own_coefficient own + sum over k of coefficients[k] x[neighbours[k]]), for `kWidth` columns that start
+// at `own`, `x` and `out`; null coefficients: ones. The width is known to the compiler, which keeps the sums in
+// registers; there are two of each, so that an addition need not wait for the one before.
 template <int kWidth>
-BLINK_INLINE void SumRow(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient, const float* own,
-                         const float* x, int64_t stride, float scale, float* out) {
+BLINK_INLINE void SumRow(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient,
+                         const float* own, const float* x, int64_t stride, float scale, float* out) {
   float even[kWidth], odd[kWidth];
   for (int c = 0; c < kWidth; ++c) even[c] = own_coefficient * own[c];
   for (int c = 0; c < kWidth; ++c) odd[c] = 0;
@@ -26,7 +26,8 @@ BLINK_INLINE void SumRow(const NodeIndex* neighbours, const float* coefficients,
   for (; k + 1 < count; k += 2) {
     const float* first = x + neighbours[k] * stride;
     const float* second = x + neighbours[k + 1] * stride;
-    const float a = coefficients == nullptr ? 1.0f : coefficients[k], b = coefficients == nullptr ? 1.0f : coefficients[k + 1];
+    const float a = coefficients == nullptr ? 1.0f : coefficients[k],
+                b = coefficients == nullptr ? 1.0f : coefficients[k + 1];
     for (int c = 0; c < kWidth; ++c) even[c] += a * first[c];
     for (int c = 0; c < kWidth; ++c) odd[c] += b * second[c];
   }
@@ -38,11 +39,12 @@ BLINK_INLINE void SumRow(const NodeIndex* neighbours, const float* coefficients,
   for (int c = 0; c < kWidth; ++c) out[c] = scale * (even[c] + odd[c]);
 }
 
-using SumFunction = void (*)(const NodeIndex*, const float*, size_t, float, const float*, const float*, int64_t, float, float*);
+using SumFunction = void (*)(const NodeIndex*, const float*, size_t, float, const float*, const float*, int64_t, float,
+                             float*);
 
 template <int kWidth>
-void SumRowPlain(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient, const float* own,
-                 const float* x, int64_t stride, float scale, float* out) {
+void SumRowPlain(const NodeIndex* neighbours, const float* coefficients, size_t count, float own_coefficient,
+                 const float* own, const float* x, int64_t stride, float scale, float* out) {
   SumRow<kWidth>(neighbours, coefficients, count, own_coefficient, own, x, stride, scale, out);
 }
 template <int kWidth>
@@ -166,20 +168,20 @@ CoefficientsFunction CoefficientsOf(bool forward) {
 }
 
 // y_i = scale * sum over the row's links and the node itself of coefficients x.
-void SumAttended(absl::Span<const NodeIndex> neighbours, const std::vector<float>& coefficients, uint32_t i, const AttentionPass& pass,
-                 float scale, float* y) {
+void SumAttended(absl::Span<const NodeIndex> neighbours, const std::vector<float>& coefficients, uint32_t i,
+                 const AttentionPass& pass, float scale, float* y) {
   for (int64_t first = 0; first < pass.width; first += kBlock) {
     const int64_t place = i * pass.width + first;
     SumOfWidth(std::min<int64_t>(kBlock, pass.width - first))(neighbours.data(), coefficients.data(), neighbours.size(),
-                                                              coefficients[neighbours.size()], pass.x + place, pass.x + first,
-                                                              pass.width, scale, y + place);
+                                                              coefficients[neighbours.size()], pass.x + place,
+                                                              pass.x + first, pass.width, scale, y + place);
   }
 }
 
 }  // namespace
 
-void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, const float* left, float self, int threads,
-                   float* out) {
+void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, const float* left, float self,
+                   int threads, float* out) {
   const CsrGraph& graph = weights.links;
   const auto multiply_rows = [&](uint32_t begin, uint32_t end) {
     for (int64_t first = 0; first < width; first += kBlock) {
@@ -188,8 +190,8 @@ void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, co
         const auto neighbours = graph.NeighboursOf(i);
         const float* values = weights.values.empty() ? nullptr : weights.values.data() + graph.offsets()[i];
         const int64_t place = i * width + first;
-        sum_row(neighbours.data(), values, neighbours.size(), self, x + place, x + first, width, left == nullptr ? 1.0f : left[i],
-                out + place);
+        sum_row(neighbours.data(), values, neighbours.size(), self, x + place, x + first, width,
+                left == nullptr ? 1.0f : left[i], out + place);
       }
     }
   };

@@ -53,8 +53,9 @@ struct AttentionPass {
 // Over links alone: O(links * width). `weights` must have no background.
 void AttendLinks(const LinkWeights& weights, const AttentionPass& pass, int threads);
 
-// Over all pairs (pair_rows.h), for weights with a background: O(n^2 width) time, O(n) memory a thread. exp(z) factorises, so that a
-// pair costs no exponential, unless the exponents spread so far that the factors would leave the range of floats.
+// Over all pairs (pair_rows.h), for weights with a background: O(n^2 width) time, O(n) memory a thread. exp(z)
+// factorises, so that a pair costs no exponential, unless the exponents spread so far that the factors would leave the
+// range of floats.
 void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads);
 
 }  // namespace blink

@@ -21,8 +21,9 @@ constexpr float kLargestSpread = 60.0f;
 
 BLINK_INLINE float SumOf(Floats v) { return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7])); }
 
-// The pass's columns, in the order of PairRows and padded to whole tiles, and with the exponential taken apart where that is possible:
-// exp(LeakyReLU(row_z + col_z) - shift) scale = row_up * col_up for z > 0, row_down * col_down for z <= 0.
+// The pass's columns, in the order of PairRows and padded to whole tiles, and with the exponential taken apart where
+// that is possible: exp(LeakyReLU(row_z + col_z) - shift) scale = row_up * col_up for z > 0, row_down * col_down for z
+// <= 0.
 struct Columns {
   int64_t padded = 0;  // positions, rounded up to whole tiles
   int64_t stride = 0;  // width, rounded up to whole strips

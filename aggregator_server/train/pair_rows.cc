@@ -10,7 +10,8 @@ namespace blink {
 namespace {
 
 // out += one or two, where the bits say so, for `words` words of 64 positions.
-BLINK_INLINE void AddOnes(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two, float* out) {
+BLINK_INLINE void AddOnes(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two,
+                          float* out) {
   constexpr Ints kBits = {1, 2, 4, 8, 16, 32, 64, 128};
   for (uint32_t w = 0; w < words; ++w) {
     if (any[w] == 0) continue;
@@ -23,10 +24,12 @@ BLINK_INLINE void AddOnes(const uint64_t* any, const uint64_t* both, uint32_t wo
     }
   }
 }
-void AddOnesPlain(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two, float* out) {
+void AddOnesPlain(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two,
+                  float* out) {
   AddOnes(any, both, words, one, two, out);
 }
-BLINK_AVX2 void AddOnesAvx2(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two, float* out) {
+BLINK_AVX2 void AddOnesAvx2(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one,
+                            const float* two, float* out) {
   AddOnes(any, both, words, one, two, out);
 }
 
@@ -84,7 +87,8 @@ void PairRows::Fill(NodeIndex node, ClassRow& class_row, float* out) const {
   if (weights_.links.node_count() != 0) {
     const auto neighbours = weights_.links.NeighboursOf(node);
     const float* values = weights_.values.empty() ? nullptr : weights_.values.data() + weights_.links.offsets()[node];
-    for (size_t k = 0; k < neighbours.size(); ++k) out[position_of_[neighbours[k]]] += values == nullptr ? 1.0f : values[k];
+    for (size_t k = 0; k < neighbours.size(); ++k)
+      out[position_of_[neighbours[k]]] += values == nullptr ? 1.0f : values[k];
   }
   out[position_of_[node]] = 1.0f;
 }

@@ -9,8 +9,8 @@
 
 namespace blink {
 
-// The columns stand in the order of PairOnes: nodes of a class side by side, with gaps, whose weight is 0. Rows that are taken in
-// NodeInOrder's order share what was expanded for their class.
+// The columns stand in the order of PairOnes: nodes of a class side by side, with gaps, whose weight is 0. Rows that
+// are taken in NodeInOrder's order share what was expanded for their class.
 //
 //   PairRows rows(weights);               // `weights`, which must outlive it, may have a background or not
 //   PairRows::ClassRow class_row;         // one a thread
@@ -38,9 +38,9 @@ class PairRows {
   void Expand(uint32_t of_class, ClassRow& class_row) const;
 
   const LinkWeights& weights_;
-  std::vector<NodeIndex> node_at_;     // [positions], PairOnes::kNoNode in the gaps
-  std::vector<int64_t> position_of_;   // [n]
-  std::vector<NodeIndex> nodes_;       // [n], by position
+  std::vector<NodeIndex> node_at_;    // [positions], PairOnes::kNoNode in the gaps
+  std::vector<int64_t> position_of_;  // [n]
+  std::vector<NodeIndex> nodes_;      // [n], by position
 };
 
 }  // namespace blink

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/train/attention_cost.h"
 #include "aggregator_server/train/device.h"
 #include "aggregator_server/train/failure.h"
 #include "aggregator_server/train/network.h"
@@ -214,6 +215,7 @@ absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttribut
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;
   if (resolved.threads == 0) resolved.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (device.device.is_cpu()) BLINK_RETURN_IF_ERROR(CheckAttentionCost(weights, attributes.class_count, resolved));
   // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do not:
   // so the same seed gives the same model with any number of threads.
   at::set_num_threads(1);

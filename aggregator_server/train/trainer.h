@@ -40,6 +40,8 @@ struct TrainOptions {
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
   int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
+  // GAT over Soft weights costs the square of the nodes; on a CPU a training of more than about an hour is refused without this.
+  bool allow_slow_attention = false;
   std::function<void(int epoch, double validation_loss)> progress;
 };
 
@@ -57,7 +59,8 @@ struct TrainResult {
   bool fell_back_to_cpu = false;
 };
 
-// The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of range.
+// The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of range,
+// GAT over Soft weights of so many nodes that it would take more than an hour.
 // FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory on the device.
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options);
 

@@ -14,13 +14,14 @@ namespace blink::testing {
 inline torch::Tensor DenseFeatures(const FeatureMatrix& features) {
   const FeatureMatrix normal = NormalizeFeatures(features);
   torch::Tensor dense = torch::zeros({normal.rows, normal.cols}, torch::kFloat64);
+  double* const out = dense.data_ptr<double>();
   for (int64_t i = 0; i < normal.rows; ++i) {
     if (normal.sparse) {
       for (int64_t k = normal.row_offsets[i]; k < normal.row_offsets[i + 1]; ++k) {
-        dense[i][normal.columns[k]] = normal.values[k];
+        out[i * normal.cols + normal.columns[k]] = normal.values[k];
       }
     } else {
-      for (int64_t j = 0; j < normal.cols; ++j) dense[i][j] = normal.values[i * normal.cols + j];
+      for (int64_t j = 0; j < normal.cols; ++j) out[i * normal.cols + j] = normal.values[i * normal.cols + j];
     }
   }
   return dense;
