@@ -157,6 +157,20 @@ class Speed(Experiment):
         self.assertIn("exit code 2", err)
 
 
+class MissingReports(Experiment):
+    """experiments/missing_reports/run."""
+
+    def test_the_table_has_a_row_for_each_share(self):
+        out, _ = self.call("experiments/missing_reports/run", "--blink", BIN_DIR / "blink", "--generated", "--missing", 0, 0.5, "--trials", 1,
+                           "--epochs", 2)
+        rows = [line for line in out.splitlines() if line.startswith("|") and "±" in line]
+        self.assertEqual([row.split("|")[1].strip() for row in rows], ["0 %", "50 %"])
+
+    def test_a_share_of_all_nodes_is_refused(self):
+        _, err = self.call("experiments/missing_reports/run", "--blink", BIN_DIR / "blink", "--generated", "--missing", 1, expect=3)
+        self.assertIn("--missing is 1", err)
+
+
 class GpuCheck(Experiment):
     """tools/gpu-check, on this machine's CPU."""
 
