@@ -72,7 +72,7 @@ NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features
   input.features = features.cols;
   FeatureMatrix normalized = NormalizeFeatures(features);
   if (normalized.sparse) {
-    input.sparse = SparseOperator::Create(SparseFeatures(std::move(normalized)), /*symmetric=*/false, device, threads);
+    input.sparse = SparseOperator::Create(SparseFeatures(std::move(normalized)), device, threads);
   } else {
     input.dense = torch::from_blob(normalized.values.data(), {normalized.rows, normalized.cols}, torch::kFloat32)
                       .to(device, torch::kFloat32, /*non_blocking=*/false, /*copy=*/true);

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
+
+#include "aggregator_server/train/vector_code.h"
 
 namespace blink {
 namespace {
 
 constexpr int kBlock = 16;                     // columns of the result that are summed at once: 64 bytes, a cache line
-// A thread is worth its start and its waiting only for this much work (about 0.1 ms); small graphs stay on one thread, and do not
-// suffer on a busy machine.
-constexpr int64_t kMultiplicationsPerThread = 1 << 19;
-
 // Sums columns [first, first + kWidth) of the rows [begin, end). The width is known to the compiler, which keeps the sums in registers.
 template <int kWidth>
 void MultiplyBlock(const SparseMatrix& matrix, const float* dense, int64_t width, int64_t first, float* out, int64_t begin,
@@ -56,35 +53,6 @@ SparseMatrix Transpose(const SparseMatrix& matrix) {
   return result;
 }
 
-SparseMatrix NormalizedAdjacency(const CsrGraph& graph) {
-  const uint32_t n = graph.node_count();
-  std::vector<double> scale(n);
-  for (uint32_t i = 0; i < n; ++i) scale[i] = 1.0 / std::sqrt(1.0 + graph.DegreeOf(i));
-
-  SparseMatrix result{.rows = n, .cols = n};
-  result.offsets.reserve(n + 1);
-  result.columns.reserve(2 * graph.link_count() + n);
-  result.values.reserve(2 * graph.link_count() + n);
-  result.offsets.push_back(0);
-  for (uint32_t i = 0; i < n; ++i) {
-    const auto add = [&](uint32_t j) {
-      result.columns.push_back(static_cast<int32_t>(j));
-      result.values.push_back(static_cast<float>(scale[i] * scale[j]));
-    };
-    bool self_added = false;
-    for (const NodeIndex j : graph.NeighboursOf(i)) {
-      if (j > i && !self_added) {
-        add(i);
-        self_added = true;
-      }
-      add(j);
-    }
-    if (!self_added) add(i);
-    result.offsets.push_back(static_cast<int64_t>(result.columns.size()));
-  }
-  return result;
-}
-
 SparseMatrix SparseFeatures(FeatureMatrix features) {
   return SparseMatrix{.rows = features.rows,
                       .cols = features.cols,
@@ -101,7 +69,7 @@ void MultiplySparse(const SparseMatrix& matrix, const float* dense, int64_t widt
     }
   };
   const auto nonzeros = static_cast<int64_t>(matrix.values.size());
-  const int tasks = static_cast<int>(std::clamp<int64_t>(nonzeros * width / kMultiplicationsPerThread, 1, threads));
+  const int tasks = TasksFor(nonzeros * width, threads);
   if (tasks == 1) {
     multiply_rows(0, matrix.rows);
     return;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/graph/csr_graph.h"
 #include "common/graph/node_attributes.h"
 
 namespace blink {
@@ -19,9 +18,6 @@ struct SparseMatrix {
 };
 
 SparseMatrix Transpose(const SparseMatrix& matrix);
-
-// GCNConv's propagation (Kipf and Welling 2017; PyG's gcn_norm): D^-1/2 (A + I) D^-1/2 with D the degrees of A + I. Symmetric.
-SparseMatrix NormalizedAdjacency(const CsrGraph& graph);
 
 // `features` must be sparse.
 SparseMatrix SparseFeatures(FeatureMatrix features);

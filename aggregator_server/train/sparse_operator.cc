@@ -44,12 +44,10 @@ torch::Tensor CsrTensor(const torch::Tensor& offsets, const torch::Tensor& colum
                                           values.options().layout(torch::kSparseCsr));
 }
 
-std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, bool symmetric, torch::Device device,
-                                                             int threads) {
+std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, torch::Device device, int threads) {
   auto result = std::make_shared<SparseOperator>();
-  result->symmetric_ = symmetric;
   result->threads_ = threads;
-  if (!symmetric) result->backward_ = MakeSide(Transpose(matrix), device);
+  result->backward_ = MakeSide(Transpose(matrix), device);
   result->forward_ = MakeSide(std::move(matrix), device);
   return result;
 }
@@ -82,7 +80,7 @@ torch::Tensor SparseOperator::MultiplySide(const Side& side, const torch::Tensor
 torch::Tensor SparseOperator::Multiply(const torch::Tensor& dense) const { return MultiplySide(forward_, dense); }
 
 torch::Tensor SparseOperator::MultiplyTransposed(const torch::Tensor& dense) const {
-  return MultiplySide(symmetric_ ? forward_ : backward_, dense);
+  return MultiplySide(backward_, dense);
 }
 
 torch::Tensor Multiply(const std::shared_ptr<const SparseOperator>& matrix, const torch::Tensor& dense) {

@@ -13,9 +13,8 @@ namespace blink {
 // The matrix M of y = M x. On a CPU this folder's kernels multiply; on a GPU LibTorch's sparse CSR product. Immutable.
 class SparseOperator {
  public:
-  // `symmetric`: the matrix is its own transpose, which is then not stored twice. `threads`: for the products on a CPU.
-  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, bool symmetric, torch::Device device,
-                                                      int threads);
+  // `threads`: for the products on a CPU.
+  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, torch::Device device, int threads);
 
   torch::Tensor Multiply(const torch::Tensor& dense) const;            // [cols, width] -> [rows, width]
   torch::Tensor MultiplyTransposed(const torch::Tensor& dense) const;  // [rows, width] -> [cols, width]
@@ -29,8 +28,7 @@ class SparseOperator {
   torch::Tensor MultiplySide(const Side& side, const torch::Tensor& dense) const;
 
   Side forward_;
-  Side backward_;  // unused when symmetric
-  bool symmetric_ = false;
+  Side backward_;
   int threads_ = 1;
 };
 

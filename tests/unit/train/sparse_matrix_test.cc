@@ -83,35 +83,5 @@ TEST(SparseMatrix, TransposeSwapsRowsAndColumns) {
   EXPECT_EQ(back.values, matrix.values);
 }
 
-TEST(SparseMatrix, NormalizedAdjacencyIsTheFormulaOfGcn) {
-  const Dataset data = testing::SmallDataset(60);
-  const std::vector<double> dense = Dense(NormalizedAdjacency(data.graph));
-  for (uint32_t i = 0; i < 60; ++i) {
-    for (uint32_t j = 0; j < 60; ++j) {
-      const bool one = i == j || data.graph.HasLink(i, j);
-      const double expected =
-          one ? 1.0 / std::sqrt((1.0 + data.graph.DegreeOf(i)) * (1.0 + data.graph.DegreeOf(j))) : 0.0;
-      ASSERT_NEAR(dense[i * 60 + j], expected, 1e-6);
-    }
-  }
-}
-
-TEST(SparseMatrix, NormalizedAdjacencyOfAPathOfThreeIsKnown) {
-  const CsrGraph path = CsrGraph::FromLinks(3, {{0, 1}, {1, 2}}).value();
-  const SparseMatrix matrix = NormalizedAdjacency(path);
-  EXPECT_EQ(matrix.columns, (std::vector<int32_t>{0, 1, 0, 1, 2, 1, 2}));
-  const float s = static_cast<float>(1 / std::sqrt(6.0));
-  const std::vector<float> expected = {0.5f, s, s, 1.0f / 3, s, s, 0.5f};
-  for (size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(matrix.values[k], expected[k], 1e-7);
-}
-
-TEST(SparseMatrix, AnIsolatedNodeKeepsItself) {
-  const CsrGraph graph = CsrGraph::FromLinks(3, {{0, 1}}).value();
-  const SparseMatrix matrix = NormalizedAdjacency(graph);
-  ASSERT_EQ(matrix.offsets[3] - matrix.offsets[2], 1);
-  EXPECT_EQ(matrix.columns[matrix.offsets[2]], 2);
-  EXPECT_EQ(matrix.values[matrix.offsets[2]], 1.0f);
-}
-
 }  // namespace
 }  // namespace blink
