@@ -26,10 +26,12 @@
 namespace blink {
 namespace {
 
-constexpr const char* kArtifacts[] = {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "plausibility.csv",
-                                      "model.pt"};
-
-const std::string kNewestArtifact = "plausibility.csv";
+struct Artifact {
+  const char* name;
+  bool since_the_first;  // an older aggregator, or a round of one, does not have the others
+};
+constexpr Artifact kArtifacts[] = {{"metrics.json", true}, {"predictions.csv", true},   {"curves.csv", true}, {"links.csv", true},
+                                   {"links.npz", false},   {"plausibility.csv", false}, {"model.pt", true},   {"model.ts", false}};
 
 struct Connection {
   std::string config;
@@ -246,12 +248,12 @@ absl::Status DownloadAll(OperatorClient& client, const std::string& round_id, st
   const std::string partial = absl::StrCat(folder, ".partial.", ::getpid());
   BLINK_RETURN_IF_ERROR(MakeDirectories(partial));
   absl::Status status;
-  for (const char* artifact : kArtifacts) {
+  for (const auto& [name, since_the_first] : kArtifacts) {
     if (!status.ok()) break;
-    status = Download(client, round_id, artifact, absl::StrCat(partial, "/", artifact));
-    // What an older aggregator, or a round of one, does not have.
-    if (artifact == kNewestArtifact && (absl::IsNotFound(status) || absl::IsInvalidArgument(status))) {
-      std::filesystem::remove(absl::StrCat(partial, "/", artifact), ignored);
+    const std::string path = absl::StrCat(partial, "/", name);
+    status = Download(client, round_id, name, path);
+    if (!since_the_first && (absl::IsNotFound(status) || absl::IsInvalidArgument(status))) {
+      std::filesystem::remove(path, ignored);
       status = absl::OkStatus();
     }
   }

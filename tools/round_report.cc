@@ -36,6 +36,7 @@ Json TrainingJson(const v1::TrainingSpec& spec) {
           {"balance_classes", spec.balance_classes()},
           {"node_features",
            Named(NodeFeaturesName(spec.node_features()), spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED)},
+          {"deterministic", spec.deterministic()},
           {"candidates", spec.candidates()},
           {"seed", spec.seed()},
           {"device", spec.device()},
@@ -170,6 +171,21 @@ std::string PlausibilityLines(const Json& metrics) {
 
 }  // namespace
 
+namespace {
+
+// Names of classes come from the data set: text of a peer.
+std::string WarningLines(const Json& metrics) {
+  std::string text;
+  const Json::json_pointer at("/train/warnings");
+  if (!metrics.contains(at) || !metrics[at].is_array()) return text;
+  for (const Json& warning : metrics[at]) {
+    if (warning.is_string()) absl::StrAppend(&text, Line("warning", PeerText(warning.get<std::string>())));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string MetricsTable(const std::string& metrics_json) {
   const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object()) return metrics_json;
@@ -183,7 +199,8 @@ std::string MetricsTable(const std::string& metrics_json) {
                       LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
                       LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
                       LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
-                      LineOf(metrics, "test accuracy", "/train/test_accuracy"));
+                      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
+                      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
 }
 
 }  // namespace blink

@@ -111,6 +111,9 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"flag", "drop", "keep"}));
   command->add_option("--output", options.output, "Write the first trial's result folder, as the worker of a round does");
   command->add_option("--missing", options.missing, "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
+  command->add_option("--checkpoint", options.checkpoint,
+                      "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
+                      "--graph true or --insecure-seeded-noise)");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise, "NOT PRIVATE: draw the noise from the seed");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag_callback("--quiet", [flags] { flags->options.progress = false; }, "Show no progress");

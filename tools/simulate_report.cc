@@ -143,11 +143,21 @@ Json TrainPart(const Simulation& simulation, const Json& trials) {
   json["test_accuracy_std"] = StandardDeviationOf(simulation, test_accuracy);
   json["validation_accuracy_mean"] =
       MeanOf(simulation, [](const Trial& trial) { return trial.training.validation_accuracy; });
+  json["test_macro_f1_mean"] = MeanOf(simulation, [](const Trial& trial) { return trial.training.test.macro_f1; });
   for (const char* key : {"learning_rate", "weight_decay", "dropout", "epochs", "hidden", "layers", "patience",
-                          "balance_classes", "node_features"}) {
+                          "balance_classes", "node_features", "deterministic"}) {
     json[key] = agreed(key);
   }
   json["seed"] = simulation.trials[0].seed;
+  // Of all trials, each sentence once.
+  json["warnings"] = Json::array();
+  for (const Trial& trial : simulation.trials) {
+    for (const std::string& warning : trial.training.warnings) {
+      if (std::find(json["warnings"].begin(), json["warnings"].end(), Json(warning)) == json["warnings"].end()) {
+        json["warnings"].push_back(warning);
+      }
+    }
+  }
   return json;
 }
 
@@ -267,8 +277,10 @@ std::string SimulationTable(const Json& json) {
     }
   }
   text += Line("test accuracy", Percent(train["test_accuracy_mean"]) + " +- " + Percent(train["test_accuracy_std"]));
+  text += Line("test macro-F1", Percent(train["test_macro_f1_mean"]));
   text += Line("device", absl::StrFormat("%s, %d threads, %s an epoch", train["device"].get<std::string>(),
                                          train["threads"].get<int>(), Number(train["epoch_ms_mean"], " ms", 3)));
+  for (const Json& warning : train["warnings"]) text += Line("warning", warning.get<std::string>());
   text += Line("peak memory", absl::StrFormat("%.0f MB", json["peak_rss_bytes"].get<double>() / 1e6));
   return text;
 }

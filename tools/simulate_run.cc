@@ -64,6 +64,12 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
         "--missing leaves nodes out when reports are drawn: it cannot be used with --reports, with --graph true or with "
         "--model mlp alone");
   }
+  const bool draws_secretly = DrawsOrReadsReports(options) && options.reports.empty() && !options.insecure_seeded_noise;
+  if (!options.checkpoint.empty() && draws_secretly) {
+    return absl::InvalidArgumentError(
+        "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with --reports, "
+        "--graph true or --insecure-seeded-noise");
+  }
   if (options.graph == SimulatedGraph::kTrue) {
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
@@ -229,6 +235,7 @@ class Simulator {
   absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     TrainingOptions training_options;
     training_options.threads = options_.threads;
+    training_options.checkpoint_folder = CheckpointFolder(index);
     training_options.progress = [&](double fraction, const std::string& text) {
       progress.Analysing(index, Stage::kTraining, fraction, text);
     };
@@ -238,6 +245,10 @@ class Simulator {
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
                  .search = std::move(model.search)};
+  }
+
+  std::string CheckpointFolder(int trial) const {
+    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/trial-", trial + 1);
   }
 
   absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
@@ -256,6 +267,7 @@ class Simulator {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
+    analysis_options.checkpoint_folder = CheckpointFolder(index);
     analysis_options.tie_seed = spec.seed();
     if (folder_) {
       analysis_options.tie_seed = TieSeedOfRound(folder_->round.round_id());

@@ -35,6 +35,9 @@ struct SimulateOptions {
   std::optional<v1::Implausible> implausible;  // default flag, or the round's
   int threads = 0;                         // 0: all cores
   std::string output;                      // result folder of the first trial, as the worker writes it; or empty
+  // Folder in which the trainings keep their state, so that the same simulation goes on where it was ended; or empty. Not where
+  // reports are drawn: every start draws others.
+  std::string checkpoint;
   bool progress = true;                    // on standard error
 };
 

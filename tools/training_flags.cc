@@ -27,6 +27,8 @@ void TrainingFlags::AddTo(CLI::App* command) {
       ->add_option("--node-features", node_features,
                    "given, degree, identity or given+degree (given; without any, degree)")
       ->check(CLI::IsMember({"given", "degree", "identity", "given+degree"}));
+  command->add_flag("--deterministic", deterministic,
+                    "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");
   command->add_option("--device", device, "auto, cpu or cuda:<index> (auto)");
   tune_option =
       command
@@ -56,6 +58,7 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (layers) spec.set_layers(*layers);
   if (patience) spec.set_patience(*patience);
   if (balance_classes) spec.set_balance_classes(true);
+  if (deterministic) spec.set_deterministic(true);
   if (device) spec.set_device(*device);
   if (tune_option != nullptr && tune_option->count() > 0) {
     uint32_t candidates = kCandidatesDefault;

@@ -18,7 +18,7 @@ struct TrainingFlags {
   std::optional<std::string> variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
   std::optional<uint32_t> epochs, hidden, layers, patience;
-  bool balance_classes = false;
+  bool balance_classes = false, deterministic = false;
   std::string tune;  // empty: without a number
   const CLI::Option* tune_option = nullptr;
 

@@ -119,6 +119,8 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
 
   TrainingOptions training_options;
   training_options.threads = options.threads;
+  training_options.checkpoint_folder = options.checkpoint_folder;
+  training_options.checkpoint_every_s = options.checkpoint_every_s;
   training_options.progress = [&](double fraction, const std::string& text) { tell(Stage::kTraining, fraction, text); };
   tell(Stage::kTraining, 0, "preparing the training");
   size.links = analysis.estimate.expected_links;

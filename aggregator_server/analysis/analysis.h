@@ -28,6 +28,8 @@ struct AnalysisOptions {
   v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;
   uint32_t degree_max = 0;  // 0: no bound
   uint64_t tie_seed = 0;    // which of Hybrid's ties at the cut are links: of a round TieSeedOfRound
+  std::string checkpoint_folder;  // as TrainingOptions
+  double checkpoint_every_s = 20;
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
@@ -73,15 +75,22 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
 // {chosen, candidates}, what was tried; `research`: with test accuracies, which a round has no use for.
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
 
-// metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters).
+// metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters,
+// warnings), classes (of the test nodes, class by class, and their confusion matrix).
 // `active`: n less the retired nodes; 0: n. Who is retired is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
                                    uint32_t active = 0);
 
-// Writes metrics.json, predictions.csv (node,prediction), curves.csv (epoch,train_loss,validation_loss), links.csv
-// (source,target: the estimated links), plausibility.csv (node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every
-// report, a test that was not made is empty; no line where the policy is to keep) and model.pt (a state dict), each
-// durably. Makes the folder where it is missing.
+// Writes, each durably:
+//   metrics.json      MetricsJson
+//   predictions.csv   node,prediction,confidence (softmax),split
+//   curves.csv        epoch,train_loss,validation_loss,validation_accuracy
+//   links.csv, links.npz  what the model saw (link_files.h); of an MLP the links of Hard
+//   plausibility.csv  node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not made is empty;
+//                     no line where the policy is to keep
+//   model.pt          a state dict for torch.load
+//   model.ts          the same model for torch.jit.load (torch_script.h)
+// Makes the folder where it is missing.
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, uint32_t active = 0);
 

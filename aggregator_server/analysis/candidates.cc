@@ -57,6 +57,7 @@ Candidate CandidateOf(const v1::TrainingSpec& normal) {
   options.layers = static_cast<int>(normal.layers());
   options.patience = static_cast<int>(normal.patience());
   options.balance_classes = normal.balance_classes();
+  options.deterministic = normal.deterministic();
   options.node_features = NodeFeaturesOf(normal.node_features());
   options.seed = normal.seed();
   options.device = normal.device();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator_server/analysis/analysis.h"
+#include "aggregator_server/analysis/link_files.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
@@ -12,22 +13,35 @@
 namespace blink {
 namespace {
 
-std::string PredictionsCsv(const TrainResult& training) {
-  std::string csv = "node,prediction\n";
+// The softmax probability of the largest of a node's logits.
+double Confidence(const float* logits, size_t classes) {
+  const float top = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (size_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - top);
+  return 1 / sum;
+}
+
+std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
+  constexpr const char* kSplitNames[] = {"none", "train", "val", "test"};  // as split.csv has them
+  std::string csv = "node,prediction,confidence,split\n";
+  const size_t classes = training.logits.size() / training.predictions.size();
   for (size_t node = 0; node < training.predictions.size(); ++node) {
-    absl::StrAppend(&csv, node, ",", training.predictions[node], "\n");
+    absl::StrAppend(&csv, node, ",", training.predictions[node], ",", Confidence(&training.logits[node * classes], classes),
+                    ",", kSplitNames[static_cast<int>(attributes.split[node])], "\n");
   }
   return csv;
 }
 
 std::string CurvesCsv(const TrainResult& training) {
-  std::string csv = "epoch,train_loss,validation_loss\n";
+  std::string csv = "epoch,train_loss,validation_loss,validation_accuracy\n";
   for (size_t e = 0; e < training.validation_losses.size(); ++e) {
-    absl::StrAppend(&csv, e + 1, ",", training.train_losses[e], ",", training.validation_losses[e], "\n");
+    absl::StrAppend(&csv, e + 1, ",", training.train_losses[e], ",", training.validation_losses[e], ",",
+                    training.validation_accuracies[e], "\n");
   }
   return csv;
 }
 
+constexpr size_t kClassesListedMax = 1000;
 constexpr size_t kFlagsListedMax = 100;  // in metrics.json; plausibility.csv has all
 
 const char* NodeFeaturesName(NodeFeatures kind) {
@@ -47,16 +61,6 @@ std::string PlausibilityCsv(const Checks& checks) {
     if (std::isnan(scores.ones) && std::isnan(scores.degree)) continue;  // no report
     absl::StrAppend(&csv, node, ",", Score(scores.ones), ",", Score(scores.degree), ",", Score(scores.unconfirmed), ",",
                     Score(scores.omitted), ",", flagged[node] ? 1 : 0, "\n");
-  }
-  return csv;
-}
-
-std::string LinksCsv(const CsrGraph& links) {  // the form of a data set's edges.csv
-  std::string csv = "source,target\n";
-  for (NodeIndex i = 0; i < links.node_count(); ++i) {
-    for (const NodeIndex j : links.NeighboursOf(i)) {
-      if (i < j) absl::StrAppend(&csv, i, ",", j, "\n");
-    }
   }
   return csv;
 }
@@ -87,6 +91,7 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   json["device"] = training.device;
   json["fell_back_to_cpu"] = training.fell_back_to_cpu;
   json["threads"] = training.threads;
+  json["deterministic"] = training.deterministic;
   json["seed"] = options.seed;
   json["learning_rate"] = options.learning_rate;
   json["weight_decay"] = options.weight_decay;
@@ -96,15 +101,56 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   json["layers"] = options.layers;
   json["patience"] = options.patience;
   json["balance_classes"] = options.balance_classes;
-  json["node_features"] = NodeFeaturesName(options.node_features);
+  json["node_features"] = NodeFeaturesName(training.node_features);
+  json["features"] = training.feature_count;
+  json["epochs_trained"] = training.validation_losses.size();
+  json["resumed_from_epoch"] = training.resumed_from_epoch;
   json["epoch_ms_mean"] = training.epoch_ms_mean;
   json["best_epoch"] = training.best_epoch;
   json["validation_loss"] = training.validation_loss;
   json["train_accuracy"] = training.train_accuracy;
   json["validation_accuracy"] = training.validation_accuracy;
   json["test_accuracy"] = training.test_accuracy;
+  const auto [low, high] = WilsonInterval(training.test_accuracy, training.test.nodes);
+  json["test_accuracy_95"] = {low, high};
+  json["train_macro_f1"] = training.train.macro_f1;
+  json["validation_macro_f1"] = training.validation.macro_f1;
+  json["test_macro_f1"] = training.test.macro_f1;
+  json["nodes"] = {{"train", training.train.nodes},
+                   {"validation", training.validation.nodes},
+                   {"test", training.test.nodes},
+                   {"unlabelled", training.unlabelled}};
+  json["warnings"] = training.warnings;
   return json;
 }
+
+namespace {
+
+// Of the test nodes, class by class.
+nlohmann::ordered_json ClassesJson(const TrainResult& training) {
+  nlohmann::ordered_json json;
+  json["test"] = nlohmann::ordered_json::array();
+  const std::vector<ClassFigures>& classes = training.test.classes;
+  for (size_t c = 0; c < std::min(kClassesListedMax, classes.size()); ++c) {
+    const ClassFigures& figures = classes[c];
+    json["test"].push_back({{"class", c},
+                            {"name", training.class_names.empty() ? nlohmann::ordered_json(nullptr)
+                                                                  : nlohmann::ordered_json(training.class_names[c])},
+                            {"nodes", figures.nodes},
+                            {"predicted", figures.predicted},
+                            {"accuracy", figures.Recall()},
+                            {"precision", figures.Precision()},
+                            {"f1", figures.F1()}});
+  }
+  json["confusion"] = nlohmann::ordered_json::array();
+  for (size_t c = 0; c * classes.size() < training.test_confusion.size(); ++c) {
+    const auto row = training.test_confusion.begin() + static_cast<int64_t>(c * classes.size());
+    json["confusion"].push_back(std::vector<uint32_t>(row, row + static_cast<int64_t>(classes.size())));
+  }
+  return json;
+}
+
+}  // namespace
 
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research) {
   nlohmann::ordered_json json;
@@ -189,6 +235,7 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed);
   json["train"] = TrainJson(analysis.training, analysis.trained);
+  json["classes"] = ClassesJson(analysis.training);
   if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
   return json;
 }
@@ -201,10 +248,13 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   const std::string metrics = MetricsJson(parameters, reports, analysis, active).dump(2) + "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(analysis.estimate.links())));
+  const LinkWeights& weights = analysis.estimate.Of(analysis.trained.variant.value_or(Variant::kHard));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(weights, analysis.estimate.links())));
+  BLINK_RETURN_IF_ERROR(WriteLinksNpz(weights, analysis.training.threads, folder + "/links.npz"));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", analysis.training.script_bytes));
   return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
 }
 

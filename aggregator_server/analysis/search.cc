@@ -9,6 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/train/epoch_text.h"
+#include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -34,6 +36,12 @@ constexpr uint32_t kNodesSideBySideMax = 20'000;
 bool IsPassedOver(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
          absl::IsUnimplemented(status);
+}
+
+void SetCheckpoint(const TrainingOptions& options, const std::string& name, TrainOptions& train_options) {
+  if (options.checkpoint_folder.empty()) return;
+  train_options.checkpoint_file = absl::StrCat(options.checkpoint_folder, "/", name, ".checkpoint");
+  train_options.checkpoint_every_s = options.checkpoint_every_s;
 }
 
 class Searcher {
@@ -120,6 +128,7 @@ class Searcher {
       candidate = tried_[index].candidate;
     }
     candidate.options.threads = std::max(1, threads_ / static_cast<int>(workers));
+    SetCheckpoint(options_, absl::StrCat("candidate-", index + 1), candidate.options);
     double told = 0;
     candidate.options.progress = [&](int epoch, double) {
       Tell(index, static_cast<double>(epoch) / candidate.options.epochs, told);
@@ -200,10 +209,11 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
                                       const NodeAttributes& attributes, const TrainingOptions& options) {
   TrainOptions train_options = candidate.options;
   train_options.threads = options.threads;
+  if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(options.checkpoint_folder));
+  SetCheckpoint(options, "training", train_options);
+  EpochText text(train_options.epochs);
   train_options.progress = [&](int epoch, double) {
-    if (!options.progress) return;
-    options.progress(static_cast<double>(epoch) / train_options.epochs,
-                     absl::StrCat("epoch ", epoch, " of ", train_options.epochs));
+    if (options.progress) options.progress(static_cast<double>(epoch) / train_options.epochs, text.At(epoch));
   };
   TrainedModel model{.trained = candidate};
   BLINK_ASSIGN_OR_RETURN(model.result, Train(weights_of(candidate.variant), attributes, train_options));
@@ -212,6 +222,7 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
 
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
                                     const NodeAttributes& attributes, const TrainingOptions& options) {
+  if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(options.checkpoint_folder));
   return Searcher(std::move(grid), size, weights_of, attributes, options).Run();
 }
 

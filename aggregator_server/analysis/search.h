@@ -35,6 +35,10 @@ struct TrainedModel {
 struct TrainingOptions {
   int threads = 0;  // 0: all cores. The result does not depend on it
   std::function<void(double fraction, const std::string& text)> progress;
+  // Where trainings keep their state (TrainOptions::checkpoint_file), each in a file of its own: a search that is ended and started
+  // again skips the candidates that it had trained. Empty: nowhere. The folder is made.
+  std::string checkpoint_folder;
+  double checkpoint_every_s = 20;
 };
 
 // Where the links of a variant are; of none those that are given.

@@ -25,8 +25,8 @@ constexpr uint64_t kOpenForMsMin = 1'000;
 constexpr uint64_t kOpenForMsMax = 31'536'000'000;
 constexpr size_t kRequestIdCharactersMax = 64;
 constexpr uint64_t kMetricsBytesMax = 1 << 20;
-constexpr std::array<const char*, 6> kArtifacts = {"metrics.json", "predictions.csv",  "curves.csv",
-                                                   "links.csv",    "plausibility.csv", "model.pt"};
+constexpr std::array<const char*, 8> kArtifacts = {"metrics.json", "predictions.csv",  "curves.csv", "links.csv",
+                                                   "links.npz",    "plausibility.csv", "model.pt",   "model.ts"};
 const std::vector<v1::RoundState>& Running() {
   static const auto* const states = new std::vector<v1::RoundState>{
       v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING};
@@ -266,7 +266,8 @@ absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, co
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   if (std::find(kArtifacts.begin(), kArtifacts.end(), artifact) == kArtifacts.end()) {
     return absl::InvalidArgumentError(
-        "there is no such artifact: ask for metrics.json, predictions.csv, curves.csv, links.csv, plausibility.csv or model.pt");
+        "there is no such artifact: ask for metrics.json, predictions.csv, curves.csv, links.csv, links.npz, plausibility.csv, "
+        "model.pt or model.ts");
   }
   if (round.state() != v1::ROUND_STATE_READY) {
     return absl::FailedPreconditionError(

@@ -16,7 +16,10 @@ absl::Status OutOfMemory(const std::string& device) {
       "training ran out of memory on ", device, ": use a smaller hidden width, a device with more memory, or let it go on on the CPU"));
 }
 
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string FirstLine(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \n");  // errors of TorchScript begin with an empty line
+  return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+}
 
 absl::Status Failure(const std::string& device, const char* what) {
   const std::string text = what;

@@ -1,19 +1,20 @@
 #include "aggregator_server/train/trainer.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
 
-#include <chrono>
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/attention_cost.h"
+#include "absl/strings/str_join.h"
 #include "aggregator_server/train/device.h"
 #include "aggregator_server/train/failure.h"
-#include "aggregator_server/train/network.h"
-#include "aggregator_server/train/state_dict.h"
+#include "aggregator_server/train/node_features.h"
+#include "aggregator_server/train/training.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -39,29 +40,23 @@ absl::Status ValidateOptions(const TrainOptions& options) {
   if (options.layers < 1 || options.layers > 8) {
     return absl::InvalidArgumentError(absl::StrCat("layers is ", options.layers, ": it must be in 1 .. 8"));
   }
+  if (options.patience < 0 || options.patience > 100'000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("patience is ", options.patience, ": it must be in 1 .. 100,000, or 0 to train all epochs"));
+  }
+  if (!(options.checkpoint_every_s >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("checkpoint_every_s is ", options.checkpoint_every_s, ": it must be 0 (after every epoch) or more"));
+  }
   if (options.threads < 0 || options.threads > 1024) {
     return absl::InvalidArgumentError(absl::StrCat("threads is ", options.threads, ": it must be in 0 .. 1024"));
   }
   return absl::OkStatus();
 }
 
-// Nodes of a split whose label is known, ascending.
-std::vector<int64_t> LabelledNodes(const NodeAttributes& attributes, Split split) {
-  std::vector<int64_t> nodes;
-  for (uint32_t i = 0; i < attributes.node_count; ++i) {
-    if (attributes.split[i] == split && attributes.labels[i] >= 0) nodes.push_back(i);
-  }
-  return nodes;
-}
-
 absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attributes, Model model) {
   const uint32_t n = attributes.node_count;
-  if (attributes.features.cols == 0) {
-    return absl::InvalidArgumentError(
-        "the data set has no node features, and this model needs them: add features.npz or features.npy beside "
-        "labels.csv");
-  }
-  if (n == 0 || attributes.features.rows != n || attributes.labels.size() != n || attributes.split.size() != n) {
+  if (n == 0 || (attributes.features.cols > 0 && attributes.features.rows != n) || attributes.labels.size() != n || attributes.split.size() != n) {
     return absl::InvalidArgumentError(absl::StrCat("the attributes disagree: ", n, " nodes, ", attributes.features.rows,
                                                    " feature rows, ", attributes.labels.size(), " labels, ",
                                                    attributes.split.size(), " entries of the split"));
@@ -85,117 +80,59 @@ absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attr
   return absl::OkStatus();
 }
 
-// The labelled nodes of one split on the device.
-struct SplitTensors {
-  torch::Tensor nodes;   // [m] int64
-  torch::Tensor labels;  // [m] int64
+std::string ClassName(const NodeAttributes& attributes, uint32_t index) {
+  return attributes.class_names.empty() ? absl::StrCat(index) : absl::StrCat(index, " (", attributes.class_names[index], ")");
+}
 
-  SplitTensors(const NodeAttributes& attributes, Split split, torch::Device device) {
-    const std::vector<int64_t> list = LabelledNodes(attributes, split);
-    std::vector<int64_t> label_list;
-    for (const int64_t node : list) label_list.push_back(attributes.labels[node]);
-    nodes = torch::tensor(list, torch::kInt64).to(device);
-    labels = torch::tensor(label_list, torch::kInt64).to(device);
+// What a person should know of the data before they trust the accuracies.
+std::vector<std::string> Warnings(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options,
+                                  NodeFeatures used) {
+  std::vector<std::string> warnings;
+  std::vector<bool> trained(attributes.class_count, false), labelled(attributes.class_count, false);
+  for (uint32_t i = 0; i < attributes.node_count; ++i) {
+    if (attributes.labels[i] < 0) continue;
+    labelled[attributes.labels[i]] = true;
+    if (attributes.split[i] == Split::kTrain) trained[attributes.labels[i]] = true;
   }
-  torch::Tensor Loss(const torch::Tensor& logits) const {
-    return torch::nn::functional::cross_entropy(logits.index_select(0, nodes), labels);
+  constexpr size_t kNamesMax = 10;
+  std::vector<std::string> absent;
+  for (uint32_t c = 0; c < attributes.class_count; ++c) {
+    if (labelled[c] && !trained[c]) absent.push_back(ClassName(attributes, c));
   }
-  double Accuracy(const torch::Tensor& predictions) const {  // [n]
-    if (nodes.size(0) == 0) return std::numeric_limits<double>::quiet_NaN();
-    const int64_t right = predictions.index_select(0, nodes).eq(labels).sum().item<int64_t>();
-    return static_cast<double>(right) / static_cast<double>(nodes.size(0));
+  if (!absent.empty()) {
+    const size_t count = absent.size();
+    absent.resize(std::min(count, kNamesMax));
+    warnings.push_back(absl::StrCat(count == 1 ? "class " : "classes ", absl::StrJoin(absent, ", "),
+                                    count > kNamesMax ? ", ..." : "",
+                                    " without a labelled node in the training split: no model learns to predict them"));
   }
-};
+  if (options.node_features == NodeFeatures::kAuto && used == NodeFeatures::kDegree) {
+    warnings.push_back("the data set has no node features: the estimated degree stands for them");
+  }
+  if (options.model != Model::kMlp && !weights.has_background()) {
+    uint64_t isolated = 0;
+    for (NodeIndex i = 0; i < weights.node_count; ++i) isolated += weights.links.DegreeOf(i) == 0 ? 1 : 0;
+    if (isolated > 0) {
+      warnings.push_back(absl::StrCat(isolated, " of ", weights.node_count,
+                                      " nodes have no link: they are predicted from their own features alone"));
+    }
+  }
+  return warnings;
+}
 
-// One training, from initial weights to the best epoch.
-class Training {
+// LibTorch's deterministic algorithms while it lives; what has none warns on standard error instead of failing.
+class DeterministicAlgorithms {
  public:
-  Training(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options, const TrainDevice& device)
-      : options_(options),
-        device_(device),
-        train_(attributes, Split::kTrain, device.device),
-        validation_(attributes, Split::kValidation, device.device),
-        test_(attributes, Split::kTest, device.device),
-        initial_generator_(MakeGenerator(torch::kCPU, options.seed)),
-        network_(MakeInput(weights, attributes.features, options.model, device.device, options.threads),
-                 {options.model, options.layers, options.hidden, attributes.class_count}, initial_generator_, device.device),
-        // Another stream than the weights', so that the masks do not depend on how many weights there are.
-        dropout_generator_(MakeGenerator(device.device, options.seed ^ 0x9e3779b97f4a7c15u)),
-        optimizer_(network_.parameters(),
-                   torch::optim::AdamOptions(options.learning_rate).weight_decay(options.weight_decay)) {}
-
-  absl::StatusOr<TrainResult> Run() {
-    const auto started = std::chrono::steady_clock::now();
-    // The first layer at the weights that epoch e left serves e's evaluation and the training of e + 1.
-    torch::Tensor hidden = network_.First();
-    for (int epoch = 1; epoch <= options_.epochs; ++epoch) {
-      TrainOneEpoch(hidden);
-      hidden = network_.First();
-      Evaluate(epoch, hidden);
-      if (options_.progress) options_.progress(epoch, result_.validation_losses.back());
-    }
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
-    result_.epoch_ms_mean = elapsed.count() / options_.epochs;
-    if (result_.best_epoch == 0) {
-      return absl::InvalidArgumentError(
-          "training diverged: the validation loss was never a finite number; choose a smaller learning rate");
-    }
-    Finish();
-    return std::move(result_);
+  explicit DeterministicAlgorithms(bool wanted)
+      : was_(at::globalContext().deterministicAlgorithms()), warned_(at::globalContext().deterministicAlgorithmsWarnOnly()) {
+    if (wanted) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   }
+  ~DeterministicAlgorithms() { at::globalContext().setDeterministicAlgorithms(was_, warned_); }
+  DeterministicAlgorithms(const DeterministicAlgorithms&) = delete;
+  DeterministicAlgorithms& operator=(const DeterministicAlgorithms&) = delete;
 
  private:
-  torch::Tensor Dropout(const torch::Tensor& hidden) {
-    if (options_.dropout == 0) return hidden;
-    const double keep = 1.0 - options_.dropout;
-    return hidden * torch::empty_like(hidden).bernoulli_(keep, dropout_generator_).mul_(1.0 / keep);
-  }
-
-  void TrainOneEpoch(const torch::Tensor& hidden) {
-    optimizer_.zero_grad();
-    const torch::Tensor loss = train_.Loss(network_.Rest(hidden, [this](const torch::Tensor& x) { return Dropout(x); }));
-    loss.backward();
-    optimizer_.step();
-    result_.train_losses.push_back(loss.item<float>());
-  }
-
-  void Evaluate(int epoch, const torch::Tensor& hidden) {
-    const torch::NoGradGuard no_gradients;
-    const torch::Tensor logits = network_.Rest(hidden);
-    const float loss = validation_.Loss(logits).item<float>();
-    result_.validation_losses.push_back(loss);
-    if (!std::isfinite(loss) || (result_.best_epoch != 0 && loss >= result_.validation_loss)) return;
-    result_.best_epoch = epoch;
-    result_.validation_loss = loss;
-    best_logits_ = logits;
-    best_parameters_ = network_.CopyParameters();
-  }
-
-  void Finish() {
-    const torch::Tensor predictions = best_logits_.argmax(1);
-    result_.train_accuracy = train_.Accuracy(predictions);
-    result_.validation_accuracy = validation_.Accuracy(predictions);
-    result_.test_accuracy = test_.Accuracy(predictions);
-    const torch::Tensor predictions_cpu = predictions.to(torch::kCPU, torch::kInt32).contiguous();
-    const int32_t* first = predictions_cpu.const_data_ptr<int32_t>();
-    result_.predictions.assign(first, first + predictions_cpu.numel());
-    const torch::Tensor logits_cpu = best_logits_.to(torch::kCPU).contiguous();
-    result_.logits.assign(logits_cpu.const_data_ptr<float>(), logits_cpu.const_data_ptr<float>() + logits_cpu.numel());
-    result_.model_bytes = SerializeStateDict(network_.StateDict(best_parameters_));
-    result_.device = device_.description;
-    result_.threads = options_.threads;
-  }
-
-  const TrainOptions& options_;
-  const TrainDevice& device_;
-  SplitTensors train_, validation_, test_;
-  torch::Generator initial_generator_;
-  Network network_;
-  torch::Generator dropout_generator_;
-  torch::optim::Adam optimizer_;
-  torch::Tensor best_logits_;
-  std::vector<torch::Tensor> best_parameters_;
-  TrainResult result_;
+  const bool was_, warned_;
 };
 
 }  // namespace
@@ -207,11 +144,9 @@ const char* ModelName(Model model) {
 
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateOptions(options));
-  const bool given = options.node_features == NodeFeatures::kAuto || options.node_features == NodeFeatures::kGiven;
-  if (options.patience != 0 || options.balance_classes || !given) {
-    return absl::UnimplementedError("neither patience, balanced classes nor other features than the given ones are there yet");
-  }
   BLINK_RETURN_IF_ERROR(ValidateData(weights, attributes, options.model));
+  // cuBLAS reads it when it is first used, and is not deterministic without.
+  if (options.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*replace=*/0);
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;
   if (resolved.threads == 0) resolved.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -219,14 +154,34 @@ absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttribut
   // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do not:
   // so the same seed gives the same model with any number of threads.
   at::set_num_threads(1);
-  return RunWithFallback(device, options.cpu_when_out_of_memory,
-                         [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
-                           try {
-                             return Training(weights, attributes, resolved, chosen).Run();
-                           } catch (...) {
-                             return StatusFromCurrentException(chosen.description);
-                           }
-                         });
+  const NodeFeatures used = ResolveNodeFeatures(options.node_features, attributes);
+  BLINK_ASSIGN_OR_RETURN(const FeatureMatrix features, MakeNodeFeatures(weights, attributes, options.node_features,
+                                                                        options.model, resolved.threads));
+  std::optional<DeterministicAlgorithms> deterministic;  // on a CPU they would only be slower
+  if (options.deterministic && !device.device.is_cpu()) deterministic.emplace(true);
+  absl::StatusOr<TrainResult> result = RunWithFallback(
+      device, options.cpu_when_out_of_memory, [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
+        try {
+          return RunTraining(weights, features, attributes, resolved, chosen);
+        } catch (...) {
+          return StatusFromCurrentException(chosen.description);
+        }
+      });
+  if (!result.ok()) return result;
+  constexpr uint32_t kConfusionClassesMax = 64;
+  if (attributes.class_count <= kConfusionClassesMax) {
+    result->test_confusion = ConfusionMatrix(result->predictions, attributes, Split::kTest);
+  }
+  result->class_names = attributes.class_names;
+  result->node_features = used;
+  result->feature_count = features.cols;
+  result->unlabelled = static_cast<uint32_t>(std::count(attributes.labels.begin(), attributes.labels.end(), -1));
+  const std::vector<std::string> warnings = Warnings(weights, attributes, options, used);
+  result->warnings.insert(result->warnings.begin(), warnings.begin(), warnings.end());
+  if (result->fell_back_to_cpu) {
+    result->warnings.push_back(absl::StrCat("the memory of ", device.description, " did not suffice: trained on the CPU"));
+  }
+  return result;
 }
 
 }  // namespace blink

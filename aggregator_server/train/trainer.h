@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/train/evaluation.h"
 #include "common/graph/node_attributes.h"
 
 namespace blink {
@@ -34,29 +35,48 @@ struct TrainOptions {
   int hidden = 16;              // width of the layers but the last
   int layers = 2;
   int patience = 0;             // ends after so many epochs without a lower validation loss; 0: never before `epochs`
-  bool balance_classes = false;  // weighs the training loss by the inverse frequency of the classes
+  // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
+  bool balance_classes = false;
   NodeFeatures node_features = NodeFeatures::kAuto;
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
+  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price. A CPU is deterministic always.
+  bool deterministic = false;
   int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
   // GAT over Soft weights costs the square of the nodes; on a CPU a training of more than about an hour is refused without this.
   bool allow_slow_attention = false;
+  // Where the state of the training is kept, so that the same training that is ended and started again goes on from there, to
+  // the same bits. What another training left there is not used and replaced. Empty: nowhere.
+  std::string checkpoint_file;
+  double checkpoint_every_s = 20;  // and after the last epoch
   std::function<void(int epoch, double validation_loss)> progress;
 };
 
 struct TrainResult {
   std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
   int threads = 0;
+  bool deterministic = true;           // the same seed on this device gives the same bits
+  NodeFeatures node_features = NodeFeatures::kGiven;  // as used: never kAuto
+  uint32_t feature_count = 0;          // width of the first layer's input
   std::vector<int32_t> predictions;    // [n], of the best epoch
   std::vector<float> logits;           // [n, classes], of the best epoch
   int best_epoch = 0;                  // lowest validation loss
   double validation_loss = 0;
-  double train_accuracy = 0, validation_accuracy = 0, test_accuracy = 0;  // at the best epoch; NaN for an empty split
-  std::vector<float> train_losses, validation_losses;                     // [epochs]
+  // At the best epoch; NaN for an empty split. The same as in train, validation and test below.
+  double train_accuracy = 0, validation_accuracy = 0, test_accuracy = 0;
+  SplitFigures train, validation, test;
+  std::vector<uint32_t> test_confusion;  // ConfusionMatrix of the test split; empty beyond 64 classes
+  std::vector<std::string> class_names;  // of the data set; empty: it names none
+  uint32_t unlabelled = 0;             // nodes without a label
+  // One per epoch that was trained: fewer than asked for where `patience` ended the training.
+  std::vector<float> train_losses, validation_losses, validation_accuracies;
   double epoch_ms_mean = 0;            // (training + evaluation) / epochs
   std::string model_bytes;             // state dict of the best epoch, readable by stock torch.load
+  std::string script_bytes;            // the same model for torch.jit.load (torch_script.h)
   bool fell_back_to_cpu = false;
+  int resumed_from_epoch = 0;          // of a checkpoint; 0: from the beginning
+  std::vector<std::string> warnings;   // sentences for a person
 };
 
 // The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of range,

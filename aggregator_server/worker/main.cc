@@ -1,6 +1,7 @@
 // blink-worker: estimates the links of one sealed round and trains, apart from the aggregator, so that its death and its memory
-// never harm collection. It reads a round folder and the attribute folder, writes the result folder, and keeps no other state: ended at
-// any moment (SIGTERM and SIGKILL alike), it can be started again from the beginning.
+// never harm collection. It reads a round folder and the attribute folder and writes the result folder: ended at any moment (SIGTERM and
+// SIGKILL alike), it can be started again. Its training then goes on from the last checkpoint in OUTPUT.checkpoint to the same bits;
+// without one, or with one of other inputs, it begins anew. The checkpoint goes when the result is there.
 //
 // Standard output is for the aggregator: one JSON object a line, progress or, last, an error.
 #include <chrono>
@@ -29,6 +30,7 @@ struct WorkerOptions {
   std::string attributes;
   std::string output;
   int threads = 0;
+  double checkpoint_every_s = 20;
 };
 
 void PrintLine(const nlohmann::ordered_json& json) {
@@ -73,7 +75,11 @@ absl::Status Run(const WorkerOptions& options) {
   if (attributes.node_count > folder.reports.node_count()) {
     BLINK_ASSIGN_OR_RETURN(attributes, FirstNodes(std::move(attributes), folder.reports.node_count()));
   }
+  std::string output = std::filesystem::path(options.output).lexically_normal().string();
+  if (output.size() > 1 && output.back() == '/') output.pop_back();
   AnalysisOptions analysis_options;
+  analysis_options.checkpoint_folder = output + ".checkpoint";
+  analysis_options.checkpoint_every_s = options.checkpoint_every_s;
   analysis_options.threads = options.threads;
   analysis_options.implausible = folder.round.implausible();
   analysis_options.degree_max = folder.round.degree_max();
@@ -82,15 +88,15 @@ absl::Status Run(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
                          Analyse(folder.reports, attributes, folder.round.training(), analysis_options));
 
-  std::string output = std::filesystem::path(options.output).lexically_normal().string();
-  if (output.size() > 1 && output.back() == '/') output.pop_back();
   const std::string temporary = output + ".tmp";
   std::error_code error;
   std::filesystem::remove_all(temporary, error);  // of a worker that was ended before
   if (error) return FileError(error.value(), "remove", temporary);
   BLINK_RETURN_IF_ERROR(WriteResultFolder(temporary, folder.reports.parameters(), folder.reports.report_count(), analysis,
                                           attributes, folder.round.active_nodes()));
-  return Publish(temporary, output);
+  BLINK_RETURN_IF_ERROR(Publish(temporary, output));
+  std::filesystem::remove_all(analysis_options.checkpoint_folder, error);  // of no more use; what is left does no harm
+  return absl::OkStatus();
 }
 
 // What the worker reads are the aggregator's own files: a damaged or unsuitable one is bad input, not a defect.
@@ -124,6 +130,9 @@ int Main(int argc, char** argv) {
   app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")->required();
   app.add_option("--output", options.output, "Result folder; written as OUTPUT.tmp and renamed; an existing one is replaced")->required();
   app.add_option("--threads", options.threads, "Threads, 0: all cores")->check(CLI::Range(0, 1024));
+  app.add_option("--checkpoint-every", options.checkpoint_every_s,
+                 "Seconds between the checkpoints of a training in OUTPUT.checkpoint, 0: one after every epoch (20)")
+      ->check(CLI::Range(0.0, 86400.0));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -211,6 +211,8 @@ absl::Status FillCsr(const NpyArray& indptr, const NpyArray& indices, const std:
   return absl::OkStatus();
 }
 
+}  // namespace
+
 std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape, const void* data, uint64_t bytes) {
   std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (",
                                     absl::StrJoin(shape, ", "), shape.size() == 1 ? ",), }" : "), }");
@@ -223,8 +225,6 @@ std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape
   out.append(static_cast<const char*>(data), bytes);
   return out;
 }
-
-}  // namespace
 
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
   if (bytes.size() < 12 || bytes.substr(0, 6) != absl::string_view("\x93NUMPY", 6))
@@ -306,10 +306,11 @@ absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path) {
   return features;
 }
 
-absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& path) {
+absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& path,
+                            const std::vector<std::pair<std::string, std::string>>& more) {
   const int64_t shape[2] = {features.rows, features.cols};
   const uint64_t entries = features.values.size();
-  const std::pair<const char*, std::string> members[] = {
+  std::vector<std::pair<std::string, std::string>> members = {
       {"indices.npy", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
       {"indptr.npy",
        NpyBytes("<i8", {features.row_offsets.size()}, features.row_offsets.data(), features.row_offsets.size() * 8)},
@@ -317,6 +318,7 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
       {"shape.npy", NpyBytes("<i8", {2}, shape, sizeof(shape))},
       {"data.npy", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
   };
+  for (const auto& [name, bytes] : more) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
   const std::string temporary = absl::StrCat(path, ".tmp");
   int error = 0;
   std::unique_ptr<zip_t, ZipDiscard> archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error));
@@ -325,7 +327,7 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
     zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
     if (source == nullptr)
       return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
-    const zip_int64_t index = zip_file_add(archive.get(), name, source, ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index = zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
       zip_source_free(source);
       return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));

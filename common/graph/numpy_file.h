@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,7 +36,12 @@ absl::Status WriteDenseNpy(const FeatureMatrix& features, const std::string& pat
 
 // Sparse CSR. Columns are sorted within a row; a column that stands twice in a row is refused.
 absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path);
-absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& path);
+// `more`: further members, of which SciPy takes no notice; a name without ".npy", and the array as from NpyBytes.
+absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& path,
+                            const std::vector<std::pair<std::string, std::string>>& more = {});
+
+// An array as a .npy file. `descr` such as "<f4"; `bytes` of `data` must be what the shape needs.
+std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape, const void* data, uint64_t bytes);
 
 }  // namespace blink
 

@@ -43,7 +43,24 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_EQ(Lines(out + "/curves.csv"), 21u);
   EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links().link_count() + 1);
   EXPECT_EQ(ReadFile(out + "/model.pt", 1 << 24).value(), analysis.training.model_bytes);
+  EXPECT_EQ(ReadFile(out + "/model.ts", 1 << 24).value(), analysis.training.script_bytes);
+  EXPECT_THAT(ReadFile(out + "/predictions.csv", 1 << 20).value(), ::testing::StartsWith("node,prediction,confidence,split\n0,"));
+  EXPECT_THAT(ReadFile(out + "/curves.csv", 1 << 20).value(),
+              ::testing::StartsWith("epoch,train_loss,validation_loss,validation_accuracy\n1,"));
   const auto metrics = nlohmann::json::parse(ReadFile(out + "/metrics.json", 1 << 20).value());
+  EXPECT_EQ(metrics["train"]["deterministic"], true);
+  EXPECT_EQ(metrics["train"]["node_features"], "given");
+  EXPECT_EQ(metrics["train"]["epochs_trained"], 20);
+  EXPECT_EQ(metrics["train"]["test_macro_f1"], analysis.training.test.macro_f1);
+  EXPECT_LT(metrics["train"]["test_accuracy_95"][0], metrics["train"]["test_accuracy"]);
+  ASSERT_EQ(metrics["classes"]["test"].size(), 3u);
+  uint32_t nodes = 0, right = 0;
+  for (int c = 0; c < 3; ++c) {
+    nodes += metrics["classes"]["test"][c]["nodes"].get<uint32_t>();
+    right += metrics["classes"]["confusion"][c][c].get<uint32_t>();
+  }
+  EXPECT_EQ(metrics["train"]["nodes"]["test"], nodes);
+  EXPECT_DOUBLE_EQ(metrics["train"]["test_accuracy"], static_cast<double>(right) / nodes);
   EXPECT_EQ(metrics["privacy"]["epsilon"], 6.0);
   EXPECT_EQ(metrics["privacy"]["degree_share"], 0.1);
   EXPECT_LE(metrics["privacy"]["achieved_epsilon"].get<double>(), 6.0);
@@ -56,7 +73,6 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_EQ(metrics["train"]["layers"], 2);
   EXPECT_EQ(metrics["train"]["patience"], 0);
   EXPECT_EQ(metrics["train"]["balance_classes"], false);
-  EXPECT_EQ(metrics["train"]["node_features"], "auto");
   EXPECT_EQ(metrics["train"]["device"], "cpu");
   EXPECT_EQ(metrics["train"]["test_accuracy"], analysis.training.test_accuracy);
   EXPECT_EQ(Lines(out + "/plausibility.csv"), 181u) << "one of every report";

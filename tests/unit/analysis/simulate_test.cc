@@ -105,6 +105,27 @@ TEST_F(SimulateTest, SeededNoiseRepeatsAndIsNotPrivate) {
   EXPECT_THAT(SimulationTable(json), HasSubstr("NOT PRIVATE"));
 }
 
+TEST_F(SimulateTest, GoesOnFromItsCheckpointsWhereTheLinksAreTheSame) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  options.checkpoint = folder_ + "/checkpoints";
+  const Simulation a = Simulate(options).value(), b = Simulate(options).value();
+  ASSERT_EQ(a.trials.size(), b.trials.size());
+  for (size_t t = 0; t < a.trials.size(); ++t) {
+    EXPECT_EQ(a.trials[t].training.resumed_from_epoch, 0);
+    EXPECT_EQ(b.trials[t].training.resumed_from_epoch, static_cast<int>(b.trials[t].training.validation_losses.size()));
+    EXPECT_EQ(a.trials[t].training.logits, b.trials[t].training.logits);
+  }
+}
+
+TEST_F(SimulateTest, RefusesCheckpointsWhereEveryStartDrawsOtherNoise) {
+  SimulateOptions options = Options();
+  options.checkpoint = folder_ + "/checkpoints";
+  ExpectRefused(options, "every start draws other noise");
+  EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
+}
+
 TEST_F(SimulateTest, TheTrueGraphIsNotPrivateAndHasNoReports) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;

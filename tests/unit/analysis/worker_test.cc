@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 
@@ -86,7 +88,7 @@ TEST_P(WorkerAndSimulation, GiveExactlyTheSameOnTheSameReports) {
   ASSERT_EQ(simulation->trials.size(), 1u);
   const Trial& trial = simulation->trials[0];
   EXPECT_EQ(trial.seed, 7u);
-  for (const char* file : {"/links.csv", "/predictions.csv", "/curves.csv", "/model.pt"}) {
+  for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
     EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/replay" + file, 1 << 24).value()) << file;
   }
   const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
@@ -130,7 +132,7 @@ TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThe
   ASSERT_TRUE(WriteAttributes(grown, folder_ + "/attributes").ok());
   const Ended ended = RunRound();
   ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
-  for (const char* file : {"/links.csv", "/predictions.csv", "/curves.csv", "/model.pt"}) {
+  for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
     EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/before" + file, 1 << 24).value()) << file;
   }
 }
@@ -179,6 +181,87 @@ TEST_F(WorkerTest, ReplacesAnOlderResultAndWhatADeadWorkerLeft) {
   EXPECT_TRUE(std::filesystem::exists(Output() + "/model.pt"));
 }
 
+// A long training with a checkpoint after every epoch.
+class KilledWorker : public WorkerTest {
+ protected:
+  void SetUp() override {
+    WorkerTest::SetUp();
+    v1::Round round;
+    round.set_round_id(std::string(32, 'a'));
+    round.set_deployment("small");
+    *round.mutable_parameters() = ParametersToProto(parameters_);
+    *round.mutable_training() = testing::SmallSpec();
+    round.mutable_training()->set_variant(v1::VARIANT_HYBRID);
+    round.mutable_training()->set_epochs(1500);
+    ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  }
+  std::string Checkpoint() const { return Output() + ".checkpoint/training.checkpoint"; }
+
+  // Kills the worker as soon as it tells of an epoch after the 10th, so a checkpoint of 10 epochs or more is there.
+  void StartAndKill() {
+    int lines[2];
+    ASSERT_EQ(::pipe(lines), 0);
+    const pid_t worker = ::fork();
+    ASSERT_GE(worker, 0);
+    const std::string round = folder_ + "/round", attributes = folder_ + "/attributes", output = Output();
+    if (worker == 0) {
+      ::dup2(lines[1], 1);
+      ::execl(BLINK_WORKER, BLINK_WORKER, "--round-folder", round.c_str(), "--attributes", attributes.c_str(), "--output",
+              output.c_str(), "--checkpoint-every", "0", nullptr);
+      ::_exit(127);
+    }
+    ::close(lines[1]);
+    std::FILE* stream = ::fdopen(lines[0], "r");
+    char line[4096];
+    bool trained = false;
+    while (!trained && std::fgets(line, sizeof(line), stream) != nullptr) {
+      int epoch = 0;
+      const std::string text = json::parse(line).value("text", "");
+      trained = std::sscanf(text.c_str(), "epoch %d", &epoch) == 1 && epoch > 10;
+    }
+    ::kill(worker, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(worker, &status, 0), worker);
+    std::fclose(stream);
+    ASSERT_TRUE(trained && WIFSIGNALED(status)) << "the worker ended before it could be killed";
+    ASSERT_TRUE(std::filesystem::exists(Checkpoint()));
+    ASSERT_FALSE(std::filesystem::exists(Output()));
+  }
+  json TrainMetrics() const { return json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value())["train"]; }
+};
+
+TEST_F(KilledWorker, StartedAgainGivesTheResultOfOneThatWasNot) {
+  ASSERT_EQ(RunRound().exit_code, 0);
+  std::filesystem::rename(Output(), folder_ + "/uninterrupted");
+  for (int kills = 0; kills < 2; ++kills) ASSERT_NO_FATAL_FAILURE(StartAndKill());
+  const Ended ended = RunRound();
+  ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
+  EXPECT_GT(TrainMetrics()["resumed_from_epoch"], 10);
+  for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
+    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/uninterrupted" + file, 1 << 24).value()) << file;
+  }
+  EXPECT_FALSE(std::filesystem::exists(Output() + ".checkpoint")) << "of no more use";
+}
+
+TEST_F(KilledWorker, DoesNotGoOnFromATruncatedCheckpoint) {
+  ASSERT_NO_FATAL_FAILURE(StartAndKill());
+  std::filesystem::resize_file(Checkpoint(), std::filesystem::file_size(Checkpoint()) / 2);
+  ASSERT_EQ(RunRound().exit_code, 0);
+  EXPECT_EQ(TrainMetrics()["resumed_from_epoch"], 0);
+  EXPECT_THAT(TrainMetrics()["warnings"].dump(), HasSubstr("truncated"));
+}
+
+TEST_F(KilledWorker, DoesNotGoOnWithOtherAttributes) {
+  ASSERT_NO_FATAL_FAILURE(StartAndKill());
+  NodeAttributes attributes = data_.attributes;
+  attributes.labels[0] = (attributes.labels[0] + 1) % 3;
+  std::filesystem::remove_all(folder_ + "/attributes");
+  ASSERT_TRUE(WriteAttributes(attributes, folder_ + "/attributes").ok());
+  ASSERT_EQ(RunRound().exit_code, 0);
+  EXPECT_EQ(TrainMetrics()["resumed_from_epoch"], 0);
+  EXPECT_THAT(TrainMetrics()["warnings"].dump(), HasSubstr("of another training"));
+}
+
 TEST_F(WorkerTest, RefusesAnAttributeFolderThatHoldsEdges) {
   std::ofstream(folder_ + "/attributes/edges.csv") << "source,target\n0,1\n";
   ExpectRefused(RunRound(), ExitCode::kBadInput, "edges");
@@ -198,6 +281,7 @@ TEST_F(WorkerTest, RefusesAMissingRoundFolder) {
 TEST_F(WorkerTest, RefusesWrongFlags) {
   ExpectRefused(RunWorker("--round-folder x"), ExitCode::kUsage, "required");
   ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "");
+  ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every -1"), ExitCode::kUsage, "checkpoint-every");
 }
 
 }  // namespace

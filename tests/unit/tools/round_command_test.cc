@@ -272,7 +272,8 @@ TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
 TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
   EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
-  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "plausibility.csv", "model.pt"}) {
+  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz", "plausibility.csv", "model.pt",
+                           "model.ts"}) {
     EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(), absl::StrCat("{\"artifact\":\"", name, "\"}"));
   }
   EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 3);  // nothing is overwritten

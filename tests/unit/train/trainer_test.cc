@@ -2,14 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
 #include <random>
 
+#include "common/base/durable_file.h"
 #include "tests/unit/train/small_data.h"
 
 namespace blink {
@@ -28,7 +32,7 @@ TrainOptions Quick(Model model = Model::kGcn) {
 
 TEST(Trainer, LearnsTheClassesOfASmallGraph) {
   const Dataset data = testing::SmallDataset(400);
-  for (const Model model : {Model::kGcn, Model::kMlp}) {
+  for (const Model model : {Model::kGcn, Model::kGraphSage, Model::kGat, Model::kMlp}) {
     const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick(model));
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_GT(result->test_accuracy, 0.5);  // chance is a third
@@ -158,15 +162,220 @@ TEST(Trainer, StateDictNamesNothingThatWeightsOnlyLoadingRefuses) {
 }
 
 TEST(Trainer, StateDictLoadsInPython) {
-  if (std::system("python3 -c 'import torch' > /dev/null 2>&1") != 0) GTEST_SKIP() << "python3 cannot import torch here";
   const Dataset data = testing::SmallDataset();
-  const std::string path = ::testing::TempDir() + "/blink_state_dict.pt";
-  std::ofstream(path, std::ios::binary) << Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value().model_bytes;
-  const std::string script =
-      "python3 -c \"import torch; d = torch.load('" + path +
-      "'); s = {k: tuple(v.shape) for k, v in d.items()}; assert s == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,), "
-      "'conv2.lin.weight': (3, 16), 'conv2.bias': (3,)}, s\"";
-  EXPECT_EQ(std::system(script.c_str()), 0);
+  const std::string folder = ::testing::TempDir();
+  std::ofstream(folder + "/blink_state_dict.pt", std::ios::binary)
+      << Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value().model_bytes;
+  std::ofstream(folder + "/blink_state_dict.py") << R"(
+import sys, torch
+shapes = {name: tuple(value.shape) for name, value in torch.load(sys.argv[1]).items()}
+assert shapes == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,), 'conv2.lin.weight': (3, 16), 'conv2.bias': (3,)}, shapes
+)";
+  const std::string command = std::string(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " ") + folder +
+                              "/blink_state_dict.py " + folder + "/blink_state_dict.pt";
+  const int ended = std::system(command.c_str());
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 77) GTEST_SKIP() << "python3 cannot import torch here";
+  EXPECT_EQ(ended, 0);
+}
+
+// Early stopping, classes, features.
+
+TEST(Trainer, PatienceEndsTheTrainingAndChangesNothingBefore) {
+  const Dataset data = testing::SmallDataset();
+  TrainOptions options = Quick();
+  options.learning_rate = 0.3;  // overfits soon
+  options.epochs = 200;
+  const TrainResult all = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  options.patience = 10;
+  const TrainResult stopped = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  ASSERT_LT(stopped.validation_losses.size(), 200u);
+  EXPECT_EQ(static_cast<int>(stopped.validation_losses.size()), stopped.best_epoch + 10);
+  EXPECT_TRUE(std::equal(stopped.validation_losses.begin(), stopped.validation_losses.end(), all.validation_losses.begin()));
+  EXPECT_EQ(stopped.validation_accuracies.size(), stopped.validation_losses.size());
+}
+
+TEST(Trainer, BalancedClassesRaiseTheRecallOfARareClass) {
+  Dataset data = testing::SmallDataset(400);
+  // Of class 2 every tenth training label stays.
+  int seen = 0;
+  for (uint32_t i = 0; i < 400; ++i) {
+    if (data.attributes.labels[i] == 2 && data.attributes.split[i] == Split::kTrain && seen++ % 10 != 0) data.attributes.labels[i] = -1;
+  }
+  TrainOptions options = Quick();
+  const TrainResult plain = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  options.balance_classes = true;
+  const TrainResult balanced = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  EXPECT_GT(balanced.test.classes[2].Recall(), plain.test.classes[2].Recall());
+  EXPECT_EQ(balanced.unlabelled, static_cast<uint32_t>(std::count(data.attributes.labels.begin(), data.attributes.labels.end(), -1)));
+}
+
+TEST(Trainer, BalancedWeightsOfEqualClassesChangeNothingButRounding) {
+  Dataset data = testing::SmallDataset();
+  for (uint32_t i = 0, k = 0; i < 150; ++i) {
+    data.attributes.split[i] = i < 90 ? Split::kTrain : Split::kValidation;
+    data.attributes.labels[i] = static_cast<int32_t>(k++ % 3);
+  }
+  TrainOptions options = Quick();
+  options.epochs = 5;
+  const TrainResult plain = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  options.balance_classes = true;
+  const TrainResult balanced = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  for (size_t k = 0; k < plain.logits.size(); ++k) ASSERT_NEAR(plain.logits[k], balanced.logits[k], 1e-3);
+}
+
+TEST(Trainer, AGraphWithoutFeaturesIsTrainedOnTheDegreeAndSaysSo) {
+  Dataset data = testing::SmallDataset();
+  data.attributes.features = FeatureMatrix{.rows = 150};
+  const TrainResult result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
+  EXPECT_EQ(result.node_features, NodeFeatures::kDegree);
+  EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr("the estimated degree stands for them")));
+  TrainOptions options = Quick();
+  options.node_features = NodeFeatures::kIdentity;
+  const TrainResult identity = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  EXPECT_EQ(identity.feature_count, 150u);
+  EXPECT_GT(identity.test_accuracy, 0.4);  // chance is a third, and links join like to like
+  options.model = Model::kMlp;
+  EXPECT_TRUE(Train(LinkWeights(), data.attributes, options).ok());
+}
+
+TEST(Trainer, GivenAndDegreeFeaturesStandBesideEachOther) {
+  const Dataset data = testing::SmallDataset();
+  TrainOptions options = Quick();
+  options.node_features = NodeFeatures::kGivenAndDegree;
+  const TrainResult both = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  EXPECT_GT(both.feature_count, 61u);
+  EXPECT_GT(both.test_accuracy, 0.4);
+}
+
+TEST(Trainer, WarnsOfAClassWithoutTrainingNodeAndOfIsolatedNodes) {
+  Dataset data = testing::SmallDataset();
+  data.attributes.class_names = {"red", "green", "blue"};
+  data.graph = CsrGraph::FromLinks(150, {{0, 1}}).value();
+  for (uint32_t i = 0; i < 150; ++i) {
+    if (data.attributes.labels[i] == 2 && data.attributes.split[i] == Split::kTrain) data.attributes.labels[i] = -1;
+  }
+  const TrainResult result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
+  EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr("class 2 (blue) without a labelled node in the training split")));
+  EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr("148 of 150 nodes have no link")));
+  EXPECT_EQ(result.test.classes[2].right, 0u);
+  EXPECT_GT(result.test.classes[2].nodes, 0u);
+}
+
+// Checkpoints.
+
+class TrainerCheckpoint : public ::testing::TestWithParam<Model> {
+ protected:
+  TrainerCheckpoint() : data_(testing::SmallDataset()), weights_(LinkWeights::Unweighted(data_.graph)) {
+    path_ = ::testing::TempDir() + "/trainer_" + std::to_string(::getpid()) + "_" + ModelName(GetParam()) + ".checkpoint";
+    std::filesystem::remove(path_);
+    options_ = Quick(GetParam());
+    options_.checkpoint_file = path_;
+    options_.checkpoint_every_s = 0;
+    options_.epochs = 20;
+  }
+  ~TrainerCheckpoint() override { std::filesystem::remove(path_); }
+
+  // What a training that was ended after `epoch` leaves.
+  std::string CheckpointAfter(int epoch, TrainOptions options) {
+    std::string bytes;
+    options.progress = [&](int done, double) {
+      if (done == epoch) bytes = ReadFile(path_, 1 << 24).value();
+    };
+    EXPECT_TRUE(Train(weights_, data_.attributes, options).ok());
+    return bytes;
+  }
+  void ExpectTheSame(const TrainResult& a, const TrainResult& b) {
+    EXPECT_EQ(a.logits, b.logits);
+    EXPECT_EQ(a.train_losses, b.train_losses);
+    EXPECT_EQ(a.validation_losses, b.validation_losses);
+    EXPECT_EQ(a.validation_accuracies, b.validation_accuracies);
+    EXPECT_EQ(a.best_epoch, b.best_epoch);
+    EXPECT_EQ(a.model_bytes, b.model_bytes);
+    EXPECT_EQ(a.script_bytes, b.script_bytes);
+  }
+  TrainResult Uninterrupted() {
+    TrainOptions options = options_;
+    options.checkpoint_file.clear();
+    return Train(weights_, data_.attributes, options).value();
+  }
+  void ExpectBegunAnew(const std::string& checkpoint, const std::string& text) {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << checkpoint;
+    const TrainResult result = Train(weights_, data_.attributes, options_).value();
+    EXPECT_EQ(result.resumed_from_epoch, 0);
+    EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr(text)));
+    ExpectTheSame(result, Uninterrupted());
+  }
+
+  const Dataset data_;
+  const LinkWeights weights_;
+  std::string path_;
+  TrainOptions options_;
+};
+INSTANTIATE_TEST_SUITE_P(Models, TrainerCheckpoint, ::testing::Values(Model::kGcn, Model::kGat, Model::kMlp));
+
+TEST_P(TrainerCheckpoint, GoesOnToTheSameBits) {
+  for (const int epoch : {1, 12, 20}) {
+    std::filesystem::remove(path_);
+    const std::string checkpoint = CheckpointAfter(epoch, options_);
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << checkpoint;
+    int first = 0;
+    TrainOptions options = options_;
+    options.threads = 3;  // does not matter
+    options.progress = [&](int done, double) { first = first == 0 ? done : first; };
+    const TrainResult result = Train(weights_, data_.attributes, options).value();
+    EXPECT_EQ(result.resumed_from_epoch, epoch);
+    EXPECT_EQ(first, epoch == 20 ? 0 : epoch + 1);
+    ExpectTheSame(result, Uninterrupted());
+  }
+}
+
+TEST_P(TrainerCheckpoint, IsIgnoredWhenItIsOfOtherOptions) {
+  TrainOptions other = options_;
+  other.learning_rate *= 2;
+  ExpectBegunAnew(CheckpointAfter(10, other), "of another training");
+}
+
+TEST_P(TrainerCheckpoint, IsIgnoredWhenItIsTruncatedOrDamaged) {
+  const std::string checkpoint = CheckpointAfter(10, options_);
+  ExpectBegunAnew(checkpoint.substr(0, checkpoint.size() - 1), "truncated");
+  ExpectBegunAnew("", "truncated");
+  std::string damaged = checkpoint;
+  damaged[damaged.size() / 2] ^= 1;
+  ExpectBegunAnew(damaged, "checksum");
+}
+
+TEST(Trainer, ACheckpointOfOtherLinksOrLabelsIsIgnored) {
+  const Dataset data = testing::SmallDataset();
+  TrainOptions options = Quick();
+  options.checkpoint_file = ::testing::TempDir() + "/trainer_other_" + std::to_string(::getpid()) + ".checkpoint";
+  const auto resumed = [&](const LinkWeights& weights, const NodeAttributes& attributes) {
+    return Train(weights, attributes, options)->resumed_from_epoch;
+  };
+  const LinkWeights weights = LinkWeights::Unweighted(data.graph);
+  EXPECT_EQ(resumed(weights, data.attributes), 0);
+  EXPECT_EQ(resumed(weights, data.attributes), 60);
+  std::vector<std::pair<NodeIndex, NodeIndex>> links;
+  for (NodeIndex i = 0; i < 150; ++i) {
+    for (const NodeIndex j : data.graph.NeighboursOf(i)) links.emplace_back(i, j);
+  }
+  links.emplace_back(3, data.graph.HasLink(3, 140) ? 141 : 140);
+  EXPECT_EQ(resumed(LinkWeights::Unweighted(CsrGraph::FromLinks(150, links).value()), data.attributes), 0);
+  EXPECT_EQ(resumed(weights, data.attributes), 0);
+  NodeAttributes attributes = data.attributes;
+  attributes.labels[5] = (attributes.labels[5] + 1) % 3;
+  EXPECT_EQ(resumed(weights, attributes), 0);
+  attributes.features.values[0] *= 2;
+  EXPECT_EQ(resumed(weights, attributes), 0);
+  std::filesystem::remove(options.checkpoint_file);
+}
+
+TEST(Trainer, GoesOnWithoutACheckpointThatCannotBeWritten) {
+  const Dataset data = testing::SmallDataset();
+  TrainOptions options = Quick();
+  options.checkpoint_file = ::testing::TempDir() + "/no/such/folder/checkpoint";
+  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings, ::testing::Contains(HasSubstr("no checkpoint could be written")));
 }
 
 // What is refused.
@@ -195,11 +404,24 @@ TEST(Trainer, RefusesADataSetWithoutValidationNode) {
   ExpectRefused(data, Quick(), "validation split");
 }
 
-TEST(Trainer, RefusesADataSetWithoutFeatures) {
+TEST(Trainer, RefusesFeaturesThatAreNotThere) {
   Dataset data = testing::SmallDataset();
   data.attributes.features = FeatureMatrix{.rows = 150};
-  ExpectRefused(data, Quick(), "no node features");
-  ExpectRefused(data, Quick(Model::kMlp), "no node features");
+  TrainOptions options = Quick();
+  for (const NodeFeatures kind : {NodeFeatures::kGiven, NodeFeatures::kGivenAndDegree}) {
+    options.node_features = kind;
+    ExpectRefused(data, options, "no node features");
+  }
+  ExpectRefused(data, Quick(Model::kMlp), "the MLP sees no link");
+}
+
+TEST(Trainer, RefusesADegreeForTheMlpWhichMustNotSeeLinks) {
+  const Dataset data = testing::SmallDataset();
+  TrainOptions options = Quick(Model::kMlp);
+  for (const NodeFeatures kind : {NodeFeatures::kDegree, NodeFeatures::kGivenAndDegree}) {
+    options.node_features = kind;
+    ExpectRefused(data, options, "the MLP sees no link");
+  }
 }
 
 TEST(Trainer, RefusesAGraphOfAnotherSize) {
@@ -246,6 +468,9 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
   for (const int bad : {0, -1, 100'001}) refused([&](TrainOptions& o) { o.epochs = bad; }, "epochs");
   for (const int bad : {0, -1, 4097}) refused([&](TrainOptions& o) { o.hidden = bad; }, "hidden");
   for (const int bad : {-1, 1025}) refused([&](TrainOptions& o) { o.threads = bad; }, "threads");
+  for (const int bad : {0, -1, 9}) refused([&](TrainOptions& o) { o.layers = bad; }, "layers");
+  for (const int bad : {-1, 100'001}) refused([&](TrainOptions& o) { o.patience = bad; }, "patience");
+  for (const double bad : {-1.0, nan}) refused([&](TrainOptions& o) { o.checkpoint_every_s = bad; }, "checkpoint_every_s");
 }
 
 TEST(Trainer, SaysThatATrainingDiverged) {

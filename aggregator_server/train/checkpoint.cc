@@ -1,0 +1,197 @@
+#include "aggregator_server/train/checkpoint.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "checkpoints are little endian");
+
+constexpr char kMagic[] = "BLINKTRAIN-1\n";
+constexpr size_t kMagicBytes = sizeof(kMagic) - 1;
+constexpr uint64_t kCheckpointBytesMax = uint64_t{64} << 30;
+
+class Writer {
+ public:
+  template <typename T>
+  void Number(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  void Bytes(absl::string_view bytes) {
+    Number<uint64_t>(bytes.size());
+    bytes_.append(bytes.data(), bytes.size());
+  }
+  template <typename T>
+  void Numbers(const std::vector<T>& values) {
+    Bytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+  }
+  void Lists(const std::vector<std::vector<float>>& lists) {
+    Number<uint64_t>(lists.size());
+    for (const std::vector<float>& list : lists) Numbers(list);
+  }
+  void Raw(absl::string_view bytes) { bytes_.append(bytes.data(), bytes.size()); }
+  std::string& bytes() { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// After the first read beyond the end everything is empty, and ok() false.
+class Reader {
+ public:
+  explicit Reader(absl::string_view bytes) : rest_(bytes) {}
+  template <typename T>
+  T Number() {
+    T value{};
+    const absl::string_view bytes = Take(sizeof(T));
+    if (ok_) std::memcpy(&value, bytes.data(), sizeof(T));
+    return value;
+  }
+  absl::string_view Bytes() { return Take(Number<uint64_t>()); }
+  template <typename T>
+  std::vector<T> Numbers() {
+    const absl::string_view bytes = Bytes();
+    std::vector<T> values(bytes.size() / sizeof(T));
+    ok_ = ok_ && bytes.size() % sizeof(T) == 0;
+    if (ok_ && !values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  std::vector<std::vector<float>> Lists() {
+    std::vector<std::vector<float>> lists;
+    for (uint64_t left = Number<uint64_t>(); left > 0 && ok_; --left) lists.push_back(Numbers<float>());
+    return lists;
+  }
+  bool AtEnd() const { return ok_ && rest_.empty(); }
+
+ private:
+  absl::string_view Take(uint64_t count) {
+    ok_ = ok_ && count <= rest_.size();
+    if (!ok_) return {};
+    const absl::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+  absl::string_view rest_;
+  bool ok_ = true;
+};
+
+template <typename T>
+void Hash(Sha256& hash, const std::vector<T>& values) {
+  hash.UpdateUint64(values.size());
+  hash.Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+}
+
+void HashWeights(Sha256& hash, const LinkWeights& weights, int threads) {
+  hash.UpdateUint64(weights.node_count).UpdateUint64(weights.weighted);
+  if (weights.node_count == 0) return;
+  // Two columns of numbers that nothing else is made of (Weyl sequences): equal products without equal weights would need
+  // float32 sums of unlike numbers to agree in every row.
+  std::vector<float> x(2 * size_t{weights.node_count}), product(x.size());
+  for (size_t k = 0; k < x.size(); ++k) {
+    const double weyl = static_cast<double>(k + 1) * (k % 2 == 0 ? 0.6180339887498949 : 0.4142135623730951);
+    x[k] = static_cast<float>(0.5 + weyl - std::floor(weyl));
+  }
+  Multiply(weights, x.data(), 2, threads, product.data());
+  Hash(hash, product);
+}
+
+}  // namespace
+
+Digest TrainingFingerprint(const TrainOptions& options, const std::string& device, const LinkWeights& weights,
+                           const NodeAttributes& attributes, const std::vector<std::vector<float>>& initial_parameters) {
+  Writer text;
+  text.Number(static_cast<int32_t>(options.model));
+  text.Number(options.learning_rate);
+  text.Number(options.weight_decay);
+  text.Number(options.dropout);
+  text.Number(static_cast<int32_t>(options.epochs));
+  text.Number(static_cast<int32_t>(options.hidden));
+  text.Number(static_cast<int32_t>(options.layers));
+  text.Number(static_cast<int32_t>(options.patience));
+  text.Number(static_cast<uint8_t>(options.balance_classes));
+  text.Number(static_cast<uint8_t>(options.deterministic));
+  text.Number(static_cast<int32_t>(options.node_features));
+  text.Number(options.seed);
+  text.Bytes(device);
+  Sha256 hash;
+  hash.Update(text.bytes());
+  if (options.model != Model::kMlp) HashWeights(hash, weights, std::max(1, options.threads));
+  hash.UpdateUint64(attributes.node_count).UpdateUint64(attributes.class_count).UpdateUint64(attributes.features.cols);
+  Hash(hash, attributes.features.row_offsets);
+  Hash(hash, attributes.features.columns);
+  Hash(hash, attributes.features.values);
+  Hash(hash, attributes.labels);
+  Hash(hash, attributes.split);
+  for (const std::vector<float>& parameter : initial_parameters) Hash(hash, parameter);
+  return hash.Finish();
+}
+
+std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerprint) {
+  Writer writer;
+  writer.Raw({kMagic, kMagicBytes});
+  writer.Raw(DigestToBytes(fingerprint));
+  writer.Number(checkpoint.epoch);
+  writer.Number(checkpoint.best_epoch);
+  writer.Number(checkpoint.best_validation_loss);
+  writer.Number(checkpoint.elapsed_ms);
+  writer.Numbers(checkpoint.train_losses);
+  writer.Numbers(checkpoint.validation_losses);
+  writer.Numbers(checkpoint.validation_accuracies);
+  writer.Bytes(checkpoint.generator);
+  writer.Numbers(checkpoint.steps);
+  for (const auto* lists : {&checkpoint.parameters, &checkpoint.first_moments, &checkpoint.second_moments,
+                            &checkpoint.best_parameters}) {
+    writer.Lists(*lists);
+  }
+  writer.Numbers(checkpoint.best_logits);
+  writer.Raw(DigestToBytes(Sha256Of(writer.bytes())));
+  return std::move(writer.bytes());
+}
+
+absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint) {
+  constexpr size_t kDigestBytes = sizeof(Digest);
+  if (bytes.size() < kMagicBytes + 2 * kDigestBytes) return absl::DataLossError("the checkpoint is truncated");
+  const absl::string_view content = bytes.substr(0, bytes.size() - kDigestBytes);
+  if (DigestToBytes(Sha256Of(content)) != std::string(bytes.substr(content.size()))) {
+    return absl::DataLossError("the checkpoint is truncated or damaged: its checksum is wrong");
+  }
+  if (content.substr(0, kMagicBytes) != absl::string_view(kMagic, kMagicBytes)) {
+    return absl::FailedPreconditionError("the checkpoint is of another version of this program");
+  }
+  if (std::string(content.substr(kMagicBytes, kDigestBytes)) != DigestToBytes(fingerprint)) {
+    return absl::FailedPreconditionError("the checkpoint is of another training (options, device, links or attributes differ)");
+  }
+  Reader reader(content.substr(kMagicBytes + kDigestBytes));
+  Checkpoint checkpoint;
+  checkpoint.epoch = reader.Number<int64_t>();
+  checkpoint.best_epoch = reader.Number<int64_t>();
+  checkpoint.best_validation_loss = reader.Number<double>();
+  checkpoint.elapsed_ms = reader.Number<double>();
+  checkpoint.train_losses = reader.Numbers<float>();
+  checkpoint.validation_losses = reader.Numbers<float>();
+  checkpoint.validation_accuracies = reader.Numbers<float>();
+  checkpoint.generator = std::string(reader.Bytes());
+  checkpoint.steps = reader.Numbers<int64_t>();
+  checkpoint.parameters = reader.Lists();
+  checkpoint.first_moments = reader.Lists();
+  checkpoint.second_moments = reader.Lists();
+  checkpoint.best_parameters = reader.Lists();
+  checkpoint.best_logits = reader.Numbers<float>();
+  if (!reader.AtEnd()) return absl::DataLossError("the checkpoint is damaged");
+  return checkpoint;
+}
+
+absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint) {
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kCheckpointBytesMax));
+  absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(bytes, fingerprint);
+  if (!checkpoint.ok()) return InFile(path, checkpoint.status());
+  return checkpoint;
+}
+
+}  // namespace blink

@@ -1,0 +1,47 @@
+// The state of a training between two epochs, in one file: what a training that was ended needs to go on to exactly the result
+// that it would have had. Knows no LibTorch type.
+//
+//   magic, version | fingerprint [32] | the fields of Checkpoint | SHA-256 of all before it [32]      little endian
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_CHECKPOINT_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_CHECKPOINT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/train/trainer.h"
+#include "common/base/digest.h"
+
+namespace blink {
+
+struct Checkpoint {
+  int64_t epoch = 0;  // epochs that are done
+  int64_t best_epoch = 0;
+  double best_validation_loss = 0;
+  double elapsed_ms = 0;  // of all the processes that took part
+  std::vector<float> train_losses, validation_losses, validation_accuracies;  // [epoch]
+  std::string generator;                                                      // state of the dropout's generator
+  std::vector<int64_t> steps;                                                 // Adam's, per parameter; empty: no step yet
+  std::vector<std::vector<float>> parameters, first_moments, second_moments;
+  std::vector<std::vector<float>> best_parameters;  // empty: no epoch had a finite loss
+  std::vector<float> best_logits;                   // [n, classes]
+};
+
+// Of everything that the result depends on: options, device, weights, attributes, and the initial parameters (which also tell
+// a change of the program's own drawing). The weights enter by their products with fixed vectors, whatever form they have.
+Digest TrainingFingerprint(const TrainOptions& options, const std::string& device, const LinkWeights& weights,
+                           const NodeAttributes& attributes, const std::vector<std::vector<float>>& initial_parameters);
+
+std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerprint);
+// DATA_LOSS: truncated or damaged. FAILED_PRECONDITION: of another training, or of another version of the format.
+absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint);
+
+// Reads `path`; NOT_FOUND where there is none, otherwise as DecodeCheckpoint, with the path in front.
+absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_CHECKPOINT_H_
