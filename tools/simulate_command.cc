@@ -69,7 +69,8 @@ int Run(const Flags& flags) {
     return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
   }
   const nlohmann::ordered_json json = SimulationJson(*simulation, PeakRssBytes());
-  std::printf("%s", (flags.json ? json.dump(2) + "\n" : SimulationTable(json)).c_str());
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
+  std::printf("%s", (flags.json ? json.dump(2, ' ', false, kReplace) + "\n" : SimulationTable(json)).c_str());
   return 0;
 }
 

@@ -102,20 +102,25 @@ Json EstimatePart(const Simulation& simulation) {
     return MeanOf(simulation, [&](const Trial& trial) { return figure(*trial.estimate); });
   };
   uint64_t links = 0, true_positives = 0, trials_without_mle = 0;
-  double residual_max = 0;
+  double residual_max = 0, distance_max = 0;
+  bool regularised = false;
   for (const Trial& trial : simulation.trials) {
     links += trial.estimate->links().link_count();
     true_positives += trial.estimate->true_positives;
     trials_without_mle += trial.estimate->mle.exists ? 0 : 1;
     residual_max = std::max(residual_max, trial.estimate->mle.residual);
+    distance_max = std::max(distance_max, trial.estimate->mle.distance);
+    regularised |= trial.estimate->mle.regularised;
   }
   Json json;
   json["distinct_degrees"] = Count(mean([](const LinkEstimate& e) { return e.distinct_degrees; }));
   json["nodes_without_report"] = Count(mean([](const LinkEstimate& e) { return e.nodes_without_report; }));
   json["mle_exists"] = trials_without_mle == 0;
+  json["mle_regularised"] = regularised;
   json["mle_seconds"] = mean([](const LinkEstimate& e) { return e.mle.seconds; });
   json["mle_iterations"] = Count(mean([](const LinkEstimate& e) { return e.mle.iterations; }));
   json["mle_residual"] = residual_max;
+  json["mle_degree_distance"] = distance_max;
   json["denoise_seconds"] = mean([](const LinkEstimate& e) { return e.denoise_seconds; });
   json["mae"] = mean([](const LinkEstimate& e) { return e.mae; });
   json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
@@ -263,7 +268,9 @@ std::string SimulationTable(const Json& json) {
     text += Line("maximum likelihood", absl::StrFormat("%s in %s iterations, residual %s%s", Number(estimate["mle_seconds"], " s", 3),
                                                        Number(estimate["mle_iterations"], "", 4),
                                                        Number(estimate["mle_residual"], "", 2),
-                                                       estimate["mle_exists"].get<bool>() ? "" : "; NO FINITE SOLUTION: regularised"));
+                                                       !estimate["mle_regularised"].get<bool>() ? ""
+                                                       : estimate["mle_exists"].get<bool>() ? "; regularised"
+                                                                                            : "; NO FINITE SOLUTION: regularised"));
     text += Line("denoising", Number(estimate["denoise_seconds"], " s", 3));
   }
   const Json& train = json["train"];
@@ -278,8 +285,10 @@ std::string SimulationTable(const Json& json) {
   }
   text += Line("test accuracy", Percent(train["test_accuracy_mean"]) + " +- " + Percent(train["test_accuracy_std"]));
   text += Line("test macro-F1", Percent(train["test_macro_f1_mean"]));
-  text += Line("device", absl::StrFormat("%s, %d threads, %s an epoch", train["device"].get<std::string>(),
-                                         train["threads"].get<int>(), Number(train["epoch_ms_mean"], " ms", 3)));
+  // Null where the trials do not agree: one of them went on on the CPU.
+  const std::string device = train["device"].is_null() ? "several devices" : train["device"].get<std::string>();
+  const std::string threads = train["threads"].is_null() ? "several" : absl::StrCat(train["threads"].get<int>());
+  text += Line("device", absl::StrFormat("%s, %s threads, %s an epoch", device, threads, Number(train["epoch_ms_mean"], " ms", 3)));
   for (const Json& warning : train["warnings"]) text += Line("warning", warning.get<std::string>());
   text += Line("peak memory", absl::StrFormat("%.0f MB", json["peak_rss_bytes"].get<double>() / 1e6));
   return text;

@@ -246,7 +246,10 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
-  const std::string metrics = MetricsJson(parameters, reports, analysis, active).dump(2) + "\n";
+  // The names of classes are the operator's bytes: what is no UTF-8 in them must not cost the round its result.
+  const std::string metrics = MetricsJson(parameters, reports, analysis, active)
+                                  .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                              "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));

@@ -130,7 +130,11 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
   LinkEstimate estimate;
   const DegreeEstimate degrees = EstimateDegrees(reports);
   const DegreeClasses classes = ClassifyDegrees(degrees.degrees);
-  BLINK_ASSIGN_OR_RETURN(estimate.mle, FitBetaModel(classes));
+  const auto fitting = [&](double fraction) {
+    report_progress(0.1 * fraction);
+    return true;
+  };
+  BLINK_ASSIGN_OR_RETURN(estimate.mle, FitBetaModel(classes, {.threads = options.threads, .keep_going = fitting}));
   estimate.distinct_degrees = static_cast<uint32_t>(classes.degree.size());
   estimate.nodes_without_report = degrees.nodes_without_report;
   report_progress(0.1);

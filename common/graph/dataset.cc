@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint64_t kTextFileBytesMax = uint64_t{8} << 30;
 constexpr int32_t kClassesMax = 10'000;
+constexpr size_t kClassNameBytesMax = 256;  // a result names every class
 
 absl::Status LineError(const std::string& path, uint64_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ", line ", line, ": ", what));
@@ -124,6 +125,10 @@ absl::Status ReadClassNames(const std::string& path, NodeAttributes& attributes)
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     attributes.class_names.emplace_back(absl::StripAsciiWhitespace(rest.substr(0, end)));
+    if (attributes.class_names.back().size() > kClassNameBytesMax) {
+      return LineError(path, attributes.class_names.size(),
+                       absl::StrCat("the name of a class has more than ", kClassNameBytesMax, " bytes: shorten it"));
+    }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   while (!attributes.class_names.empty() && attributes.class_names.back().empty()) attributes.class_names.pop_back();

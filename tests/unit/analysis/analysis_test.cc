@@ -34,6 +34,15 @@ TEST_F(AnalysisTest, EstimatesAndTrainsAndTellsItsProgress) {
   EXPECT_EQ(steps.back(), std::make_pair(Stage::kTraining, 1.0));
 }
 
+TEST_F(AnalysisTest, NamesOfClassesThatAreNoUtf8DoNotCostTheResult) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  data_.attributes.class_names = {"Th\xe9orie", "b", "c"};
+  const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
+  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes).ok());
+  const auto metrics = nlohmann::json::parse(ReadFile(folder_ + "/result/metrics.json", 1 << 20).value());
+  EXPECT_EQ(metrics["classes"]["test"].size(), 3u);
+}
+
 TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();

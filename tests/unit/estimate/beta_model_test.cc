@@ -322,7 +322,7 @@ TEST(FitBetaModel, StopsWhenToldWhileItSolvesAndWhileItCertifies) {
   const DegreeClasses classes = TenThousandClasses();
   EXPECT_EQ(FitBetaModel(classes, {.keep_going = [](double) { return false; }}).status().code(),
             absl::StatusCode::kCancelled);
-  EXPECT_EQ(FitBetaModel(classes, {.keep_going = [](double done) { return done < 0.3; }}).status().code(),
+  EXPECT_EQ(FitBetaModel(classes, {.threads = 1, .keep_going = [](double done) { return done < 0.3; }}).status().code(),
             absl::StatusCode::kCancelled);
 }
 

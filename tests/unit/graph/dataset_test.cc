@@ -121,6 +121,7 @@ TEST_F(DatasetTest, EachMalformedLineIsNamed) {
       {"split.csv", "node,split\n0,training\n", "split.csv, line 2: a split is"},
       {"split.csv", "node,split\n0,train\n0,test\n", "line 3: node 0 stands twice"},
       {"classes.txt", "only one\n", "labels.csv knows 2 classes"},
+      {"classes.txt", "one\n" + std::string(257, 'x') + "\n", "classes.txt, line 2: the name of a class"},
       {"features.npy", "not an array", "is not a NumPy array"},
       {"features.npz", "not a zip", "is not a readable zip archive"},
   };
