@@ -1,12 +1,13 @@
 #include "aggregator_server/analysis/link_files.h"
 
 #include <algorithm>
-#include <thread>
+#include <atomic>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/run_on_threads.h"
 #include "common/graph/numpy_file.h"
 
 namespace blink {
@@ -17,19 +18,16 @@ using Row = std::vector<std::pair<int32_t, float>>;  // (column, weight), ascend
 // The pairs of rows that weigh `threshold` or more, row by row from `first`.
 std::vector<Row> HeavyPairs(const LinkWeights& weights, uint32_t first, uint32_t count, float threshold, int threads) {
   std::vector<Row> rows(count);
-  const auto work = [&](uint32_t thread) {
+  std::atomic<uint32_t> next{0};
+  RunOnThreads(threads, [&](int) {
     std::vector<float> row(weights.node_count);
-    for (uint32_t k = thread; k < count; k += static_cast<uint32_t>(threads)) {
+    for (uint32_t k; (k = next.fetch_add(1)) < count;) {
       FillRow(weights, first + k, row.data());
       for (uint32_t j = 0; j < weights.node_count; ++j) {
         if (row[j] >= threshold) rows[k].emplace_back(static_cast<int32_t>(j), row[j]);
       }
     }
-  };
-  std::vector<std::thread> others;
-  for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
-  work(0);
-  for (std::thread& other : others) other.join();
+  });
   return rows;
 }
 

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/epoch_text.h"
 #include "common/base/durable_file.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -53,8 +53,7 @@ class Searcher {
         weights_of_(weights_of),
         attributes_(attributes),
         options_(options),
-        threads_(options.threads > 0 ? options.threads
-                                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
+        threads_(ThreadsOrCores(options.threads)) {}
 
   absl::StatusOr<TrainedModel> Run() {
     for (std::vector<CandidateGrid::Entry> batch = grid_.NextBatch({}); !batch.empty();
@@ -107,14 +106,10 @@ class Searcher {
     const size_t left = tried_.size() - next;
     const bool alone = on_gpu_ || size_.nodes > kNodesSideBySideMax;
     const size_t workers = alone ? 1 : std::min<size_t>(threads_, left);
-    std::vector<std::thread> others;
-    const auto work = [&] {
+    RunOnThreads(static_cast<int>(workers), [&](int) {
       while (TrainNext(next, std::max<size_t>(1, workers))) {
       }
-    };
-    for (size_t worker = 1; worker < workers; ++worker) others.emplace_back(work);
-    work();
-    for (std::thread& other : others) other.join();
+    });
   }
 
   // Trains the next candidate of those in tried_; false when there is none.

@@ -4,8 +4,9 @@
 #include <atomic>
 #include <cmath>
 #include <numbers>
-#include <thread>
 #include <utility>
+
+#include "common/base/run_on_threads.h"
 
 // The loop that takes most of the time is compiled for AVX2 also, and chosen at run time. (Not under sanitizers: the
 // choice is made before they are ready.)
@@ -225,7 +226,7 @@ std::vector<double> DirectSums(const std::vector<double>& beta, const std::vecto
   }
   std::atomic<size_t> next = 0;
   std::atomic<bool> stop = false;
-  const auto work = [&](bool reports) {
+  const auto work = [&](int thread) {
     for (size_t begin; !stop && (begin = next.fetch_add(kClassesAtATime)) < count;) {
       const size_t end = std::min(count, begin + kClassesAtATime);
       for (size_t from = 0; from < count; from += kTermsAtATime) {
@@ -239,15 +240,11 @@ std::vector<double> DirectSums(const std::vector<double>& beta, const std::vecto
         const std::vector<double>& base = gaps[a] ? rising : falling;
         sums[a] -= 1.0 / (1.0 + base[a] * base[a]);
       }
-      if (reports && keep_going && !keep_going(static_cast<double>(begin) / static_cast<double>(count))) stop = true;
+      if (thread == 0 && keep_going && !keep_going(static_cast<double>(begin) / static_cast<double>(count))) stop = true;
     }
   };
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (count < 4 * kClassesAtATime) threads = 1;  // not worth starting one
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; ++t) others.emplace_back(work, false);
-  work(true);
-  for (std::thread& thread : others) thread.join();
+  const bool worth_threads = count >= 4 * kClassesAtATime;
+  RunOnThreads(worth_threads ? ThreadsOrCores(threads) : 1, work);
   if (stop) sums.clear();
   return sums;
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "common/base/run_on_threads.h"
 
 namespace blink {
 namespace {
@@ -22,10 +23,7 @@ class Joiner {
         tiles_(TileCount(n_)) {}
 
   void Run(int threads, const std::function<void(double)>& progress) {
-    std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([this, t] { Work(t, nullptr); });
-    Work(0, progress);
-    for (std::thread& thread : others) thread.join();
+    RunOnThreads(threads, [&](int t) { Work(t, t == 0 ? progress : nullptr); });
   }
 
  private:
@@ -92,8 +90,7 @@ class Joiner {
 }  // namespace
 
 int ThreadsFor(int threads, uint32_t tiles) {
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return std::max(1, std::min<int>(threads, static_cast<int>(tiles)));
+  return std::max(1, std::min<int>(ThreadsOrCores(threads), static_cast<int>(tiles)));
 }
 
 void ForEachPairRow(const ReportSet& reports, PairSpan span, int threads,

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <thread>
 #include <utility>
 
 #include "aggregator_server/estimate/pair_rows.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -89,10 +89,7 @@ class Packer {
       : reports_(reports), ones_(ones), n_(reports.node_count()), words_(reports.words_per_row()) {}
 
   void Run(int threads) {
-    std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([this] { Work(); });
-    Work();
-    for (std::thread& thread : others) thread.join();
+    RunOnThreads(threads, [this](int) { Work(); });
   }
 
  private:

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <thread>
+
+#include "common/base/run_on_threads.h"
 
 namespace blink {
 namespace {
@@ -80,14 +81,10 @@ void FillRow(const LinkWeights& weights, NodeIndex i, float* out) {
 
 void FillRows(const LinkWeights& weights, NodeIndex first, uint32_t count, int threads, float* out) {
   std::atomic<uint32_t> next{0};
-  const auto work = [&] {
+  RunOnThreads(std::min<int>(threads, static_cast<int>(count)), [&](int) {
     for (uint32_t r; (r = next.fetch_add(1)) < count;)
       FillRow(weights, first + r, out + size_t{r} * weights.node_count);
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
+  });
 }
 
 }  // namespace blink

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <thread>
 
 #include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/links/row_kernels.h"
+#include "common/base/run_on_threads.h"
 
 namespace blink {
 namespace {
@@ -27,10 +27,7 @@ class Product {
     PrepareColumns();
     if (weights_.has_background()) SumBackground();
     next_row_ = 0;
-    std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([this] { Work(); });
-    Work();
-    for (std::thread& thread : others) thread.join();
+    RunOnThreads(threads, [this](int) { Work(); });
   }
 
  private:

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <thread>
 
 #include "aggregator_server/estimate/pair_scan.h"
+#include "common/base/run_on_threads.h"
 
 namespace blink {
 namespace {
@@ -40,7 +40,7 @@ PairDisagreements CountDisagreements(const ReportSet& reports, const BitRow& wit
   const uint32_t tiles = (n + kTileColumns - 1) / kTileColumns;
   const absl::Span<const uint64_t> witness = witnesses.words();
   std::atomic<uint32_t> next{0};
-  const auto work = [&] {
+  const auto work = [&](int) {
     std::vector<uint64_t> tile(static_cast<size_t>(kTileColumns) * words);
     for (uint32_t t; (t = next.fetch_add(1)) < tiles;) {
       TransposeTile(reports, t * kTileWords, tile);
@@ -59,11 +59,7 @@ PairDisagreements CountDisagreements(const ReportSet& reports, const BitRow& wit
       }
     }
   };
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::thread> others;
-  for (int t = 1; t < std::min<int>(threads, static_cast<int>(tiles)); ++t) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
+  RunOnThreads(std::min<int>(ThreadsOrCores(threads), static_cast<int>(tiles)), work);
   return result;
 }
 
