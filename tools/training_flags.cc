@@ -1,5 +1,8 @@
 #include "tools/training_flags.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -40,6 +43,20 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->expected(0, 1);
 }
 
+namespace {
+
+// "training.weight_decay is 2, ..." as "--weight-decay is 2, ...": who types flags is told of flags.
+absl::Status NamingTheFlag(const absl::Status& status) {
+  constexpr size_t kPrefix = sizeof("training.") - 1;
+  std::string message(status.message());
+  if (status.ok() || message.compare(0, kPrefix, "training.") != 0) return status;
+  const size_t end = std::min(message.find(' '), message.size());
+  std::replace(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  return absl::Status(status.code(), "--" + message.substr(kPrefix));
+}
+
+}  // namespace
+
 absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   v1::TrainingSpec spec;
   if (variant) spec.set_variant(*VariantOfName(*variant));
@@ -67,7 +84,7 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
     }
     spec.set_candidates(candidates);
   }
-  BLINK_RETURN_IF_ERROR(NormalizeTrainingSpec(spec).status());
+  BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(spec).status()));
   return spec;
 }
 
