@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "common/base/exit_code.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
 #include "tools/audit_mechanism.h"
@@ -55,7 +55,7 @@ absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                          PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), flags.nodes));
   MechanismAuditOptions options{.parameters = parameters, .reports = flags.reports, .threads = flags.threads};
-  if (options.threads == 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.threads = ThreadsOrCores(options.threads);
   options.progress = !flags.quiet;
   return options;
 }

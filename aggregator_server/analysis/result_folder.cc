@@ -22,12 +22,11 @@ double Confidence(const float* logits, size_t classes) {
 }
 
 std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
-  constexpr const char* kSplitNames[] = {"none", "train", "val", "test"};  // as split.csv has them
   std::string csv = "node,prediction,confidence,split\n";
   const size_t classes = training.logits.size() / training.predictions.size();
   for (size_t node = 0; node < training.predictions.size(); ++node) {
     absl::StrAppend(&csv, node, ",", training.predictions[node], ",", Confidence(&training.logits[node * classes], classes),
-                    ",", kSplitNames[static_cast<int>(attributes.split[node])], "\n");
+                    ",", SplitName(attributes.split[node]), "\n");
   }
   return csv;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "aggregator_server/reports/report_file.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
@@ -266,8 +267,8 @@ absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, co
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   if (std::find(kArtifacts.begin(), kArtifacts.end(), artifact) == kArtifacts.end()) {
     return absl::InvalidArgumentError(
-        "there is no such artifact: ask for metrics.json, predictions.csv, curves.csv, links.csv, links.npz, plausibility.csv, "
-        "model.pt or model.ts");
+        absl::StrCat("there is no such artifact: ask for ",
+                     absl::StrJoin(kArtifacts.begin(), kArtifacts.end() - 1, ", "), " or ", kArtifacts.back()));
   }
   if (round.state() != v1::ROUND_STATE_READY) {
     return absl::FailedPreconditionError(

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/attention_cost.h"
@@ -15,6 +14,7 @@
 #include "aggregator_server/train/failure.h"
 #include "aggregator_server/train/node_features.h"
 #include "aggregator_server/train/training.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -149,7 +149,7 @@ absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttribut
   if (options.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*replace=*/0);
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;
-  if (resolved.threads == 0) resolved.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  resolved.threads = ThreadsOrCores(options.threads);
   if (device.device.is_cpu()) BLINK_RETURN_IF_ERROR(CheckAttentionCost(weights, attributes.class_count, resolved));
   // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do not:
   // so the same seed gives the same model with any number of threads.

@@ -223,10 +223,9 @@ absl::StatusOr<Dataset> ReadDataset(const std::string& folder) {
 absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string& folder) {
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   std::string labels = "node,label\n", split = "node,split\n", classes;
-  static constexpr const char* kSplitNames[] = {"none", "train", "val", "test"};
   for (uint32_t i = 0; i < attributes.node_count; ++i) {
     absl::StrAppend(&labels, i, ",", attributes.labels[i], "\n");
-    absl::StrAppend(&split, i, ",", kSplitNames[static_cast<int>(attributes.split[i])], "\n");
+    absl::StrAppend(&split, i, ",", SplitName(attributes.split[i]), "\n");
   }
   for (const std::string& name : attributes.class_names) absl::StrAppend(&classes, name, "\n");
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/labels.csv", labels));

@@ -31,6 +31,11 @@ void DivideByRowSums(FeatureMatrix& features) {
 
 }  // namespace
 
+const char* SplitName(Split split) {
+  constexpr const char* kNames[] = {"none", "train", "val", "test"};
+  return kNames[static_cast<int>(split)];
+}
+
 FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
   if (features.values.empty()) return features;
   float minimum = *std::min_element(features.values.begin(), features.values.end());

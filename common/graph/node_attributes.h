@@ -25,6 +25,7 @@ struct FeatureMatrix {
 FeatureMatrix NormalizeFeatures(const FeatureMatrix& features);
 
 enum class Split : uint8_t { kNone = 0, kTrain = 1, kValidation = 2, kTest = 3 };
+const char* SplitName(Split split);  // as split.csv has it: none, train, val, test
 
 struct NodeAttributes {
   uint32_t node_count = 0;

@@ -24,6 +24,13 @@ class SimulateTest : public testing::SmallRound {
     options.progress = false;
     return options;
   }
+  SimulateOptions Replay() const {
+    SimulateOptions options;
+    options.dataset = folder_ + "/dataset";
+    options.reports = folder_ + "/round";
+    options.progress = false;
+    return options;
+  }
   void ExpectRefused(const SimulateOptions& options, const std::string& text) const {
     const auto simulation = Simulate(options);
     EXPECT_EQ(simulation.status().code(), absl::StatusCode::kInvalidArgument) << simulation.status();
@@ -161,10 +168,7 @@ TEST_F(SimulateTest, TheMlpAloneNeedsNoReportsAndTrainsAlikeWithThem) {
 }
 
 TEST_F(SimulateTest, AReplayTakesTheRoundsTrainingAndWhatIsAskedForGoesFirst) {
-  SimulateOptions options;
-  options.dataset = folder_ + "/dataset";
-  options.reports = folder_ + "/round";
-  options.progress = false;
+  SimulateOptions options = Replay();
   options.training.set_weight_decay(0.5);
   const Simulation simulation = Simulate(options).value();
   EXPECT_EQ(simulation.trials[0].trained.options.weight_decay, 0.5);
@@ -179,10 +183,7 @@ TEST_F(SimulateTest, AReplayTakesTheRoundsPolicyUnlessAskedForAnother) {
   v1::Round round = ReadRoundFolder(folder_ + "/round").value().round;
   round.set_implausible(v1::IMPLAUSIBLE_DROP);
   ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
-  SimulateOptions options;
-  options.dataset = folder_ + "/dataset";
-  options.reports = folder_ + "/round";
-  options.progress = false;
+  SimulateOptions options = Replay();
   EXPECT_EQ(Simulate(options).value().trials[0].checks->policy, v1::IMPLAUSIBLE_DROP);
   options.implausible = v1::IMPLAUSIBLE_KEEP;
   EXPECT_EQ(Simulate(options).value().trials[0].checks->policy, v1::IMPLAUSIBLE_KEEP);
@@ -205,10 +206,7 @@ TEST_F(SimulateTest, ASearchTakesTheLinksOfEachTrialsOneDraw) {
 }
 
 TEST_F(SimulateTest, ASearchOnAReplayIsNotBoundByTheRoundsChoice) {
-  SimulateOptions options;
-  options.dataset = folder_ + "/dataset";
-  options.reports = folder_ + "/round";
-  options.progress = false;
+  SimulateOptions options = Replay();
   options.training.set_candidates(8);
   options.training.set_model(v1::MODEL_MLP);
   const Simulation simulation = Simulate(options).value();
