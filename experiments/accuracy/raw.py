@@ -3,6 +3,7 @@
 A run that is killed loses the trials it was in. A line that was torn (loss of power) is cut off when the file is opened again. Lines are
 only ever appended: of two lines for one trial the later one counts.
 """
+import contextlib
 import csv
 import fcntl
 import io
@@ -68,10 +69,17 @@ class RawFile:
             self._write(",".join(COLUMNS) + "\n")
 
     def _write(self, text):
-        data = text.encode()
-        if os.write(self.descriptor, data) != len(data):
-            raise RawError(f"{self.path} could not be written whole: is the disk full?")
-        os.fsync(self.descriptor)
+        """All of it, durably, or RawError and nothing of it."""
+        data, before = text.encode(), os.fstat(self.descriptor).st_size
+        try:
+            written = os.write(self.descriptor, data)
+            if written != len(data):
+                raise OSError(f"{written} of {len(data)} bytes were written; is the disk full?")
+            os.fsync(self.descriptor)
+        except OSError as problem:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self.descriptor, before)
+            raise RawError(f"{self.path} could not be written: {problem.strerror or problem}; make room, then the same command goes on") from None
 
     def append(self, row):
         with self.lock:

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -80,10 +81,10 @@ class Accuracy(Experiment):
         self.assertEqual(len(rows), 2 * 5)  # MLP, true graph, Hard at two epsilons, MAE
         self.assertEqual(len({tuple(row[name] for name in ("kind", "variant", "model", "epsilon", "trial")) for row in rows}), 10)
         with open(self.folder / "tables" / "results.csv", newline="") as file:
-            inside = {row["epsilon"]: row["inside"] for row in csv.DictReader(file) if row["kind"] == "private"}
-        self.assertEqual(inside, {"6": "yes", "8": "no"})
+            verdicts = {row["epsilon"]: row["verdict"] for row in csv.DictReader(file) if row["kind"] == "private"}
+        self.assertEqual(verdicts, {"6": "inside", "8": "outside"})
         text = (self.folder / "tables" / "RESULTS.md").read_text()
-        self.assertIn("cora: 1 of 2 cells inside (50 %)", text)
+        self.assertIn("cora: 1 of 2 cells inside (50.0 % of all); 1 outside; 0 without", text)
         self.assertIn("cora hard gcn epsilon 8", text[text.index("## Outside"):])
         _, err = self.run_all()
         self.assertEqual(len(self.rows()), 10, err)
@@ -123,6 +124,72 @@ class Accuracy(Experiment):
         self.assertIn("failed: cora mlp mlp, trial 0", err)
         self.assertIn("simulate --dataset", err)
         self.assertEqual(self.rows(), [])
+
+    def test_nothing_more_is_run_once_a_trial_cannot_be_recorded(self):
+        chosen = ("--kind", "private", "--trials", 3)
+        self.run_all(*chosen[:2], "--trials", 1)
+        whole = self.raw.read_bytes()
+
+        def little_room():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 10, len(whole) + 10))
+
+        process = self.start("experiments/accuracy/run", *self.arguments(*chosen), preexec_fn=little_room)
+        _, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("stopped, with 0 of 4 trials done", err)
+        self.assertIn("raw.csv could not be written", err)
+        self.assertEqual(self.raw.read_bytes(), whole, "a part of a line was left")
+        self.run_all(*chosen)
+        self.assertEqual(len(self.rows()), 6)
+
+    def test_nothing_more_is_run_once_the_program_writes_something_else(self):
+        for text in ("nonsense", '{"train": {}}', "[1]"):
+            self.blink = self.folder / "blink"
+            self.blink.write_text(f"#!/bin/sh\necho x >> {self.folder}/calls\necho '{text}'\n")
+            self.blink.chmod(0o755)
+            (self.folder / "calls").unlink(missing_ok=True)
+            _, err = self.run_all("--kind", "mlp", "true", "private", expect=1)
+            self.assertIn("stopped, with 0 of 8 trials done", err)
+            self.assertIn("is it the blink of this source tree?", err)
+            self.assertNotIn("Traceback", err)
+            self.assertEqual((self.folder / "calls").read_text(), "x\n")
+        self.assertEqual(self.rows(), [])
+
+    def facebook(self):
+        """The generated graph as a Facebook: its features under the name of the raw words."""
+        given = self.folder / "data" / "facebook"
+        shutil.copytree(self.folder / "data" / "cora", given)
+        (given / "features.npz").rename(given / "features_raw.npz")
+        with open(self.folder / "reference" / "published_accuracy.csv", "a") as file:
+            file.write("mlp,facebook,mlp,inf,0.5,0.005,0.1,0.001,0.01,\n")
+        return given, ("--dataset", "facebook", "--kind", "mlp", "--trials", 1)
+
+    def test_a_dry_run_leaves_nothing(self):
+        _, chosen = self.facebook()
+        out, _ = self.run_all(*chosen, "--dry-run")
+        self.assertIn("1 trials", out)
+        self.assertFalse(self.raw.parent.exists())
+
+    def test_a_half_made_folder_of_features_is_made_whole(self):
+        given, chosen = self.facebook()
+        half = self.raw.parent / "facebook-hashed"
+        half.mkdir(parents=True)
+        (half / "edges.csv").symlink_to(self.folder / "gone")
+        (half / "features.npy.part").write_bytes(b"torn")
+        self.run_all(*chosen)
+        self.assertEqual(sorted(path.name for path in half.iterdir()), ["edges.csv", "features.npy", "labels.csv", "split.csv"])
+        (half / "labels.csv").unlink()
+        made = (half / "features.npy").read_bytes()
+        self.run_all(*chosen, "--epochs", 6, "--other-builds", "redo")
+        self.assertEqual((half / "labels.csv").resolve(), (given / "labels.csv").resolve())
+        self.assertEqual((half / "features.npy").read_bytes(), made)
+
+    def test_features_that_are_not_there_or_broken_are_named(self):
+        given, chosen = self.facebook()
+        (given / "features_raw.npz").write_bytes(b"PK")
+        self.assertIn("features_raw.npz: ", self.run_all(*chosen, expect=3)[1])
+        (given / "features_raw.npz").unlink()
+        self.assertIn("--facebook-features hashed needs it", self.run_all(*chosen, expect=3)[1])
 
     def test_wrong_input_is_refused_with_the_remedy(self):
         self.run_all("--trials", 0, expect=2)
