@@ -1,6 +1,7 @@
 """The drivers of experiments/ and tools/gpu-check, on generated graphs and a few epochs: what they write, that a killed run goes on, and what
 they refuse. The figures mean nothing."""
 import csv
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import blinktest
@@ -219,6 +221,23 @@ class Speed(Experiment):
         self.assertEqual(len(rows), 6)
         self.assertTrue(all(row["peak_rss_bytes"] > 0 and row["total_seconds"] > 0 for row in rows))
 
+    def test_the_report_says_of_every_row_with_what_and_under_which_load_it_was_measured(self):
+        row = {"epsilon": 5, "model": "gcn", "turns": 3, "epoch_ms": 50, "peak_rss_bytes": 4e8, "measured": "binary old, load 9, on 2026-01-01"}
+        rows = {"5 gcn": row, "6 gcn": {**row, "epsilon": 6, "measured": "binary new, load 0.1, on 2026-01-02"}}
+        (self.folder / "results.json").write_text(json.dumps({"sections": {"soft": rows}, "machine": "two cores"}))
+        self.call("experiments/speed/report", "--tables-only", "--output", self.folder)
+        text = (self.folder / "RESULTS.md").read_text()
+        self.assertIn("Machine: two cores", text)
+        self.assertIn("Measured with binary new, load 0.1, on 2026-01-02.", text)
+        self.assertIn("| 5 | gcn (a) | 3 | 50 | 400 |", text)
+        self.assertIn("| 6 | gcn | 3 | 50 | 400 |", text)
+        self.assertIn("(a) binary old, load 9, on 2026-01-01", text)
+
+    def test_the_report_names_a_program_that_is_not_there(self):
+        _, err = self.call("experiments/speed/report", "--blink", self.folder / "none", "--datasets", self.folder, "--output", self.folder,
+                           expect=3)
+        self.assertIn("--blink", err)
+
     def test_a_program_that_fails_is_named(self):
         _, err = self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, "--epsilon", "-1", expect=3)
         self.assertIn("exit code 2", err)
@@ -260,10 +279,35 @@ class GpuCheck(Experiment):
 
     def test_a_folder_in_use_and_an_incomplete_build_are_refused(self):
         (self.folder / "file").write_text("")
-        self.assertIn("not empty", self.call("tools/gpu-check", "pack", self.folder, expect=3)[1])
+        self.assertIn("not an empty folder", self.call("tools/gpu-check", "pack", self.folder, expect=3)[1])
         empty = self.folder / "empty"
         empty.mkdir()
         self.assertIn("lacks bin/blink", self.call("tools/gpu-check", "pack", self.folder / "p", "--build", empty, expect=3)[1])
+
+    def test_programs_that_cannot_be_read_are_refused_and_nothing_is_left(self):
+        build = self.folder / "build"
+        for name in ("bin/blink", "bin/blink-worker", "bin/blink-aggregator", "bin/blink-node", "tests/train_gpu_test"):
+            (build / name).parent.mkdir(parents=True, exist_ok=True)
+            (build / name).write_text("no program")
+        _, err = self.call("tools/gpu-check", "pack", self.folder / "p", "--build", build, expect=3)
+        self.assertRegex(err, "^gpu-check: strip (.* failed|cannot be run)")
+        self.assertFalse((self.folder / "p").exists())
+
+    def test_a_library_whose_name_begins_like_cudas_is_carried(self):
+        tool = importlib.machinery.SourceFileLoader("gpu_check_tool", str(SOURCE_DIR / "tools" / "gpu-check"))
+        module = types.ModuleType("gpu_check_tool")
+        module.__file__ = tool.path
+        tool.exec_module(module)
+        listing = ("\tlinux-vdso.so.1 (0x1)\n\tlibcurl.so.4 => {0}/libcurl.so.4 (0x1)\n\tlibcudart.so.13 => not found\n"
+                   "\tlibtorch_cpu.so => not found\n\t{0}/libown.so (0x1)\n\tlibc.so.6 => /lib/libc.so.6 (0x1)\n"
+                   "\t/lib64/ld-linux-x86-64.so.2 (0x1)\n").format(self.folder)
+        for name in ("libcurl.so.4", "libown.so"):
+            (self.folder / name).write_text("")
+        module.output_of = lambda *_: listing
+        self.assertEqual(sorted(module.libraries_of("program")), ["libcurl.so.4", "libown.so"])
+        module.output_of = lambda *_: "\tlibcurl.so.4 => not found\n"
+        with self.assertRaisesRegex(module.Missing, "needs libcurl.so.4"):
+            module.libraries_of("program")
 
 
 if __name__ == "__main__":
