@@ -28,7 +28,7 @@ void TrainingFlags::AddTo(CLI::App* command) {
                     "Weigh the training loss by the inverse frequency of the classes");
   command
       ->add_option("--node-features", node_features,
-                   "given, degree, identity or given+degree (given; without any, degree)")
+                   "given, degree, identity or given+degree (given; without any, identity, beyond 100,000 nodes degree)")
       ->check(CLI::IsMember({"given", "degree", "identity", "given+degree"}));
   command->add_flag("--deterministic", deterministic,
                     "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");

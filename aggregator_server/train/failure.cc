@@ -11,9 +11,14 @@
 namespace blink {
 namespace {
 
-absl::Status OutOfMemory(const std::string& device) {
+absl::Status OutOfMemory(const TrainDevice& device) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "training ran out of memory on ", device, ": use a smaller hidden width, a device with more memory, or let it go on on the CPU"));
+      "training ran out of memory on ", device.description, ": ",
+      device.device.is_cpu()
+          ? "use hard links in place of soft ones, a smaller hidden width, fewer threads where a search trains side by side, or a "
+            "machine with more memory"
+          : "use hard links in place of soft ones, a smaller hidden width, a GPU with more memory, or let it go on on the CPU "
+            "(--cpu-when-out-of-memory)"));
 }
 
 std::string FirstLine(const std::string& text) {
@@ -21,19 +26,19 @@ std::string FirstLine(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
 }
 
-absl::Status Failure(const std::string& device, const char* what) {
+absl::Status Failure(const TrainDevice& device, const char* what) {
   const std::string text = what;
   // The CPU's allocator has no exception type of its own.
   if (absl::StrContains(text, "can't allocate memory") || absl::StrContains(text, "not enough memory") ||
       absl::StrContains(text, "out of memory")) {
     return OutOfMemory(device);
   }
-  return absl::InternalError(absl::StrCat("training failed on ", device, ": ", FirstLine(text)));
+  return absl::InternalError(absl::StrCat("training failed on ", device.description, ": ", FirstLine(text)));
 }
 
 }  // namespace
 
-absl::Status StatusFromCurrentException(const std::string& device) {
+absl::Status StatusFromCurrentException(const TrainDevice& device) {
   try {
     throw;
   } catch (const c10::OutOfMemoryError&) {
@@ -45,7 +50,7 @@ absl::Status StatusFromCurrentException(const std::string& device) {
   } catch (const std::exception& error) {
     return Failure(device, error.what());
   } catch (...) {
-    return absl::InternalError(absl::StrCat("training failed on ", device, " for an unknown reason"));
+    return absl::InternalError(absl::StrCat("training failed on ", device.description, " for an unknown reason"));
   }
 }
 

@@ -3,16 +3,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
 
 absl::StatusOr<FeatureMatrix> GivenFeatures(const NodeAttributes& attributes) {
-  if (attributes.features.cols > 0) return attributes.features;
-  return absl::InvalidArgumentError(
-      "the data set has no node features: add features.npz or features.npy beside labels.csv, or let the estimated degree "
-      "(degree) or one feature per node (identity) stand for them");
+  const FeatureMatrix& features = attributes.features;
+  if (features.cols == 0) {
+    return absl::InvalidArgumentError(
+        "the data set has no node features: add features.npz or features.npy beside labels.csv, or let one feature per node "
+        "(identity) or the estimated degree (degree) stand for them");
+  }
+  if (!features.values.empty()) {
+    const auto [low, high] = std::minmax_element(features.values.begin(), features.values.end());
+    const float smallest = features.sparse ? std::min(*low, 0.0f) : *low;  // what is not stored is 0
+    if (!std::isfinite(*high - smallest)) {  // NormalizeFeatures subtracts the smallest
+      return absl::InvalidArgumentError(absl::StrCat("the node features span ", smallest, " to ", *high,
+                                                     ", more than a float32 can hold: scale them, column by column"));
+    }
+  }
+  return features;
 }
 
 FeatureMatrix IdentityFeatures(uint32_t n) {
@@ -75,7 +87,8 @@ FeatureMatrix Beside(const FeatureMatrix& left, const FeatureMatrix& right) {
 
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attributes) {
   if (asked != NodeFeatures::kAuto) return asked;
-  return attributes.features.cols > 0 ? NodeFeatures::kGiven : NodeFeatures::kDegree;
+  if (attributes.features.cols > 0) return NodeFeatures::kGiven;
+  return attributes.node_count <= kIdentityNodesMax ? NodeFeatures::kIdentity : NodeFeatures::kDegree;
 }
 
 absl::StatusOr<FeatureMatrix> MakeNodeFeatures(const LinkWeights& weights, const NodeAttributes& attributes,

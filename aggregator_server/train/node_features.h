@@ -9,7 +9,11 @@
 
 namespace blink {
 
-// kAuto as what it stands for: kGiven, or kDegree where the data set has no features.
+// Of larger graphs the first layer of identity features, `hidden` weights a node, would be larger than all the rest.
+inline constexpr uint32_t kIdentityNodesMax = 100'000;
+
+// kAuto as what it stands for: kGiven; where the data set has no features kIdentity, which docs/TUNING.md compares with the degree, and
+// beyond kIdentityNodesMax nodes kDegree.
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attributes);
 
 // What the first layer gets after NormalizeFeatures (which MakeInput applies), [n, width]:
@@ -18,7 +22,7 @@ NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attri
 //             1 + floor(log2(1 + s)) is 1; as many columns as the largest s needs
 //   identity  row i has a 1 in column i; never stored as n^2 numbers
 //   given and degree  NormalizeFeatures of the given ones, then those of the degree, so that neither drowns the other
-// INVALID_ARGUMENT: given ones that do not exist; a degree for the MLP, which must not see links.
+// INVALID_ARGUMENT: given ones that do not exist, or span more than float32 holds; a degree for the MLP, which must not see links.
 absl::StatusOr<FeatureMatrix> MakeNodeFeatures(const LinkWeights& weights, const NodeAttributes& attributes,
                                                NodeFeatures kind, Model model, int threads);
 

@@ -44,6 +44,11 @@ torch::Tensor CsrTensor(const torch::Tensor& offsets, const torch::Tensor& colum
                                           values.options().layout(torch::kSparseCsr));
 }
 
+torch::Tensor CsrTimesDense(const torch::Tensor& csr, const torch::Tensor& dense) {
+  if (csr.is_cuda()) at::globalContext().alertNotDeterministic("the product of a CSR matrix by cuSPARSE");
+  return torch::mm(csr, dense);
+}
+
 std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, torch::Device device, int threads) {
   auto result = std::make_shared<SparseOperator>();
   result->threads_ = threads;
@@ -68,7 +73,7 @@ SparseOperator::Side SparseOperator::MakeSide(SparseMatrix matrix, torch::Device
 }
 
 torch::Tensor SparseOperator::MultiplySide(const Side& side, const torch::Tensor& dense) const {
-  if (side.csr.defined()) return torch::mm(side.csr, dense);
+  if (side.csr.defined()) return CsrTimesDense(side.csr, dense);
   TORCH_CHECK(dense.dim() == 2 && dense.size(0) == side.matrix.cols && dense.scalar_type() == torch::kFloat32,
               "a sparse product of incompatible shapes");
   const torch::Tensor input = dense.contiguous();

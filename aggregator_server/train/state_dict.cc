@@ -4,6 +4,8 @@
 #include <torch/csrc/jit/serialization/pickler.h>
 #include <torch/torch.h>
 
+#include "aggregator_server/train/file_sink.h"
+
 namespace blink {
 namespace {
 
@@ -28,18 +30,17 @@ std::string SerializeStateDict(const std::vector<std::pair<std::string, torch::T
   std::vector<at::Tensor> storages;
   const std::string pickle = Pickle(dict, &storages);
 
-  std::string file;
-  caffe2::serialize::PyTorchStreamWriter writer([&file](const void* data, size_t size) {
-    file.append(static_cast<const char*>(data), size);
-    return size;
-  });
-  writer.writeRecord("data.pkl", pickle.data(), pickle.size());
-  for (size_t i = 0; i < storages.size(); ++i) {
-    const torch::jit::WriteableTensorData data = torch::jit::getWriteableTensorData(storages[i]);
-    writer.writeRecord("data/" + std::to_string(i), data.data(), data.sizeInBytes());
+  FileSink file;
+  {
+    caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, size_t size) { return file.Write(data, size); });
+    writer.writeRecord("data.pkl", pickle.data(), pickle.size());
+    for (size_t i = 0; i < storages.size(); ++i) {
+      const torch::jit::WriteableTensorData data = torch::jit::getWriteableTensorData(storages[i]);
+      writer.writeRecord("data/" + std::to_string(i), data.data(), data.sizeInBytes());
+    }
+    writer.writeEndOfFile();
   }
-  writer.writeEndOfFile();
-  return file;
+  return file.Take();
 }
 
 }  // namespace blink

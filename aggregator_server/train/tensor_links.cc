@@ -60,12 +60,12 @@ class LinkTensors : public GraphOperator {
 
   torch::Tensor Multiply(const Propagation& propagation, const torch::Tensor& x) const override {
     const torch::Tensor scaled = propagation.right.defined() ? x * propagation.right.unsqueeze(1) : x;
-    torch::Tensor out = torch::mm(matrix_, scaled);
+    torch::Tensor out = CsrTimesDense(matrix_, scaled);
     if (propagation.self != 0) out = out.add_(scaled, propagation.self);
     return propagation.left.defined() ? out.mul_(propagation.left.unsqueeze(1)) : out;
   }
   torch::Tensor RowSums() const override {
-    return torch::mm(matrix_, torch::ones({n_, 1}, weights_.options())).squeeze(1);
+    return CsrTimesDense(matrix_, torch::ones({n_, 1}, weights_.options())).squeeze(1);
   }
 
   Attention Attend(const torch::Tensor& h, const torch::Tensor& source, const torch::Tensor& target,
@@ -109,7 +109,7 @@ class LinkTensors : public GraphOperator {
     return torch::zeros({n_}, list.options()).index_add_(0, rows_, list);
   }
   torch::Tensor Weighted(const torch::Tensor& coefficients, const torch::Tensor& x) const {
-    return torch::mm(CsrTensor(offsets_, columns_, coefficients, n_, n_), x);
+    return CsrTimesDense(CsrTensor(offsets_, columns_, coefficients, n_, n_), x);
   }
 
   int64_t n_ = 0;
@@ -213,7 +213,7 @@ class PairTensors : public GraphOperator {
   torch::Tensor MultiplyByClasses(const torch::Tensor& x) const {
     const torch::Tensor sums = torch::zeros({classes_, x.size(1)}, x.options()).index_add_(0, class_of_node_, x);
     torch::Tensor out = torch::mm(background_, sums).index_select(0, class_of_node_) - own_ * x;
-    return links_.defined() ? out.add_(torch::mm(links_, x)) : out;
+    return links_.defined() ? out.add_(CsrTimesDense(links_, x)) : out;
   }
   torch::Tensor MultiplyByTiles(const torch::Tensor& x) const {
     torch::Tensor out = torch::empty({n_, x.size(1)}, x.options());

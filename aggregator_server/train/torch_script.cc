@@ -1,13 +1,14 @@
 #include "aggregator_server/train/torch_script.h"
 
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/export.h>
 
 #include <map>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "aggregator_server/train/file_sink.h"
 
 namespace blink {
 namespace {
@@ -118,9 +119,9 @@ std::string SerializeTorchScript(Model model, int layers,
   // A unit of its own: names are then the same in every save, and so are the bytes.
   torch::jit::Module module = MakeModule(tree, "__torch__.Blink", std::make_shared<torch::jit::CompilationUnit>());
   module.define(Source(model, layers));
-  std::ostringstream bytes;
-  module.save(bytes);
-  return bytes.str();
+  FileSink file;
+  torch::jit::ExportModule(module, [&](const void* data, size_t size) { return file.Write(data, size); });
+  return file.Take();
 }
 
 }  // namespace blink

@@ -1,15 +1,14 @@
 #include "aggregator_server/train/trainer.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/attention_cost.h"
-#include "absl/strings/str_join.h"
+#include "aggregator_server/train/data_warnings.h"
+#include "aggregator_server/train/determinism.h"
 #include "aggregator_server/train/device.h"
 #include "aggregator_server/train/failure.h"
 #include "aggregator_server/train/node_features.h"
@@ -80,69 +79,8 @@ absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attr
   return absl::OkStatus();
 }
 
-std::string ClassName(const NodeAttributes& attributes, uint32_t index) {
-  return attributes.class_names.empty() ? absl::StrCat(index) : absl::StrCat(index, " (", attributes.class_names[index], ")");
-}
-
-// What a person should know of the data before they trust the accuracies.
-std::vector<std::string> Warnings(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options,
-                                  NodeFeatures used) {
-  std::vector<std::string> warnings;
-  std::vector<bool> trained(attributes.class_count, false), labelled(attributes.class_count, false);
-  for (uint32_t i = 0; i < attributes.node_count; ++i) {
-    if (attributes.labels[i] < 0) continue;
-    labelled[attributes.labels[i]] = true;
-    if (attributes.split[i] == Split::kTrain) trained[attributes.labels[i]] = true;
-  }
-  constexpr size_t kNamesMax = 10;
-  std::vector<std::string> absent;
-  for (uint32_t c = 0; c < attributes.class_count; ++c) {
-    if (labelled[c] && !trained[c]) absent.push_back(ClassName(attributes, c));
-  }
-  if (!absent.empty()) {
-    const size_t count = absent.size();
-    absent.resize(std::min(count, kNamesMax));
-    warnings.push_back(absl::StrCat(count == 1 ? "class " : "classes ", absl::StrJoin(absent, ", "),
-                                    count > kNamesMax ? ", ..." : "",
-                                    " without a labelled node in the training split: no model learns to predict them"));
-  }
-  if (options.node_features == NodeFeatures::kAuto && used == NodeFeatures::kDegree) {
-    warnings.push_back("the data set has no node features: the estimated degree stands for them");
-  }
-  if (options.model != Model::kMlp && !weights.has_background()) {
-    uint64_t isolated = 0;
-    for (NodeIndex i = 0; i < weights.node_count; ++i) isolated += weights.links.DegreeOf(i) == 0 ? 1 : 0;
-    if (isolated > 0) {
-      warnings.push_back(absl::StrCat(isolated, " of ", weights.node_count,
-                                      " nodes have no link: they are predicted from their own features alone"));
-    }
-  }
-  return warnings;
-}
-
-// LibTorch's deterministic algorithms while it lives; what has none warns on standard error instead of failing.
-class DeterministicAlgorithms {
- public:
-  explicit DeterministicAlgorithms(bool wanted)
-      : was_(at::globalContext().deterministicAlgorithms()), warned_(at::globalContext().deterministicAlgorithmsWarnOnly()) {
-    if (wanted) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  }
-  ~DeterministicAlgorithms() { at::globalContext().setDeterministicAlgorithms(was_, warned_); }
-  DeterministicAlgorithms(const DeterministicAlgorithms&) = delete;
-  DeterministicAlgorithms& operator=(const DeterministicAlgorithms&) = delete;
-
- private:
-  const bool was_, warned_;
-};
-
-}  // namespace
-
-const char* ModelName(Model model) {
-  constexpr const char* kNames[] = {"mlp", "gcn", "graphsage", "gat"};
-  return kNames[static_cast<int>(model)];
-}
-
-absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
+absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeAttributes& attributes,
+                                         const TrainOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateOptions(options));
   BLINK_RETURN_IF_ERROR(ValidateData(weights, attributes, options.model));
   // cuBLAS reads it when it is first used, and is not deterministic without.
@@ -157,16 +95,16 @@ absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttribut
   const NodeFeatures used = ResolveNodeFeatures(options.node_features, attributes);
   BLINK_ASSIGN_OR_RETURN(const FeatureMatrix features, MakeNodeFeatures(weights, attributes, options.node_features,
                                                                         options.model, resolved.threads));
-  std::optional<DeterministicAlgorithms> deterministic;  // on a CPU they would only be slower
-  if (options.deterministic && !device.device.is_cpu()) deterministic.emplace(true);
-  absl::StatusOr<TrainResult> result = RunWithFallback(
-      device, options.cpu_when_out_of_memory, [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
-        try {
-          return RunTraining(weights, features, attributes, resolved, chosen);
-        } catch (...) {
-          return StatusFromCurrentException(chosen.description);
-        }
-      });
+  const auto train_on = [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
+    try {
+      const auto run = [&] { return RunTraining(weights, features, attributes, resolved, chosen); };
+      const bool on_cpu = chosen.device.is_cpu();  // where the deterministic algorithms would only be slower
+      return options.deterministic && !on_cpu ? RunDeterministically(chosen.description, run) : run();
+    } catch (...) {
+      return StatusFromCurrentException(chosen);
+    }
+  };
+  absl::StatusOr<TrainResult> result = RunWithFallback(device, options.cpu_when_out_of_memory, train_on);
   if (!result.ok()) return result;
   constexpr uint32_t kConfusionClassesMax = 64;
   if (attributes.class_count <= kConfusionClassesMax) {
@@ -176,12 +114,36 @@ absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttribut
   result->node_features = used;
   result->feature_count = features.cols;
   result->unlabelled = static_cast<uint32_t>(std::count(attributes.labels.begin(), attributes.labels.end(), -1));
-  const std::vector<std::string> warnings = Warnings(weights, attributes, options, used);
+  const std::vector<std::string> warnings = DataWarnings(weights, attributes, options, used);
   result->warnings.insert(result->warnings.begin(), warnings.begin(), warnings.end());
   if (result->fell_back_to_cpu) {
     result->warnings.push_back(absl::StrCat("the memory of ", device.description, " did not suffice: trained on the CPU"));
   }
   return result;
+}
+
+}  // namespace
+
+const char* ModelName(Model model) {
+  constexpr const char* kNames[] = {"mlp", "gcn", "graphsage", "gat"};
+  return kNames[static_cast<int>(model)];
+}
+
+absl::StatusOr<std::string> ResolveDevice(const std::string& name) {
+  try {
+    BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(name));
+    return device.device.is_cpu() ? "cpu" : absl::StrCat("cuda:", static_cast<int>(device.device.index()));
+  } catch (...) {
+    return StatusFromCurrentException(TrainDevice{});
+  }
+}
+
+absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
+  try {
+    return TrainOrThrow(weights, attributes, options);
+  } catch (...) {  // what happens beside the training on the device: on this machine's processor and memory
+    return StatusFromCurrentException(TrainDevice{});
+  }
 }
 
 }  // namespace blink

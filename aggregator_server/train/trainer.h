@@ -19,10 +19,10 @@ const char* ModelName(Model model);  // "mlp", "gcn", "graphsage", "gat"
 
 // What stands for the nodes at the entrance.
 enum class NodeFeatures {
-  kAuto,    // the given ones; where there are none, the degree
+  kAuto,    // the given ones; where there are none, identity, and of very large graphs the degree (node_features.h)
   kGiven,
   kDegree,  // the estimated degree alone
-  kIdentity,
+  kIdentity,  // one feature per node
   kGivenAndDegree
 };
 
@@ -41,7 +41,8 @@ struct TrainOptions {
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
-  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price. A CPU is deterministic always.
+  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price; TrainResult::deterministic says whether
+  // that sufficed. A CPU is deterministic always.
   bool deterministic = false;
   int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
   // GAT over Soft weights costs the square of the nodes; on a CPU a training of more than about an hour is refused without this.
@@ -56,7 +57,9 @@ struct TrainOptions {
 struct TrainResult {
   std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
   int threads = 0;
-  bool deterministic = true;           // the same seed on this device gives the same bits
+  // The same seed on this device gives the same bits. Always on a CPU; on a GPU only when it was asked for and every operation
+  // had a deterministic algorithm, which a warning denies otherwise.
+  bool deterministic = false;
   NodeFeatures node_features = NodeFeatures::kGiven;  // as used: never kAuto
   uint32_t feature_count = 0;          // width of the first layer's input
   std::vector<int32_t> predictions;    // [n], of the best epoch
@@ -79,9 +82,14 @@ struct TrainResult {
   std::vector<std::string> warnings;   // sentences for a person
 };
 
-// The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of range,
-// GAT over Soft weights of so many nodes that it would take more than an hour.
-// FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory on the device.
+// The device that `name` (TrainOptions::device) stands for on this machine: "cpu" or "cuda:<index>".
+// INVALID_ARGUMENT: no such name. FAILED_PRECONDITION: the device does not exist here.
+absl::StatusOr<std::string> ResolveDevice(const std::string& name);
+
+// Throws nothing. The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of
+// range, features whose span float32 cannot hold, a training that diverged, GAT over Soft weights of so many nodes that it
+// would take more than an hour. FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on the
+// device or before. INTERNAL: anything else.
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options);
 
 }  // namespace blink

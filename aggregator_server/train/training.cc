@@ -268,7 +268,7 @@ class Training {
     result_.script_bytes = SerializeTorchScript(options_.model, options_.layers, state);
     result_.device = device_.description;
     result_.threads = options_.threads;
-    result_.deterministic = device_.device.is_cpu() || options_.deterministic;
+    result_.deterministic = device_.device.is_cpu();  // of a GPU RunDeterministically says
   }
 
   const LinkWeights& weights_;

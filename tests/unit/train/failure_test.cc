@@ -1,5 +1,6 @@
 #include "aggregator_server/train/failure.h"
 
+#include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,15 +8,19 @@
 #include <new>
 #include <stdexcept>
 
+#include "aggregator_server/train/determinism.h"
+
 namespace blink {
 namespace {
 
+const TrainDevice kGpu{torch::Device(torch::kCUDA, 0), "cuda:0"};
+
 template <typename Throw>
-absl::Status StatusOf(Throw do_throw) {
+absl::Status StatusOf(Throw do_throw, const TrainDevice& device = kGpu) {
   try {
     do_throw();
   } catch (...) {
-    return StatusFromCurrentException("cuda:0");
+    return StatusFromCurrentException(device);
   }
   return absl::OkStatus();
 }
@@ -40,7 +45,14 @@ TEST(TrainFailure, AnythingElseIsInternalInOneLine) {
   EXPECT_EQ(StatusOf([] { throw 3; }).code(), absl::StatusCode::kInternal);
 }
 
-const TrainDevice kGpu{torch::Device(torch::kCUDA, 0), "cuda:0"};
+TEST(TrainFailure, AdvisesWhatHelpsOnTheDevice) {
+  const auto no_memory = [] { throw std::bad_alloc(); };
+  const std::string gpu(StatusOf(no_memory).message()), cpu(StatusOf(no_memory, TrainDevice{}).message());
+  EXPECT_THAT(gpu, ::testing::HasSubstr("--cpu-when-out-of-memory"));
+  EXPECT_THAT(cpu, ::testing::HasSubstr("on cpu: use hard links"));
+  EXPECT_THAT(cpu, ::testing::Not(::testing::HasSubstr("on the CPU")));
+  EXPECT_THAT(cpu, ::testing::Not(::testing::HasSubstr("GPU")));
+}
 
 absl::StatusOr<TrainResult> OutOfMemoryUnlessCpu(const TrainDevice& device) {
   if (!device.device.is_cpu()) return absl::ResourceExhaustedError("out of memory");
@@ -69,6 +81,47 @@ TEST(TrainFailure, DoesNotTryAgainAfterAnotherFailureOrOnTheCpu) {
                  return absl::ResourceExhaustedError("x");
                }).ok());
   EXPECT_EQ(runs, 2);
+}
+
+// A training that uses an operation without a deterministic algorithm, as a GPU's is.
+absl::StatusOr<TrainResult> UseAnIndeterminateOperation() {
+  at::globalContext().alertNotDeterministic("the test's operation");
+  return TrainResult{};
+}
+
+TEST(Determinism, IsClaimedWhereEveryOperationHasADeterministicAlgorithm) {
+  const auto result = RunDeterministically("cuda:0", []() -> absl::StatusOr<TrainResult> {
+    EXPECT_TRUE(at::globalContext().deterministicAlgorithms());
+    return TrainResult{};
+  });
+  EXPECT_TRUE(result->deterministic);
+  EXPECT_TRUE(result->warnings.empty());
+  EXPECT_FALSE(at::globalContext().deterministicAlgorithms()) << "as before";
+}
+
+TEST(Determinism, IsNotClaimedWhereAnOperationHasNone) {
+  int runs = 0;
+  const auto result = RunDeterministically("cuda:0", [&] {
+    ++runs;
+    return UseAnIndeterminateOperation();
+  });
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(runs, 2);
+  EXPECT_FALSE(result->deterministic);
+  ASSERT_EQ(result->warnings.size(), 1u);
+  EXPECT_EQ(result->warnings[0],
+            "not deterministic: on cuda:0 the test's operation may round differently from run to run; train on the CPU for equal bits");
+}
+
+TEST(Determinism, OtherFailuresAreNotTakenForIt) {
+  int runs = 0;
+  const auto fail = [&]() -> absl::StatusOr<TrainResult> {
+    ++runs;
+    TORCH_CHECK(false, "CUDA error");
+    return TrainResult{};
+  };
+  EXPECT_THROW(static_cast<void>(RunDeterministically("cuda:0", fail)), c10::Error);
+  EXPECT_EQ(runs, 1);
 }
 
 }  // namespace

@@ -55,6 +55,19 @@ TEST_P(Gpu, AutoChoosesTheGpuAndDropoutWorksThere) {
   EXPECT_GT(result->test_accuracy, 0.45);  // chance is a third
 }
 
+TEST_P(Gpu, GivesTheSameBitsWhereItSaysThatItIsDeterministic) {
+  EXPECT_FALSE(gpu_->deterministic) << "nobody asked for it";
+  options_.deterministic = true;
+  const TrainResult a = Train(weights_, data_.attributes, options_).value();
+  const TrainResult b = Train(weights_, data_.attributes, options_).value();
+  EXPECT_EQ(a.deterministic, b.deterministic);
+  if (a.deterministic) {
+    EXPECT_EQ(a.logits, b.logits);
+  } else {
+    EXPECT_NE(a.warnings.back().find("not deterministic"), std::string::npos) << a.warnings.back();
+  }
+}
+
 std::vector<Case> Cases() {
   std::vector<Case> cases = {{Model::kMlp, Kind::kUnweighted}};
   for (const Model model : {Model::kGcn, Model::kGraphSage, Model::kGat}) {

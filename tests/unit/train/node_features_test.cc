@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "aggregator_server/train/data_warnings.h"
 #include "aggregator_server/train/epoch_text.h"
 #include "aggregator_server/train/evaluation.h"
 
@@ -25,12 +26,22 @@ NodeAttributes Attributes(FeatureMatrix features) {
 }
 
 TEST(NodeFeatures, DegreesAreALogarithmAndABin) {
-  const FeatureMatrix x = MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kAuto, Model::kGcn, 1).value();
+  const FeatureMatrix x = MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kDegree, Model::kGcn, 1).value();
   EXPECT_EQ(x.cols, 4u);  // the logarithm; degree 0; 1 and 2; 3 to 6
   EXPECT_EQ(x.columns, (std::vector<int32_t>{0, 3, 0, 2, 0, 2, 0, 2, 0, 1}));
   EXPECT_FLOAT_EQ(x.values[0], static_cast<float>(std::log(4.0) / std::log(5.0)));
   EXPECT_EQ(x.values[1], 1);
   EXPECT_EQ(x.values[8], 0);
+}
+
+TEST(NodeFeatures, WhatStandsForNoneDependsOnTheNumberOfNodes) {
+  NodeAttributes attributes = Attributes({.rows = 5, .cols = 1, .values = {1, 2, 3, 4, 5}});
+  EXPECT_EQ(ResolveNodeFeatures(NodeFeatures::kAuto, attributes), NodeFeatures::kGiven);
+  attributes.features = {};
+  EXPECT_EQ(ResolveNodeFeatures(NodeFeatures::kAuto, attributes), NodeFeatures::kIdentity);
+  attributes.node_count = kIdentityNodesMax + 1;
+  EXPECT_EQ(ResolveNodeFeatures(NodeFeatures::kAuto, attributes), NodeFeatures::kDegree);
+  EXPECT_EQ(ResolveNodeFeatures(NodeFeatures::kIdentity, attributes), NodeFeatures::kIdentity) << "asked for";
 }
 
 TEST(NodeFeatures, IdentityIsSparse) {
@@ -64,6 +75,72 @@ TEST(NodeFeatures, ADegreeForTheMlpIsRefused) {
   const auto refused = MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kDegree, Model::kMlp, 1);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()), ::testing::HasSubstr("identity"));
+}
+
+TEST(NodeFeatures, ASpanBeyondFloat32IsRefusedAndAsLargeAOneIsNot) {
+  const auto made = [](FeatureMatrix features) {
+    return MakeNodeFeatures(Star(), Attributes(std::move(features)), NodeFeatures::kGiven, Model::kGcn, 1).status();
+  };
+  EXPECT_TRUE(made({.rows = 5, .cols = 1, .values = {0, 3e38f, 1, 1, 1}}).ok());
+  EXPECT_TRUE(made({.rows = 5, .cols = 1, .values = {3e38f, 3e38f, 3e38f, 3e38f, 3e38f}}).ok());
+  const absl::Status refused = made({.rows = 5, .cols = 1, .values = {-3e38f, 3e38f, 1, 1, 1}});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("span -3e+38 to 3e+38"));
+}
+
+// What a person is told of their data.
+
+std::vector<std::string> WarningsOf(const NodeAttributes& attributes, TrainOptions options = {}) {
+  return DataWarnings(Star(), attributes, options, ResolveNodeFeatures(options.node_features, attributes));
+}
+
+NodeAttributes Trained(FeatureMatrix features) {
+  NodeAttributes attributes = Attributes(std::move(features));
+  attributes.class_count = 2;
+  for (Split& split : attributes.split) split = Split::kTrain;
+  return attributes;
+}
+
+TEST(DataWarnings, CountRowsAndColumnsThatAreZero) {
+  const FeatureMatrix dense{.rows = 5, .cols = 2, .values = {0, 0, 1, 0, 2, 0, 0, 0, 1, 0}};
+  const FeatureMatrix sparse{
+      .rows = 5, .cols = 2, .sparse = true, .row_offsets = {0, 1, 2, 3, 3, 4}, .columns = {1, 0, 0, 0}, .values = {0, 1, 2, 1}};
+  for (const FeatureMatrix& features : {dense, sparse}) {
+    const auto warnings = WarningsOf(Trained(features));
+    EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("2 of 5 nodes have no feature that is not zero")));
+    EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("1 of 2 features are zero for every node")));
+  }
+}
+
+TEST(DataWarnings, AreSilentAboutSoundData) {
+  NodeAttributes attributes = Trained({.rows = 5, .cols = 1, .values = {1, 2, 3, 4, 5}});
+  EXPECT_THAT(WarningsOf(attributes), ::testing::ElementsAre(::testing::HasSubstr("have no link"))) << "node 4 of the star";
+}
+
+TEST(DataWarnings, AskWhetherLabelsAreIds) {
+  NodeAttributes attributes = Trained({.rows = 5, .cols = 1, .values = {1, 2, 3, 4, 5}});
+  attributes.class_count = 5000;
+  attributes.labels[0] = 4999;
+  EXPECT_THAT(WarningsOf(attributes), ::testing::Contains(::testing::HasSubstr("5000 classes and 4 nodes to learn them from")));
+}
+
+TEST(DataWarnings, NameTheClassesThatAreNotTrained) {
+  NodeAttributes attributes = Trained({.rows = 5, .cols = 1, .values = {1, 2, 3, 4, 5}});
+  attributes.split[1] = attributes.split[3] = Split::kTest;
+  EXPECT_THAT(WarningsOf(attributes),
+              ::testing::Contains(::testing::HasSubstr("class 1 without a labelled node in the training split")));
+  attributes.class_names = {"red", "green"};
+  EXPECT_THAT(WarningsOf(attributes), ::testing::Contains(::testing::HasSubstr("class 1 (green)")));
+}
+
+TEST(DataWarnings, NameWhatStandsForFeaturesThatAreNotThere) {
+  NodeAttributes attributes = Trained({.rows = 5});
+  EXPECT_THAT(WarningsOf(attributes), ::testing::Contains(::testing::HasSubstr("(identity) stands for them")));
+  EXPECT_THAT(DataWarnings(Star(), attributes, {}, NodeFeatures::kDegree),
+              ::testing::Contains(::testing::HasSubstr("one feature per node (identity) is usually better")));
+  TrainOptions chosen;
+  chosen.node_features = NodeFeatures::kDegree;
+  EXPECT_THAT(WarningsOf(attributes, chosen), ::testing::Not(::testing::Contains(::testing::HasSubstr("identity"))));
 }
 
 TEST(Evaluation, FiguresAreThoseOfTheFormulas) {

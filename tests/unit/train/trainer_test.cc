@@ -223,19 +223,21 @@ TEST(Trainer, BalancedWeightsOfEqualClassesChangeNothingButRounding) {
   for (size_t k = 0; k < plain.logits.size(); ++k) ASSERT_NEAR(plain.logits[k], balanced.logits[k], 1e-3);
 }
 
-TEST(Trainer, AGraphWithoutFeaturesIsTrainedOnTheDegreeAndSaysSo) {
+TEST(Trainer, AGraphWithoutFeaturesIsTrainedOnOneFeaturePerNodeAndSaysSo) {
   Dataset data = testing::SmallDataset();
   data.attributes.features = FeatureMatrix{.rows = 150};
-  const TrainResult result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
-  EXPECT_EQ(result.node_features, NodeFeatures::kDegree);
-  EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr("the estimated degree stands for them")));
-  TrainOptions options = Quick();
-  options.node_features = NodeFeatures::kIdentity;
-  const TrainResult identity = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  const TrainResult identity = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
+  EXPECT_EQ(identity.node_features, NodeFeatures::kIdentity);
   EXPECT_EQ(identity.feature_count, 150u);
   EXPECT_GT(identity.test_accuracy, 0.4);  // chance is a third, and links join like to like
-  options.model = Model::kMlp;
-  EXPECT_TRUE(Train(LinkWeights(), data.attributes, options).ok());
+  EXPECT_THAT(identity.warnings, ::testing::Contains(HasSubstr("one feature per node (identity) stands for them")));
+  const TrainResult mlp = Train(LinkWeights(), data.attributes, Quick(Model::kMlp)).value();
+  EXPECT_THAT(mlp.warnings, ::testing::Contains(HasSubstr("an MLP learns nothing about the nodes")));
+  TrainOptions options = Quick();
+  options.node_features = NodeFeatures::kDegree;
+  const TrainResult degree = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
+  EXPECT_EQ(degree.node_features, NodeFeatures::kDegree);
+  EXPECT_LT(degree.feature_count, 20u);
 }
 
 TEST(Trainer, GivenAndDegreeFeaturesStandBesideEachOther) {
@@ -412,7 +414,15 @@ TEST(Trainer, RefusesFeaturesThatAreNotThere) {
     options.node_features = kind;
     ExpectRefused(data, options, "no node features");
   }
-  ExpectRefused(data, Quick(Model::kMlp), "the MLP sees no link");
+}
+
+TEST(Trainer, RefusesFeaturesWhoseSpanFloat32DoesNotHold) {
+  Dataset data = testing::SmallDataset();
+  data.attributes.features = FeatureMatrix{.rows = 150, .cols = 2, .values = std::vector<float>(300, 1.0f)};
+  data.attributes.features.values[0] = 3e38f;
+  EXPECT_TRUE(Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).ok());
+  data.attributes.features.values[1] = -3e38f;
+  ExpectRefused(data, Quick(), "more than a float32 can hold");
 }
 
 TEST(Trainer, RefusesADegreeForTheMlpWhichMustNotSeeLinks) {
@@ -474,10 +484,13 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
 }
 
 TEST(Trainer, SaysThatATrainingDiverged) {
-  Dataset data = testing::SmallDataset();
-  data.attributes.features.values[0] = std::numeric_limits<float>::infinity();
-  const auto result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick());
+  const Dataset data = testing::SmallDataset();
+  LinkWeights weights = LinkWeights::Unweighted(data.graph);
+  weights.weighted = true;
+  weights.values.assign(weights.links.neighbours().size(), std::numeric_limits<float>::quiet_NaN());
+  const auto result = Train(weights, data.attributes, Quick());
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("diverged"));
 }
 
 }  // namespace

@@ -1,0 +1,21 @@
+// What a person should know of the data before they trust the accuracies. Internal to this folder; no LibTorch type.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/train/trainer.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+// Sentences, each about what is wrong and what follows: classes that the training split lacks, labels that look like ids,
+// features that say nothing or stand in for none, nodes without a link. `used`: from ResolveNodeFeatures.
+std::vector<std::string> DataWarnings(const LinkWeights& weights, const NodeAttributes& attributes,
+                                      const TrainOptions& options, NodeFeatures used);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_

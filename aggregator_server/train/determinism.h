@@ -1,0 +1,21 @@
+// LibTorch's deterministic algorithms on a GPU, and an honest word on whether they sufficed. Internal to this folder.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_DETERMINISM_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_DETERMINISM_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "aggregator_server/train/trainer.h"
+
+namespace blink {
+
+// run() with LibTorch's deterministic algorithms. When an operation has none, once more with those that there are: then the
+// result's `deterministic` is false, and a warning names the operation. The setting is the process's: no other training may
+// run on a GPU meanwhile (Search trains one at a time there). Throws what `run` throws, but for that lack.
+absl::StatusOr<TrainResult> RunDeterministically(const std::string& device,
+                                                 absl::FunctionRef<absl::StatusOr<TrainResult>()> run);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_DETERMINISM_H_
