@@ -1,6 +1,7 @@
 #include "aggregator_server/analysis/candidates.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -100,6 +101,21 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
   return kPasses * products * options.epochs / kMultiplicationsPerSecond;
 }
 
+double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
+  constexpr double kFeatureCopies = 3;  // as made, as normalised, and their transpose or product with the links
+  constexpr double kEntryBytes = 12;    // a value and its column, or row
+  constexpr double kLayerCopies = 12;   // activations, masks, gradients, of two passes, and the best epoch's
+  const TrainOptions& options = candidate.options;
+  const double n = size.nodes, p = size.flip_probability;
+  const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
+  double bytes = size.feature_values * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
+  if (options.model == Model::kMlp) return bytes;
+  bytes += 2 * size.links * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
+  // Of a soft pair with a one either an entry, or two bits of n^2.
+  if (candidate.variant == Variant::kSoft) bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
+  return bytes;
+}
+
 // The published learning rates and weight decays, but for their dropouts, which hardly differ, a strong one too. In the
 // order in which they were the best so far on citation graphs; the second and the third differ from the first in all.
 const CandidateGrid::Setting CandidateGrid::kSettings[] = {
@@ -107,27 +123,40 @@ const CandidateGrid::Setting CandidateGrid::kSettings[] = {
     {0.1, 1e-3, 0.01}, {0.01, 1e-3, 0.01}, {0.1, 1e-4, 0.5},  {0.01, 1e-5, 0.5},  {0.1, 1e-4, 0.01}, {0.1, 1e-3, 0.5},
     {0.01, 1e-3, 0.5}, {0.01, 1e-5, 0.1},  {0.1, 1e-5, 0.1},  {0.01, 1e-5, 0.01}, {0.1, 1e-5, 0.01}, {0.1, 1e-5, 0.5}};
 
+namespace {
+
+// In the order of a search (docs/TUNING.md): the bound without links, then pairs whose variants and models all differ, the
+// strongest first, then the others.
+constexpr std::pair<v1::Model, v1::Variant> kPairs[] = {
+    {v1::MODEL_MLP, v1::VARIANT_UNSPECIFIED},   {v1::MODEL_GRAPHSAGE, v1::VARIANT_SOFT}, {v1::MODEL_GCN, v1::VARIANT_HYBRID},
+    {v1::MODEL_GAT, v1::VARIANT_HARD},          {v1::MODEL_GCN, v1::VARIANT_SOFT},       {v1::MODEL_GRAPHSAGE, v1::VARIANT_HYBRID},
+    {v1::MODEL_GCN, v1::VARIANT_HARD},          {v1::MODEL_GRAPHSAGE, v1::VARIANT_HARD}, {v1::MODEL_GAT, v1::VARIANT_HYBRID},
+    {v1::MODEL_GAT, v1::VARIANT_SOFT}};
+
+}  // namespace
+
 absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec, bool estimated,
                                                     const ProblemSize& size) {
   BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
-  for (const v1::Model model : {v1::MODEL_GCN, v1::MODEL_GRAPHSAGE, v1::MODEL_GAT, v1::MODEL_MLP}) {
+  const bool named = normal.model() != v1::MODEL_UNSPECIFIED && normal.variant() != v1::VARIANT_UNSPECIFIED;
+  std::vector<v1::Model> without_variant;  // models of which there is one pair only, and it is there
+  for (const auto& [model, variant] : kPairs) {
+    const bool has_variant = estimated && model != v1::MODEL_MLP;
     if (normal.model() != v1::MODEL_UNSPECIFIED && normal.model() != model) continue;
-    bool first = true;
-    for (const v1::Variant variant : {v1::VARIANT_SOFT, v1::VARIANT_HYBRID, v1::VARIANT_HARD}) {
-      if (normal.variant() != v1::VARIANT_UNSPECIFIED && normal.variant() != variant && estimated) continue;
-      v1::TrainingSpec of_pair = normal;
-      of_pair.set_model(model);
-      of_pair.set_variant(variant);
-      Candidate candidate = CandidateOf(of_pair);
-      if (!estimated) candidate.variant.reset();
-      if (!candidate.variant && !first) break;  // without links, or with given ones, there is but one
-      first = false;
-      const bool named = normal.model() != v1::MODEL_UNSPECIFIED && normal.variant() != v1::VARIANT_UNSPECIFIED;
-      const bool costly = !named && NominalSeconds(candidate, size) > kNominalSecondsMax;
-      (costly ? grid.too_costly_ : grid.pairs_).push_back(std::move(candidate));
+    if (normal.variant() != v1::VARIANT_UNSPECIFIED && normal.variant() != variant && has_variant) continue;
+    if (!has_variant) {
+      if (std::find(without_variant.begin(), without_variant.end(), model) != without_variant.end()) continue;
+      without_variant.push_back(model);
     }
+    v1::TrainingSpec of_pair = normal;
+    of_pair.set_model(model);
+    of_pair.set_variant(variant);
+    Candidate candidate = CandidateOf(of_pair);
+    if (!has_variant) candidate.variant.reset();
+    const bool costly = !named && NominalSeconds(candidate, size) > kNominalSecondsMax;
+    (costly ? grid.too_costly_ : grid.pairs_).push_back(std::move(candidate));
   }
   for (const Setting& setting : kSettings) {
     const Setting restricted{normal.learning_rate() > 0 ? normal.learning_rate() : setting.learning_rate,

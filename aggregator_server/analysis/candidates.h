@@ -3,9 +3,10 @@
 //   pair     a model and the links it is trained on (the MLP has none)
 //   setting  learning rate, weight decay, dropout
 //
-// A first batch tries every pair once. Every later batch tries other settings of the pairs that validated best, of
-// fewer pairs each time, until the candidates are used up: so a small number covers the pairs, and a large one the
-// whole grid.
+// A first batch tries every pair once, in the order of kPairs: the MLP, so that no search ends below what the features
+// alone give, then one strong pair of every variant and model, then the rest. Every later batch tries other settings of
+// the pairs that validated best, of fewer pairs each time, until the candidates are used up: so a small number covers
+// the pairs, and a large one the whole grid.
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
 
@@ -45,6 +46,10 @@ struct ProblemSize {
 // Seconds that a training takes on one nominal core (4 * 10^9 multiplications a second), roughly. A matter of counting,
 // never of measuring: what a search tries must not depend on the machine.
 double NominalSeconds(const Candidate& candidate, const ProblemSize& size);
+
+// Bytes that a training takes beside what all trainings share (the links, the attributes), roughly and at most: copies of
+// the features, the links of the model's own, the layers with their gradients.
+double TrainingBytes(const Candidate& candidate, const ProblemSize& size);
 
 class CandidateGrid {
  public:

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/epoch_text.h"
 #include "common/base/durable_file.h"
@@ -28,8 +28,7 @@ bool IsBetter(const Tried& a, const Tried& b) {
   return Score(a) > Score(b);
 }
 
-// Of larger graphs the candidates are trained one after the other, each by all threads: side by side they would need
-// the memory of one training each.
+// A larger graph keeps all threads busy by itself, and its costliest candidate would be waited for on one.
 constexpr uint32_t kNodesSideBySideMax = 20'000;
 
 // What one candidate cannot do, another may.
@@ -56,10 +55,12 @@ class Searcher {
         threads_(ThreadsOrCores(options.threads)) {}
 
   absl::StatusOr<TrainedModel> Run() {
+    if (!grid_.pairs().empty()) {
+      BLINK_ASSIGN_OR_RETURN(device_, ResolveDevice(grid_.pairs().front().options.device));
+    }
     for (std::vector<CandidateGrid::Entry> batch = grid_.NextBatch({}); !batch.empty();
          batch = grid_.NextBatch(Ranking())) {
       TrainBatch(batch);
-      if (error_) std::rethrow_exception(error_);
       BLINK_RETURN_IF_ERROR(fatal_);
     }
     if (!best_) return passed_over_.ok() ? absl::InvalidArgumentError(NothingToTrain()) : passed_over_;
@@ -102,27 +103,34 @@ class Searcher {
       pair_of_.push_back(entry.pair);
     }
     size_t next = first;
-    if (first == 0) TrainNext(next, 1);  // alone: it says which device there is
-    const size_t left = tried_.size() - next;
-    const bool alone = on_gpu_ || size_.nodes > kNodesSideBySideMax;
-    const size_t workers = alone ? 1 : std::min<size_t>(threads_, left);
-    RunOnThreads(static_cast<int>(workers), [&](int) {
-      while (TrainNext(next, std::max<size_t>(1, workers))) {
+    const int workers = WorkersFor(batch);
+    RunOnThreads(workers, [&](int) {
+      while (TrainNext(next, workers)) {
       }
     });
   }
 
+  // How many of them are trained at a time.
+  int WorkersFor(const std::vector<CandidateGrid::Entry>& batch) const {
+    if (device_ != "cpu" || size_.nodes > kNodesSideBySideMax) return 1;
+    double largest = 1;
+    for (const CandidateGrid::Entry& entry : batch) largest = std::max(largest, TrainingBytes(entry.candidate, size_));
+    const double fitting = std::min(kSideBySideBytesMax / largest, static_cast<double>(batch.size()));
+    return std::max(1, std::min(threads_, static_cast<int>(fitting)));
+  }
+
   // Trains the next candidate of those in tried_; false when there is none.
-  bool TrainNext(size_t& next, size_t workers) {
+  bool TrainNext(size_t& next, int workers) {
     size_t index = 0;
     Candidate candidate;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (next == tried_.size() || error_ || !fatal_.ok()) return false;
+      if (next == tried_.size() || stopping_ || !fatal_.ok()) return false;
       index = next++;
       candidate = tried_[index].candidate;
     }
-    candidate.options.threads = std::max(1, threads_ / static_cast<int>(workers));
+    candidate.options.device = device_;
+    candidate.options.threads = std::max(1, threads_ / workers);
     SetCheckpoint(options_, absl::StrCat("candidate-", index + 1), candidate.options);
     double told = 0;
     candidate.options.progress = [&](int epoch, double) {
@@ -132,9 +140,10 @@ class Searcher {
       absl::StatusOr<TrainResult> result = Train(weights_of_(candidate.variant), attributes_, candidate.options);
       Tell(index, 1, told);
       Note(index, std::move(result));
-    } catch (...) {
+    } catch (...) {  // not Train's: the other threads need not begin another candidate
       std::lock_guard<std::mutex> lock(mutex_);
-      error_ = std::current_exception();
+      stopping_ = true;
+      throw;
     }
     return true;
   }
@@ -155,7 +164,6 @@ class Searcher {
     tried.validation_loss = result->validation_loss;
     tried.validation_accuracy = result->validation_accuracy;
     tried.test_accuracy = result->test_accuracy;
-    on_gpu_ = on_gpu_ || absl::StartsWith(result->device, "cuda");
     // Of equals the first, in whatever order they end.
     const bool better =
         !best_ || IsBetter(tried, tried_[*best_]) || (index < *best_ && !IsBetter(tried_[*best_], tried));
@@ -185,6 +193,7 @@ class Searcher {
   const NodeAttributes& attributes_;
   const TrainingOptions& options_;
   const int threads_;
+  std::string device_ = "cpu";  // that trains: "cpu" or "cuda:<index>"
 
   std::mutex mutex_;  // guards what follows while a batch is trained
   std::vector<Tried> tried_;
@@ -193,8 +202,7 @@ class Searcher {
   TrainedModel model_;
   absl::Status fatal_, passed_over_;
   size_t passed_over_index_ = 0;
-  std::exception_ptr error_;
-  bool on_gpu_ = false;
+  bool stopping_ = false;
   double done_ = 0, shown_ = 0;
 };
 
@@ -218,7 +226,15 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
                                     const NodeAttributes& attributes, const TrainingOptions& options) {
   if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(options.checkpoint_folder));
-  return Searcher(std::move(grid), size, weights_of, attributes, options).Run();
+  // Train throws nothing; what is left is the search's own memory, and what the caller's functions throw (on any thread: RunOnThreads
+  // carries it here).
+  try {
+    return Searcher(std::move(grid), size, weights_of, attributes, options).Run();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the search ran out of memory: use fewer threads, or a machine with more memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the search failed: ", error.what()));
+  }
 }
 
 }  // namespace blink

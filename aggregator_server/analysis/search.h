@@ -48,9 +48,12 @@ using WeightsOf = std::function<const LinkWeights&(const std::optional<Variant>&
 absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsOf& weights_of,
                                       const NodeAttributes& attributes, const TrainingOptions& options);
 
-// On a CPU the candidates for a small graph are trained side by side, otherwise one after the other. A candidate that
-// does not converge, or for which the memory does not suffice, is passed over; when all are, the first one's error is
-// returned.
+// Which device trains is decided once, before the first candidate. On a CPU the candidates for a small graph are trained
+// side by side, as many as have kSideBySideBytesMax together (TrainingBytes); otherwise, and on a GPU always, one after
+// the other, each by all threads. A candidate that does not converge, or for which the memory does not suffice, is
+// passed over; when all are, the first one's error is returned. Throws nothing: RESOURCE_EXHAUSTED where the search's
+// own memory does not suffice.
+inline constexpr double kSideBySideBytesMax = 2e9;
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
                                     const NodeAttributes& attributes, const TrainingOptions& options);
 

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
+#include <new>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "aggregator_server/analysis/analysis.h"
 #include "tests/unit/analysis/small_round.h"
@@ -53,6 +57,49 @@ TEST(CandidateGrid, TriesEveryPairOfModelAndVariantFirst) {
         {static_cast<int>(candidate.options.model), candidate.variant ? static_cast<int>(*candidate.variant) : -1});
   }
   EXPECT_EQ(pairs.size(), 10u);
+}
+
+TEST(CandidateGrid, BeginsWithTheMlpAndAStrongPairAndSpreadsOverModelsAndVariants) {
+  const auto first = Everything(CandidateGrid::Create(SearchSpec(4), true, kSmall).value());
+  ASSERT_EQ(first.size(), 4u);
+  EXPECT_EQ(first[0].candidate.options.model, Model::kMlp);
+  EXPECT_EQ(first[1].candidate.options.model, Model::kGraphSage);
+  EXPECT_EQ(first[1].candidate.variant, Variant::kSoft);
+  std::set<Model> models;
+  std::set<std::optional<Variant>> variants;
+  for (const auto& [pair, candidate] : first) {
+    models.insert(candidate.options.model);
+    variants.insert(candidate.variant);
+  }
+  EXPECT_EQ(models.size(), 4u);
+  EXPECT_EQ(variants.size(), 4u) << "three and the MLP's none";
+}
+
+TEST(CandidateGrid, TriesTheMlpHoweverFewAreAskedForAndWhateverTheVariant) {
+  for (const uint32_t candidates : {1u, 2u, 9u}) {
+    for (const bool estimated : {true, false}) {
+      v1::TrainingSpec spec = SearchSpec(candidates);
+      spec.set_variant(v1::VARIANT_HYBRID);
+      const auto all = Everything(CandidateGrid::Create(spec, estimated, kSmall).value());
+      ASSERT_EQ(all.size(), candidates);
+      EXPECT_EQ(all[0].candidate.options.model, Model::kMlp);
+    }
+  }
+}
+
+TEST(TrainingBytes, CountsFeaturesLinksAndLayers) {
+  Candidate candidate{.variant = Variant::kHard};
+  const double bytes = TrainingBytes(candidate, kSmall);
+  ProblemSize wide = kSmall, linked = kSmall;
+  wide.feature_values = 1'000'000'000;
+  EXPECT_GT(TrainingBytes(candidate, wide), 8e9) << "the values and their columns";
+  linked.links = 1'000'000;
+  EXPECT_GT(TrainingBytes(candidate, linked), bytes + 1e7);
+  candidate.options.hidden = 1024;
+  EXPECT_GT(TrainingBytes(candidate, kSmall), bytes + 200 * 1000 * 4);
+  candidate.options.model = Model::kMlp;
+  candidate.variant.reset();
+  EXPECT_EQ(TrainingBytes(candidate, linked), TrainingBytes(candidate, kSmall)) << "the MLP has no links";
 }
 
 TEST(CandidateGrid, GivesAsManyAsAskedForAndNoneTwice) {
@@ -169,16 +216,94 @@ TEST_F(SearchTest, TellsAProgressThatOnlyGrows) {
   EXPECT_THAT(last, HasSubstr(" of 11: "));
 }
 
-TEST_F(SearchTest, ACandidateThatDivergesIsPassedOver) {
+// Links of which those of some variants have weights that are not numbers, so that no loss on them is one.
+class Diverging : public ::testing::Test {
+ protected:
+  Diverging() : data_(testing::SmallDataset()), sound_(LinkWeights::Unweighted(data_.graph)), broken_(sound_) {
+    broken_.weighted = true;
+    broken_.values.assign(broken_.links.neighbours().size(), std::numeric_limits<float>::quiet_NaN());
+  }
+  absl::StatusOr<TrainedModel> SearchWith(uint32_t candidates, int threads, const std::set<Variant>& diverging,
+                                          v1::TrainingSpec spec = {}) {
+    spec.MergeFrom(SearchSpec(candidates));
+    const CandidateGrid grid = CandidateGrid::Create(spec, true, kSmall).value();
+    const auto weights_of = [&](const std::optional<Variant>& variant) -> const LinkWeights& {
+      return variant && diverging.count(*variant) > 0 ? broken_ : sound_;
+    };
+    return Search(grid, kSmall, weights_of, data_.attributes, {.threads = threads});
+  }
+  const Dataset data_;
+  const LinkWeights sound_;
+  LinkWeights broken_;
+};
+
+TEST_F(Diverging, ACandidateLosesAndIsReportedAndTheSearchGoesOn) {
+  for (const int threads : {1, 3}) {
+    const auto model = SearchWith(14, threads, {Variant::kSoft});
+    ASSERT_TRUE(model.ok()) << model.status();
+    ASSERT_EQ(model->search.size(), 14u);
+    EXPECT_NE(model->trained.variant, Variant::kSoft);
+    int diverged = 0;
+    for (const Tried& tried : model->search) {
+      const bool soft = tried.candidate.variant == Variant::kSoft;
+      if (!tried.skipped.empty()) {
+        EXPECT_TRUE(soft) << CandidateName(tried.candidate);
+        EXPECT_THAT(tried.skipped, HasSubstr("diverged"));
+        ++diverged;
+      }
+    }
+    EXPECT_GE(diverged, 2);
+  }
+}
+
+TEST_F(Diverging, AFirstCandidateThatDivergesIsPassedOver) {
+  v1::TrainingSpec sage;
+  sage.set_model(v1::MODEL_GRAPHSAGE);
+  const auto model = SearchWith(3, 2, {Variant::kSoft}, sage);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_FALSE(model->search[0].skipped.empty());
+  EXPECT_TRUE(model->search[1].skipped.empty());
+}
+
+TEST_F(Diverging, WhenAllDivergeTheFirstOnesErrorIsTheSearchs) {
+  v1::TrainingSpec gcn;
+  gcn.set_model(v1::MODEL_GCN);
+  const auto model = SearchWith(4, 2, {Variant::kSoft, Variant::kHybrid, Variant::kHard}, gcn);
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << "they all diverge";
+  EXPECT_THAT(std::string(model.status().message()), HasSubstr("diverged"));
+}
+
+TEST(Search, RefusesADeviceThatIsNotHereBeforeItTrains) {
+  const Dataset data = testing::SmallDataset();
+  const LinkWeights weights = LinkWeights::Unweighted(data.graph);
   v1::TrainingSpec spec = SearchSpec(4);
-  spec.set_model(v1::MODEL_MLP);
-  data_.attributes.features.values[0] = 1e38f;  // every loss is infinite or not a number
-  for (float& value : data_.attributes.features.values) value *= 1e38f;
-  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
-  const auto analysis = Analyse(round.reports, data_.attributes, spec, {});
-  EXPECT_FALSE(analysis.ok()) << "they all diverge";
-  EXPECT_EQ(analysis.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(analysis.status().message()), HasSubstr("diverged"));
+  spec.set_device("cuda:99");
+  int asked = 0;
+  const auto model = Search(
+      CandidateGrid::Create(spec, true, kSmall).value(), kSmall,
+      [&](const std::optional<Variant>&) -> const LinkWeights& {
+        ++asked;
+        return weights;
+      },
+      data.attributes, {});
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition) << model.status();
+  EXPECT_EQ(asked, 0);
+}
+
+TEST(Search, NoExceptionLeavesIt) {
+  const Dataset data = testing::SmallDataset();
+  const auto searched = [&](auto thrown, int threads) {
+    return Search(
+               CandidateGrid::Create(SearchSpec(6), true, kSmall).value(), kSmall,
+               [&](const std::optional<Variant>&) -> const LinkWeights& { throw thrown; }, data.attributes,
+               {.threads = threads})
+        .status()
+        .code();
+  };
+  for (const int threads : {1, 3}) {
+    EXPECT_EQ(searched(std::bad_alloc(), threads), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(searched(std::runtime_error("x"), threads), absl::StatusCode::kInternal);
+  }
 }
 
 TEST_F(SearchTest, TheResultListsWhatWasTriedAndNoTestAccuracyOfIt) {
