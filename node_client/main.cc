@@ -16,7 +16,9 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/standard_output.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_numbers.h"
 #include "common/pki/pki.h"
 #include "common/privacy/random_source.h"
 #include "node_client/account.h"
@@ -62,6 +64,7 @@ class StopSignal final : public Clock {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (quit_) return;
       stopped_ = true;
+      signal_ = number;
       wake_.notify_all();
       link->Cancel();
     });
@@ -69,6 +72,11 @@ class StopSignal final : public Clock {
   bool stopped() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return stopped_;
+  }
+  // How a program that this ended says so.
+  ExitCode exit_code() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return signal_ == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
   }
   absl::Time Now() override { return absl::Now(); }
   void SleepFor(absl::Duration duration) override {
@@ -81,6 +89,7 @@ class StopSignal final : public Clock {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopped_ = false, quit_ = false;
+  int signal_ = 0;
   std::thread thread_;
 };
 
@@ -163,7 +172,7 @@ int Run(const Flags& flags) {
   options.stopped = [&stop] { return stop.stopped(); };
   spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment, kit->config.aggregator);
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
-  return Report(outcome.code, outcome.message);
+  return Report(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
 }
 
 // Beside a running process the end of the file may be just then cut off and written anew.
@@ -229,6 +238,7 @@ int Main(int argc, char** argv) {
   anchor->add_flag("--replace", flags.replace, "the old anchor is lost, and this journal is known to be the latest one");
   account->add_option("--node", flags.node, "of this node alone; default: of all that the kit hosts");
   account->add_flag("--json", flags.json, "one JSON object");
+  RefuseStrangeNumbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -251,4 +261,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace blink
 
-int main(int argc, char** argv) { return blink::Main(argc, argv); }
+int main(int argc, char** argv) { return blink::EndProgram("blink-node", blink::Main(argc, argv)); }

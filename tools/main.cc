@@ -6,6 +6,8 @@
 
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/standard_output.h"
+#include "common/base/strict_numbers.h"
 #include "tools/command_line.h"
 #include "tools/dataset_command.h"
 #ifdef BLINK_HAS_SIMULATE
@@ -26,10 +28,9 @@ int Run(const std::function<int()>& command) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!blink::InitLogging("blink", "info").ok()) return static_cast<int>(blink::ExitCode::kInternal);
   CLI::App app(
       "Trains graph neural networks on graphs whose links nobody may see: the operator's and the researcher's command.",
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
 #ifdef BLINK_HAS_SIMULATE
   blink::AddSimulateCommand(app, exit_code);
 #endif
+  blink::RefuseStrangeNumbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -56,3 +58,7 @@ int main(int argc, char** argv) {
   }
   return command ? Run(command) : exit_code;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return blink::EndProgram("blink", Main(argc, argv)); }

@@ -17,7 +17,9 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/standard_output.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_numbers.h"
 
 namespace blink {
 namespace {
@@ -160,6 +162,7 @@ int Main(int argc, char** argv) {
   DefineFlags(app, flags);
   app.config_formatter(std::make_shared<ConfigOfItsFolder>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
+  RefuseStrangeNumbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -191,4 +194,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace blink
 
-int main(int argc, char** argv) { return blink::Main(argc, argv); }
+int main(int argc, char** argv) { return blink::EndProgram("blink-aggregator", blink::Main(argc, argv)); }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -43,35 +44,62 @@ std::string ParentOf(const std::string& path) {
 
 absl::Status InFile(absl::string_view path, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  absl::Status named(status.code(), absl::StrCat(path, ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
+  return named;
 }
 
-absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path) {
-  const std::string message = absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno_value));
+namespace {
+
+constexpr char kFileErrorPayload[] = "blink/file-error";
+
+absl::StatusCode CodeOf(int errno_value) {
   switch (errno_value) {
     case ENOENT:
     case ENOTDIR:
-      return absl::NotFoundError(message);
+      return absl::StatusCode::kNotFound;
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return absl::StatusCode::kInvalidArgument;
     case EACCES:
     case EPERM:
     case EROFS:
-      return absl::PermissionDeniedError(message);
+      return absl::StatusCode::kPermissionDenied;
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case EMFILE:
     case ENFILE:
-      return absl::ResourceExhaustedError(message);
+    case ENOMEM:
+      return absl::StatusCode::kResourceExhausted;
     default:
-      return absl::InternalError(message);
+      return absl::StatusCode::kInternal;
   }
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}  // namespace
+
+absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path) {
+  absl::Status status(CodeOf(errno_value), absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno_value)));
+  status.SetPayload(kFileErrorPayload, absl::Cord());
+  return status;
+}
+
+bool IsFileError(const absl::Status& status) { return status.GetPayload(kFileErrorPayload).has_value(); }
+
+namespace {
+
+absl::StatusOr<std::string> ReadAll(const std::string& path, uint64_t bytes_max, bool regular) {
+  // Without waiting: the open of a FIFO that nobody writes to would last for ever.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK | O_NOCTTY : 0)));
   if (fd.get() < 0) return FileError(errno, "open", path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return FileError(errno, "stat", path);
   if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  if (regular && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a device, a FIFO or a socket, not a regular file"));
+  }
   std::string content;
   content.reserve(info.st_size > 0 ? std::min<uint64_t>(info.st_size, bytes_max) : 0);
   char buffer[1 << 16];
@@ -85,6 +113,16 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max
     }
     content.append(buffer, got);
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
+  return ReadAll(path, bytes_max, /*regular=*/false);
+}
+
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max) {
+  return ReadAll(path, bytes_max, /*regular=*/true);
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -122,7 +160,12 @@ absl::Status MakeDirectories(const std::string& path, mode_t mode) {
   if (parent != path && !std::filesystem::is_directory(parent, error)) {
     BLINK_RETURN_IF_ERROR(MakeDirectories(parent, mode));
   }
-  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return FileError(errno, "make the folder", path);
+  if (::mkdir(path.c_str(), mode) != 0) {
+    if (errno != EEXIST) return FileError(errno, "make the folder", path);
+    if (!std::filesystem::is_directory(path, error)) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot make the folder ", path, ": something else has its name"));
+    }
+  }
   return SyncDirectory(parent);
 }
 

@@ -1,7 +1,8 @@
 // Files whose content survives a crash: whatever returned OK is on the disk.
 //
-// Errors name the path and what the system said. A full disk is RESOURCE_EXHAUSTED, a missing file NOT_FOUND,
-// missing rights PERMISSION_DENIED, anything else INTERNAL.
+// Errors name the path and what the system said. A full disk, a file that is larger than its limit allows, and too many open
+// files are RESOURCE_EXHAUSTED, a missing file NOT_FOUND, a path that cannot be one INVALID_ARGUMENT, missing rights and a
+// read-only file system PERMISSION_DENIED, anything else INTERNAL.
 #ifndef BLINK_COMMON_BASE_DURABLE_FILE_H_
 #define BLINK_COMMON_BASE_DURABLE_FILE_H_
 
@@ -19,11 +20,17 @@ namespace blink {
 // The status for `errno_value` met while doing `what` ("open", "fsync") to `path`.
 absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path);
 
-// What is wrong with the content of `path`: the same code, the path in front. OK stays OK.
+// Whether `status` came from FileError. A PERMISSION_DENIED may come from a peer as well, and ends a program otherwise.
+bool IsFileError(const absl::Status& status);
+
+// What is wrong with the content of `path`: the same error, the path in front. OK stays OK.
 absl::Status InFile(absl::string_view path, const absl::Status& status);
 
 // The whole file. OUT_OF_RANGE when it holds more than `bytes_max`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max);
+
+// The same of a regular file alone: INVALID_ARGUMENT for a device, a FIFO or a socket, which it does not wait for.
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max);
 
 // Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode = 0600);
@@ -31,7 +38,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 // Makes the entries of a folder (created, renamed, removed files) durable.
 absl::Status SyncDirectory(const std::string& path);
 
-// Makes the folder and its parents. Existing folders are fine.
+// Makes the folder and its parents. Existing folders are fine; INVALID_ARGUMENT where something else has its name.
 absl::Status MakeDirectories(const std::string& path, mode_t mode = 0700);
 
 // An exclusive advisory lock, held until destruction. ABORTED when another process holds it.

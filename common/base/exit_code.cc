@@ -1,5 +1,7 @@
 #include "common/base/exit_code.h"
 
+#include "common/base/durable_file.h"
+
 namespace blink {
 
 ExitCode ExitCodeFor(const absl::Status& status) {
@@ -21,6 +23,7 @@ ExitCode ExitCodeFor(const absl::Status& status) {
     case absl::StatusCode::kDataLoss:
       return ExitCode::kJournal;
     case absl::StatusCode::kPermissionDenied:
+      return IsFileError(status) ? ExitCode::kBadInput : ExitCode::kRefusedByPeer;
     case absl::StatusCode::kUnauthenticated:
     case absl::StatusCode::kAlreadyExists:
       return ExitCode::kRefusedByPeer;
@@ -34,15 +37,16 @@ std::string ExitCodeTable() {
          "    0  done\n"
          "    1  internal error\n"
          "    2  wrong flags\n"
-         "    3  a malformed or missing file, kit, attribute folder or data set\n"
+         "    3  a file, kit, attribute folder or data set is malformed, missing, or may not be read or written\n"
          "    4  the node's policy or ledger refuses the round or the deployment\n"
          "    5  the journal is missing, damaged, outdated, of another node, or held by another process\n"
          "    6  no answer from the aggregator within the time allowed\n"
          "    7  the aggregator refuses (identity, another report held, round not open)\n"
          "    8  the round failed or was cancelled\n"
-         "    9  out of a resource (disk full, memory, open files)\n"
+         "    9  out of a resource (disk full, file too large, memory, open files)\n"
          "   10  an audit found a violation: this build does not keep its promise\n"
-         "  130  interrupted by SIGINT or SIGTERM\n";
+         "  130  interrupted by SIGINT\n"
+         "  143  ended by SIGTERM\n";
 }
 
 }  // namespace blink

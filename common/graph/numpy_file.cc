@@ -334,8 +334,11 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
     }
     zip_file_set_mtime(archive.get(), index, 315532800, 0);  // 1980-01-01: the same data give the same file
   }
-  if (zip_close(archive.get()) != 0)
+  if (zip_close(archive.get()) != 0) {
+    zip_error_t* failed = zip_get_error(archive.get());
+    if (zip_error_system_type(failed) == ZIP_ET_SYS) return FileError(zip_error_code_system(failed), "write", temporary);
     return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
+  }
   archive.release();
   BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(temporary, kFeatureFileBytesMax));
   std::remove(temporary.c_str());

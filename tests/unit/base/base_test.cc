@@ -80,6 +80,30 @@ TEST(FileError, TellsTheCasesApart) {
   EXPECT_EQ(FileError(EACCES, "open", "x").code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(FileError(ENOENT, "open", "x").code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(FileError(EIO, "fsync", "x").code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(FileError(EFBIG, "write", "x").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FileError(ENAMETOOLONG, "open", "x").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(IsFileError(FileError(EACCES, "open", "x")));
+  EXPECT_TRUE(IsFileError(InFile("y", FileError(EACCES, "open", "x"))));
+  EXPECT_FALSE(IsFileError(absl::PermissionDeniedError("a peer says so")));
+}
+
+TEST_F(DurableFileTest, ADeviceAndAFifoAreNoRegularFiles) {
+  const std::string fifo = folder_ + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path : {fifo, std::string("/dev/zero"), std::string("/dev/full")}) {
+    const absl::Status status = ReadRegularFile(path, 5).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  }
+  EXPECT_EQ(ReadRegularFile(folder_, 5).status().code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "hello").ok());
+  EXPECT_EQ(ReadRegularFile(folder_ + "/file", 5).value(), "hello");
+}
+
+TEST_F(DurableFileTest, AFileIsNotMistakenForAFolder) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "x").ok());
+  EXPECT_EQ(MakeDirectories(folder_ + "/file").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(MakeDirectories(folder_ + "/file/below").ok());
 }
 
 TEST_F(DurableFileTest, ALockIsHeldOnceAndReleasedWithItsObject) {
@@ -129,9 +153,19 @@ TEST(ExitCode, FollowsTheStatus) {
   for (const auto& [status, code] : pairs) EXPECT_EQ(ExitCodeFor(absl::Status(status, "")), code);
 }
 
+TEST(ExitCode, ANameThatMayNotBeUsedIsBadInputAndAFullDiskIsNot) {
+  for (const int error : {ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ELOOP, ENAMETOOLONG, EISDIR}) {
+    EXPECT_EQ(ExitCodeFor(FileError(error, "open", "x")), ExitCode::kBadInput) << error;
+    EXPECT_EQ(ExitCodeFor(InFile("y", FileError(error, "open", "x"))), ExitCode::kBadInput) << error;
+  }
+  for (const int error : {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM}) {
+    EXPECT_EQ(ExitCodeFor(FileError(error, "write", "x")), ExitCode::kNoResources) << error;
+  }
+}
+
 TEST(ExitCode, TheTableNamesEveryCode) {
   const std::string table = ExitCodeTable();
-  for (const int code : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130})
+  for (const int code : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130, 143})
     EXPECT_THAT(table, HasSubstr(absl::StrCat(" ", code, "  ")));
 }
 

@@ -1,0 +1,78 @@
+#include "common/base/strict_numbers.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blink {
+namespace {
+
+struct Values {
+  uint64_t whole = 0;
+  uint32_t small = 0;
+  std::optional<uint64_t> optional;
+  int count = 0;
+  double real = 0;
+  std::vector<uint32_t> list;
+};
+
+// The error of a program with `--flag=value`, or nothing.
+std::string Parse(const std::string& flag, const std::string& value, Values& values) {
+  CLI::App app("test", "test");
+  CLI::App* command = app.add_subcommand("command");
+  command->add_option("--whole", values.whole);
+  command->add_option("--small", values.small);
+  command->add_option("--optional", values.optional);
+  command->add_option("--count", values.count)->check(CLI::Range(-5, 100));
+  command->add_option("--real", values.real)->check(CLI::Range(0.0, 100.0));
+  command->add_option("--list", values.list);
+  RefuseStrangeNumbers(app);
+  try {
+    app.parse("command --" + flag + "=" + value);
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StrictNumbers, TakesWhatIsWritten) {
+  Values values;
+  EXPECT_EQ(Parse("whole", "18446744073709551615", values), "");
+  EXPECT_EQ(values.whole, 18446744073709551615u);
+  EXPECT_EQ(Parse("whole", "010", values), "");
+  EXPECT_EQ(values.whole, 10u) << "not octal";
+  EXPECT_EQ(Parse("optional", "0", values), "");
+  EXPECT_EQ(values.optional, 0u);
+  EXPECT_EQ(Parse("count", "-5", values), "");
+  EXPECT_EQ(values.count, -5);
+  EXPECT_EQ(Parse("real", "1.5e1", values), "");
+  EXPECT_EQ(values.real, 15.0);
+  EXPECT_EQ(Parse("list", "7", values), "");
+  EXPECT_EQ(values.list, std::vector<uint32_t>{7});
+}
+
+TEST(StrictNumbers, RefusesWholeNumbersThatDoNotFit) {
+  Values values;
+  for (const char* flag : {"whole", "small", "optional", "list"}) {
+    for (const char* value : {"18446744073709551616", "-1", "-18446744073709551615", "1.5", "1e3", "0x10", "six", "nan", "inf", "+", " "}) {
+      EXPECT_THAT(Parse(flag, value, values), ::testing::HasSubstr(flag)) << flag << " " << value;
+    }
+  }
+  EXPECT_THAT(Parse("small", "4294967296", values), ::testing::HasSubstr("small"));
+  for (const char* value : {"9223372036854775808", "-6", "101", "1.0", "--5"}) {
+    EXPECT_THAT(Parse("count", value, values), ::testing::HasSubstr("count")) << value;
+  }
+}
+
+TEST(StrictNumbers, RefusesNumbersThatAreNone) {
+  Values values;
+  for (const char* value : {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e999", "0x1p3", "1.5.2", "e", "six", "-1", "101"}) {
+    EXPECT_THAT(Parse("real", value, values), ::testing::HasSubstr("real")) << value;
+  }
+}
+
+}  // namespace
+}  // namespace blink
