@@ -1,6 +1,7 @@
 // `blink audit`: tries to prove that the shipped privatiser breaks its promise.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/base/exit_code.h"
@@ -20,7 +21,7 @@ constexpr uint64_t kReportsMin = 1'000'000;
 
 struct MechanismFlags {
   std::string epsilon = "1";
-  std::string degree_share = "0.1";
+  std::optional<std::string> degree_share;
   uint32_t nodes = 1024;
   uint64_t reports = kReportsMin;
   int threads = 0;
@@ -50,7 +51,10 @@ int Fail(const absl::Status& status) {
 
 absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", flags.epsilon));
-  BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm, ParseMicro("--degree-share", flags.degree_share));
+  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro);  // a round's
+  if (flags.degree_share.has_value()) {
+    BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *flags.degree_share));
+  }
   if (share_ppm > 1'000'000) return absl::InvalidArgumentError("--degree-share must be 0 .. 1");
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                          PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), flags.nodes));
@@ -89,7 +93,7 @@ void AddMechanism(CLI::App& parent, std::function<int()>* run) {
   auto flags = std::make_shared<MechanismFlags>();
   command->add_option("--epsilon", flags->epsilon, "Budget of a report, (0, 50] (1)");
   command->add_option("--degree-share", flags->degree_share,
-                      "Share of the budget that pays for the degree, 0 .. 1 (0.1)");
+                      "Share of the budget that pays for the degree, 0 .. 1 (a round's: by epsilon alone, docs/TUNING.md)");
   command
       ->add_option("--nodes", flags->nodes,
                    "Bits of a report, 1024 .. 1,000,000 (1024); every pair is looked at among the first 4096")

@@ -4,13 +4,11 @@
 
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "common/base/exit_code.h"
 #include "tools/simulate_report.h"
 #include "tools/simulate_run.h"
@@ -25,16 +23,6 @@ struct Flags {
   bool cpu_when_out_of_memory = false;
   bool json = false;
 };
-
-// A number that `within` accepts; `range` is for the message.
-CLI::Validator RealIn(const std::string& range, const std::function<bool(double)>& within) {
-  return CLI::Validator(
-      [range, within](std::string& text) {
-        double value = 0;
-        return absl::SimpleAtod(text, &value) && within(value) ? std::string() : text + " is not in " + range;
-      },
-      "");
-}
 
 uint64_t PeakRssBytes() {
   rusage usage{};
@@ -95,8 +83,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
           "blink, or true: the bound with all links, NOT PRIVATE (blink)")
       ->check(CLI::IsMember({"blink", "true"}));
   command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
-  command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)")
-      ->check(RealIn("0 .. 18446744073709551615", [](double value) { return value >= 0; }));
+  command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
   command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
   command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters");
@@ -110,11 +97,15 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
           },
           "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
       ->check(CLI::IsMember({"flag", "drop", "keep"}));
-  command->add_option("--output", options.output, "Write the first trial's result folder, as the worker of a round does");
+  command->add_option("--output", options.output, "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty");
+  command->add_flag("--replace", options.replace_output, "--output may replace an earlier result (and nothing else)");
   command->add_option("--missing", options.missing, "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
   command->add_option("--checkpoint", options.checkpoint,
                       "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
                       "--graph true or --insecure-seeded-noise)");
+  CLI::Option* every = command->add_option("--checkpoint-every", options.checkpoint_every_s,
+                                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
+  every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise, "NOT PRIVATE: draw the noise from the seed");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag_callback("--quiet", [flags] { flags->options.progress = false; }, "Show no progress");

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace blink {
 namespace {
@@ -17,8 +21,9 @@ double MeanOf(const Simulation& simulation, const std::function<double(const Tri
   return sum / static_cast<double>(simulation.trials.size());
 }
 
-double StandardDeviationOf(const Simulation& simulation, const std::function<double(const Trial&)>& figure) {
-  if (simulation.trials.size() < 2) return 0;
+// Null for one trial, which has none.
+Json StandardDeviationOf(const Simulation& simulation, const std::function<double(const Trial&)>& figure) {
+  if (simulation.trials.size() < 2) return nullptr;
   const double mean = MeanOf(simulation, figure);
   const double squares = MeanOf(simulation, [&](const Trial& trial) { return std::pow(figure(trial) - mean, 2); });
   const auto trials = static_cast<double>(simulation.trials.size());
@@ -36,19 +41,14 @@ Json PrivacyPart(const Simulation& simulation) {
   Json json;
   if (!simulation.parameters) {  // no report was drawn: the true graph, or the MLP, which sees no link
     json["private"] = false;
-    for (const char* key : {"epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
+    json["simulated"] = true;
+    for (const char* key : {"noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
                             "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
       json[key] = nullptr;
     }
     return json;
   }
-  json = PrivacyJson(*simulation.parameters);
-  if (!simulation.is_private) {  // whoever knows the seed knows the noise
-    json["private"] = false;
-    json["achieved_epsilon"] = nullptr;
-    json["achieved_epsilon_per_undirected_link"] = nullptr;
-  }
-  return json;
+  return PrivacyJson(*simulation.parameters, *simulation.origin);
 }
 
 Json ReportJson(const ReportFigures& figures) {
@@ -87,16 +87,32 @@ Json PlausibilityPart(const Simulation& simulation) {
   return json;
 }
 
-Json TrialEstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, uint64_t true_links) {
-  Json json = EstimateJson(estimate, tie_seed);
+Json TrialEstimateJson(const Trial& trial, uint64_t true_links) {
+  const LinkEstimate& estimate = *trial.estimate;
+  Json json = EstimateJson(estimate, trial.tie_seed, trial.trained);
   json["mae"] = estimate.mae;
-  json["true_positives"] = estimate.true_positives;
-  json["precision"] = Share(estimate.true_positives, estimate.links().link_count());
-  json["recall"] = Share(estimate.true_positives, true_links);
+  json["hard_true_positives"] = estimate.true_positives;
+  json["hard_precision"] = Share(estimate.true_positives, estimate.links().link_count());
+  json["hard_recall"] = Share(estimate.true_positives, true_links);
+  const bool has_links = trial.trained_true_positives.has_value();
+  json["trained_precision"] =
+      has_links ? Share(*trial.trained_true_positives, json["trained_links"].get<uint64_t>()) : Json(nullptr);
+  json["trained_recall"] = has_links ? Share(*trial.trained_true_positives, true_links) : Json(nullptr);
   return json;
 }
 
-Json EstimatePart(const Simulation& simulation) {
+// The mean over the trials; null where one of them has no value.
+Json MeanOfKey(const Json& trials, const char* key) {
+  double sum = 0;
+  for (const Json& trial : trials) {
+    const Json& value = trial["estimate"][key];
+    if (value.is_null()) return nullptr;
+    sum += value.get<double>();
+  }
+  return sum / static_cast<double>(trials.size());
+}
+
+Json EstimatePart(const Simulation& simulation, const Json& trials) {
   if (!simulation.trials[0].estimate) return nullptr;
   const auto mean = [&](const std::function<double(const LinkEstimate&)>& figure) {
     return MeanOf(simulation, [&](const Trial& trial) { return figure(*trial.estimate); });
@@ -123,11 +139,14 @@ Json EstimatePart(const Simulation& simulation) {
   json["mle_degree_distance"] = distance_max;
   json["denoise_seconds"] = mean([](const LinkEstimate& e) { return e.denoise_seconds; });
   json["mae"] = mean([](const LinkEstimate& e) { return e.mae; });
-  json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
   json["expected_links"] = mean([](const LinkEstimate& e) { return e.expected_links; });
-  json["true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
-  json["precision"] = Share(true_positives, links);
-  json["recall"] = Share(true_positives, simulation.links * simulation.trials.size());
+  json["hard_links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
+  json["hard_true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
+  json["hard_precision"] = Share(true_positives, links);
+  json["hard_recall"] = Share(true_positives, simulation.links * simulation.trials.size());
+  const Json trained_links = MeanOfKey(trials, "trained_links");
+  json["trained_links"] = trained_links.is_null() ? trained_links : Count(trained_links.get<double>());
+  for (const char* key : {"trained_weight", "trained_precision", "trained_recall"}) json[key] = MeanOfKey(trials, key);
   return json;
 }
 
@@ -182,14 +201,18 @@ std::string PrivacyLines(const Json& json) {
   const Json& privacy = json["privacy"];
   std::string text = "Privacy\n";
   if (json["report"].is_null()) {
-    return text + Line("NONE", json["train"]["model"] == "mlp" ? "no link was used, and no report drawn"
-                                                               : "the true graph was used as it is");
+    return text + Line("NONE", json["graph"] == "true" ? "the true graph was used as it is"
+                                                       : "no link was used, and no report drawn");
   }
-  if (!privacy["private"].get<bool>()) text += Line("NONE", "NOT PRIVATE: the noise comes from a seed (--insecure-seeded-noise)");
+  const bool seeded = privacy["noise"] == "seeded";
+  if (seeded) text += Line("NONE", "NOT PRIVATE: the noise comes from a seed (--insecure-seeded-noise)");
+  if (privacy["simulated"].get<bool>() && !seeded) {
+    text += Line("simulated", "this process saw every list; cryptographic noise, as the nodes draw it");
+  }
   text += Line("epsilon asked", absl::StrFormat("%s (%s for the list, %s for the degree)", Number(privacy["epsilon"]),
                                                 Number(privacy["epsilon_list"]), Number(privacy["epsilon_degree"])));
   text += Line("flip probability", Number(privacy["flip_probability"]));
-  if (privacy["private"].get<bool>()) {
+  if (!seeded) {
     text += Line("achieved, per list entry", Number(privacy["achieved_epsilon"], "", 10));
     text += Line("achieved, per link", Number(privacy["achieved_epsilon_per_undirected_link"], "  (it stands in two lists)", 10));
   }
@@ -201,17 +224,44 @@ Json TrialJson(const Trial& trial, uint64_t true_links) {
   json["seed"] = trial.seed;
   json["report"] = trial.report ? ReportJson(*trial.report) : Json(nullptr);
   json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
-  json["estimate"] = trial.estimate ? TrialEstimateJson(*trial.estimate, trial.tie_seed, true_links) : Json(nullptr);
+  json["estimate"] = trial.estimate ? TrialEstimateJson(trial, true_links) : Json(nullptr);
   json["train"] = TrainJson(trial.training, trial.trained);
   if (!trial.search.empty()) json["train"].update(SearchJson(trial.trained, trial.search, /*research=*/true));
   return json;
 }
 
-// "gcn, hard"; "gcn", where no links were estimated; "the model that validates best", where the trials differ.
-std::string WhatWasTrained(const Json& train) {
-  if (train["model"].is_null()) return "the model that validates best";
-  const std::string model = train["model"].get<std::string>();
-  return train["variant"].is_null() ? model : absl::StrFormat("%s, %s", model, train["variant"].get<std::string>());
+// What the trials really trained: "gcn, hard"; "gcn", where no links were estimated; where a search chose differently
+// "gcn, hard (2) and gat, soft (1)".
+std::string WhatWasTrained(const Json& trials) {
+  std::vector<std::pair<std::string, int>> kinds;  // in the order of the trials
+  for (const Json& trial : trials) {
+    const Json& train = trial["train"];
+    std::string kind = train["model"].get<std::string>();
+    if (!train["variant"].is_null()) absl::StrAppend(&kind, ", ", train["variant"].get<std::string>());
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& entry) { return entry.first == kind; });
+    if (same == kinds.end()) kinds.emplace_back(kind, 1);
+    else ++same->second;
+  }
+  if (kinds.size() == 1) return kinds[0].first;
+  return absl::StrJoin(kinds, " and ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.first, " (", entry.second, ")");
+  });
+}
+
+// "81.2 % +- 0.5 %"; without a deviation for one trial, and "none" where there is no test node.
+std::string Accuracy(const Json& train) {
+  const std::string mean = Percent(train["test_accuracy_mean"]), deviation = Percent(train["test_accuracy_std"]);
+  return mean == "none" || deviation == "none" ? mean : absl::StrCat(mean, " +- ", deviation);
+}
+
+std::string TrainedLinksText(const Json& estimate) {
+  if (estimate["trained_weight"].is_null()) return "none";  // a model that sees none, or not the same of all trials
+  if (estimate["trained_links"].is_null()) {
+    return absl::StrCat("every pair, by its probability: ", Number(estimate["trained_weight"], "", 10), " links in all");
+  }
+  return absl::StrFormat("%s, of weight %s in all; precision %s, recall %s", Number(estimate["trained_links"], "", 10),
+                         Number(estimate["trained_weight"], "", 10), Percent(estimate["trained_precision"]),
+                         Percent(estimate["trained_recall"]));
 }
 
 }  // namespace
@@ -228,9 +278,9 @@ Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
   json["privacy"] = PrivacyPart(simulation);
   json["report"] = ReportPart(simulation);
   json["plausibility"] = PlausibilityPart(simulation);
-  json["estimate"] = EstimatePart(simulation);
   Json trials = Json::array();
   for (const Trial& trial : simulation.trials) trials.push_back(TrialJson(trial, simulation.links));
+  json["estimate"] = EstimatePart(simulation, trials);
   json["train"] = TrainPart(simulation, trials);
   json["peak_rss_bytes"] = peak_rss_bytes;
   json["trials"] = std::move(trials);
@@ -261,8 +311,10 @@ std::string SimulationTable(const Json& json) {
   }
   if (const Json& estimate = json["estimate"]; !estimate.is_null()) {
     text += "Estimate (means)\n";
-    text += Line("links", Number(estimate["links"], "", 10));
-    text += Line("precision, recall", Percent(estimate["precision"]) + ", " + Percent(estimate["recall"]));
+    text += Line("expected links", Number(estimate["expected_links"], "", 10));
+    text += Line("links of Hard", absl::StrFormat("%s; precision %s, recall %s", Number(estimate["hard_links"], "", 10),
+                                                  Percent(estimate["hard_precision"]), Percent(estimate["hard_recall"])));
+    text += Line("links trained on", TrainedLinksText(estimate));
     text += Line("mean absolute error", Number(estimate["mae"]));
     text += Line("distinct degrees", Number(estimate["distinct_degrees"]));
     text += Line("maximum likelihood", absl::StrFormat("%s in %s iterations, residual %s%s", Number(estimate["mle_seconds"], " s", 3),
@@ -274,7 +326,7 @@ std::string SimulationTable(const Json& json) {
     text += Line("denoising", Number(estimate["denoise_seconds"], " s", 3));
   }
   const Json& train = json["train"];
-  text += absl::StrFormat("Training (%d trials of %s)\n", json["trials"].size(), WhatWasTrained(train));
+  text += absl::StrFormat("Training (%d trial%s of %s)\n", json["trials"].size(), json["trials"].size() == 1 ? "" : "s", WhatWasTrained(json["trials"]));
   if (json["trials"][0]["train"].contains("chosen")) {
     constexpr size_t kShown = 10;
     for (size_t t = 0; t < std::min(kShown, json["trials"].size()); ++t) {
@@ -283,7 +335,7 @@ std::string SimulationTable(const Json& json) {
                    trial["chosen"].get<std::string>());
     }
   }
-  text += Line("test accuracy", Percent(train["test_accuracy_mean"]) + " +- " + Percent(train["test_accuracy_std"]));
+  text += Line("test accuracy", Accuracy(train));
   text += Line("test macro-F1", Percent(train["test_macro_f1_mean"]));
   // Null where the trials do not agree: one of them went on on the CPU.
   const std::string device = train["device"].is_null() ? "several devices" : train["device"].get<std::string>();

@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/analysis/result_place.h"
 #include "aggregator_server/reports/report_file.h"
+#include "common/base/digest.h"
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/privatizer.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/training_spec.h"
+#include "tools/simulate_checkpoint.h"
 #include "tools/simulate_noise.h"
 
 namespace blink {
@@ -52,6 +55,20 @@ absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, u
 }  // namespace
 
 absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
+  const v1::TrainingSpec& training = options.training;
+  if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
+                                            training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
+    return absl::InvalidArgumentError(
+        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features given or identity, or a model "
+        "that sees links");
+  }
+  if (!(options.checkpoint_every_s >= 0 && options.checkpoint_every_s <= 86'400)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-every is ", options.checkpoint_every_s, ": it must be in 0 .. 86,400 seconds"));
+  }
+  if (options.replace_output && options.output.empty()) {
+    return absl::InvalidArgumentError("--replace says that --output may replace an earlier result: name it");
+  }
   if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
     return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
   }
@@ -171,6 +188,23 @@ v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folde
   return spec;
 }
 
+template <typename T>
+void HashAll(absl::Span<const T> values, Sha256& hash) {
+  hash.UpdateUint64(values.size()).Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+}
+
+void HashDataset(const Dataset& dataset, Sha256& hash) {
+  const NodeAttributes& attributes = dataset.attributes;
+  hash.UpdateUint64(dataset.graph.node_count()).UpdateUint64(attributes.class_count).UpdateUint64(attributes.features.cols);
+  HashAll<uint64_t>(dataset.graph.offsets(), hash);
+  HashAll<NodeIndex>(dataset.graph.neighbours(), hash);
+  HashAll<int64_t>(attributes.features.row_offsets, hash);
+  HashAll<int32_t>(attributes.features.columns, hash);
+  HashAll<float>(attributes.features.values, hash);
+  HashAll<int32_t>(attributes.labels, hash);
+  HashAll<Split>(attributes.split, hash);
+}
+
 // One bar for all the trials, in which a trial is drawing (30 %), estimating (10 %) and training (60 %).
 class TrialProgress {
  public:
@@ -191,7 +225,8 @@ class TrialProgress {
 
 class Simulator {
  public:
-  Simulator(const SimulateOptions& options, Dataset dataset) : options_(options), dataset_(std::move(dataset)) {}
+  Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place)
+      : options_(options), dataset_(std::move(dataset)), place_(std::move(place)) {}
 
   absl::StatusOr<Simulation> Run() {
     if (!options_.reports.empty()) {
@@ -207,6 +242,9 @@ class Simulator {
     Describe();
     spec_ = SpecOf(options_, folder_ ? &*folder_ : nullptr);
     BLINK_RETURN_IF_ERROR(NormalizeTrainingSpec(spec_).status());
+    if (!options_.checkpoint.empty()) {
+      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, RunDigest()));
+    }
 
     const int trials = options_.trials.value_or(folder_ ? 1 : 5);
     TrialProgress progress(trials, options_.progress);
@@ -229,13 +267,34 @@ class Simulator {
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
     simulation_.missing = options_.missing;
-    simulation_.is_private = DrawsOrReadsReports(options_) && !options_.insecure_seeded_noise;
+    if (!DrawsOrReadsReports(options_)) return;
+    simulation_.origin = folder_                         ? ReportOrigin::kReplay
+                         : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
+                                                          : ReportOrigin::kSimulation;
+  }
+
+  // Of what the trainings are made from; not of how many trials there are, nor of where and how fast they run.
+  Digest RunDigest() const {
+    Sha256 hash;
+    hash.Update("blink simulation").UpdateUint64(static_cast<uint64_t>(options_.graph)).UpdateUint64(spec_.seed());
+    v1::TrainingSpec training = spec_;
+    training.clear_out_of_memory();
+    hash.Update(training.SerializeAsString());
+    hash.UpdateUint64(options_.implausible ? 1 + static_cast<uint64_t>(*options_.implausible) : 0);
+    hash.UpdateUint64(static_cast<uint64_t>(options_.missing * 1e9));
+    if (simulation_.parameters) {
+      hash.UpdateUint64(simulation_.parameters->epsilon_micro()).UpdateUint64(simulation_.parameters->degree_share_ppm());
+    }
+    hash.Update(folder_ ? folder_->round.round_id() : "no round");
+    HashDataset(dataset_, hash);
+    return hash.Finish();
   }
 
   absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     TrainingOptions training_options;
     training_options.threads = options_.threads;
     training_options.checkpoint_folder = CheckpointFolder(index);
+    training_options.checkpoint_every_s = options_.checkpoint_every_s;
     training_options.progress = [&](double fraction, const std::string& text) {
       progress.Analysing(index, Stage::kTraining, fraction, text);
     };
@@ -245,6 +304,17 @@ class Simulator {
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
                  .search = std::move(model.search)};
+  }
+
+  std::optional<uint64_t> TrueLinksTrainedOn(const Analysis& analysis) const {
+    const std::optional<Variant>& variant = analysis.trained.variant;
+    if (!variant || *variant == Variant::kSoft) return std::nullopt;
+    const CsrGraph& links = analysis.estimate.Of(*variant).links;
+    uint64_t both_directions = 0;
+    for (NodeIndex i = 0; i < links.node_count(); ++i) {
+      for (const NodeIndex j : links.NeighboursOf(i)) both_directions += dataset_.graph.HasLink(i, j) ? 1 : 0;
+    }
+    return both_directions / 2;
   }
 
   std::string CheckpointFolder(int trial) const {
@@ -268,6 +338,7 @@ class Simulator {
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
     analysis_options.checkpoint_folder = CheckpointFolder(index);
+    analysis_options.checkpoint_every_s = options_.checkpoint_every_s;
     analysis_options.tie_seed = spec.seed();
     if (folder_) {
       analysis_options.tie_seed = TieSeedOfRound(folder_->round.round_id());
@@ -279,15 +350,18 @@ class Simulator {
       progress.Analysing(index, stage, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
-    if (index == 0 && !options_.output.empty()) {
-      BLINK_RETURN_IF_ERROR(WriteResultFolder(options_.output, *simulation_.parameters, reports.report_count(), analysis,
-                                              dataset_.attributes));
+    if (index == 0 && place_.has_value()) {
+      BLINK_RETURN_IF_ERROR(WriteResultFolder(place_->temporary(), *simulation_.parameters, reports.report_count(), analysis,
+                                              dataset_.attributes, *simulation_.origin));
+      BLINK_RETURN_IF_ERROR(place_->Publish());
     }
+    const std::optional<uint64_t> trained_true_positives = TrueLinksTrainedOn(analysis);
     return Trial{.seed = spec.seed(),
                  .report = figures,
                  .checks = std::move(analysis.checks),
                  .estimate = std::move(analysis.estimate),
                  .tie_seed = analysis.tie_seed,
+                 .trained_true_positives = trained_true_positives,
                  .trained = std::move(analysis.trained),
                  .training = std::move(analysis.training),
                  .search = std::move(analysis.search)};
@@ -295,6 +369,7 @@ class Simulator {
 
   const SimulateOptions& options_;
   const Dataset dataset_;
+  std::optional<ResultPlace> place_;  // of the first trial's result
   std::optional<RoundFolder> folder_;
   v1::TrainingSpec spec_;
   Simulation simulation_;
@@ -304,8 +379,13 @@ class Simulator {
 
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
+  std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
+  if (!options.output.empty()) {
+    BLINK_ASSIGN_OR_RETURN(place, ResultPlace::Claim(options.output, options.replace_output ? ResultPlace::Existing::kReplace
+                                                                                            : ResultPlace::Existing::kRefuse));
+  }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
-  return Simulator(options, std::move(dataset)).Run();
+  return Simulator(options, std::move(dataset), std::move(place)).Run();
 }
 
 }  // namespace blink

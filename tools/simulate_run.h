@@ -35,9 +35,11 @@ struct SimulateOptions {
   std::optional<v1::Implausible> implausible;  // default flag, or the round's
   int threads = 0;                         // 0: all cores
   std::string output;                      // result folder of the first trial, as the worker writes it; or empty
+  bool replace_output = false;             // an earlier result may be there
   // Folder in which the trainings keep their state, so that the same simulation goes on where it was ended; or empty. Not where
   // reports are drawn: every start draws others.
   std::string checkpoint;
+  double checkpoint_every_s = 20;
   bool progress = true;                    // on standard error
 };
 
@@ -53,6 +55,7 @@ struct Trial {
   std::optional<Checks> checks;         // as `report`, and the next
   std::optional<LinkEstimate> estimate;
   uint64_t tie_seed = 0;
+  std::optional<uint64_t> trained_true_positives;  // links trained on that are true; absent where every pair was, or none
   Candidate trained;
   TrainResult training;
   std::vector<Tried> search;
@@ -63,8 +66,8 @@ struct Simulation {
   uint32_t nodes = 0, features = 0, classes = 0;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  bool is_private = false;                      // false: no reports (true graph, MLP alone), or seeded noise
-  std::optional<PrivacyParameters> parameters;  // absent where no report is drawn
+  std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
+  std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
   std::vector<Trial> trials;                    // at least one
 };

@@ -66,20 +66,34 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
 // The first 64 bits of a hash of the round's id: a replay of its reports decides ties as the round did.
 uint64_t TieSeedOfRound(const std::string& round_id);
 
+// Where the reports of a result came from, which decides what may be said of its privacy.
+enum class ReportOrigin {
+  kRound,            // the nodes of a round drew them
+  kReplay,           // likewise, and somebody analysed them once more
+  kSimulation,       // one process that knew every list drew them, with the nodes' cryptographic generator
+  kSeededSimulation  // likewise, from a seed: whoever knows it knows the noise
+};
+inline bool IsSimulated(ReportOrigin origin) {
+  return origin == ReportOrigin::kSimulation || origin == ReportOrigin::kSeededSimulation;
+}
+
 // The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
-nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters);
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed);
+// `private` is what a round's nodes drew, and nothing else; seeded noise has no achieved epsilon.
+nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOrigin origin);
+// hard_links: how many links Hard has, whatever was trained on. trained_links: how many the model was trained on, null for Soft (every
+// pair) and for a model that sees none; trained_weight: the sum of their weights.
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, const Candidate& trained);
 // Without the list of flags where the policy is to keep.
 nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained);
 // {chosen, candidates}, what was tried; `research`: with test accuracies, which a round has no use for.
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
 
-// metrics.json: privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters,
-// warnings), classes (of the test nodes, class by class, and their confusion matrix).
+// metrics.json: kind ("round", "replay" or "simulation"), privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters,
+// warnings), classes (how many, of the test nodes the figures of the first 1,000, and up to 64 their confusion matrix).
 // `active`: n less the retired nodes; 0: n. Who is retired is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
-                                   uint32_t active = 0);
+                                   ReportOrigin origin, uint32_t active = 0);
 
 // Writes, each durably:
 //   metrics.json      MetricsJson
@@ -90,9 +104,10 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
 //                     no line where the policy is to keep
 //   model.pt          a state dict for torch.load
 //   model.ts          the same model for torch.jit.load (torch_script.h)
-// Makes the folder where it is missing.
+// Makes the folder where it is missing. Not at once: see ResultPlace (result_place.h).
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes, uint32_t active = 0);
+                               const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
+                               uint32_t active = 0);
 
 }  // namespace blink
 

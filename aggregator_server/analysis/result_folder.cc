@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -25,8 +26,8 @@ std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& at
   std::string csv = "node,prediction,confidence,split\n";
   const size_t classes = training.logits.size() / training.predictions.size();
   for (size_t node = 0; node < training.predictions.size(); ++node) {
-    absl::StrAppend(&csv, node, ",", training.predictions[node], ",", Confidence(&training.logits[node * classes], classes),
-                    ",", SplitName(attributes.split[node]), "\n");
+    absl::StrAppendFormat(&csv, "%d,%d,%.9g,%s\n", node, training.predictions[node],
+                          Confidence(&training.logits[node * classes], classes), SplitName(attributes.split[node]));
   }
   return csv;
 }
@@ -34,8 +35,8 @@ std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& at
 std::string CurvesCsv(const TrainResult& training) {
   std::string csv = "epoch,train_loss,validation_loss,validation_accuracy\n";
   for (size_t e = 0; e < training.validation_losses.size(); ++e) {
-    absl::StrAppend(&csv, e + 1, ",", training.train_losses[e], ",", training.validation_losses[e], ",",
-                    training.validation_accuracies[e], "\n");
+    absl::StrAppendFormat(&csv, "%d,%.9g,%.9g,%.9g\n", e + 1, training.train_losses[e], training.validation_losses[e],
+                          training.validation_accuracies[e]);  // nine digits: every float is read back as it was
   }
   return csv;
 }
@@ -66,9 +67,11 @@ std::string PlausibilityCsv(const Checks& checks) {
 
 }  // namespace
 
-nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters) {
+nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOrigin origin) {
   nlohmann::ordered_json json;
-  json["private"] = true;
+  json["private"] = !IsSimulated(origin);
+  json["simulated"] = IsSimulated(origin);
+  json["noise"] = !IsSimulated(origin) ? "nodes" : origin == ReportOrigin::kSimulation ? "cryptographic" : "seeded";
   // Quotients of integers, so that 0.1 is printed as 0.1.
   const double share_trillionths = static_cast<double>(parameters.degree_epsilon_numerator());
   json["epsilon"] = static_cast<double>(parameters.epsilon_micro()) / 1e6;
@@ -76,9 +79,11 @@ nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters) {
   json["epsilon_list"] = (static_cast<double>(parameters.epsilon_micro()) * 1e6 - share_trillionths) / 1e12;
   json["epsilon_degree"] = share_trillionths / 1e12;
   json["flip_probability"] = parameters.sends_bits() ? nlohmann::ordered_json(parameters.flip_probability()) : nullptr;
-  json["achieved_epsilon"] = parameters.achieved_epsilon();
+  const bool seeded = origin == ReportOrigin::kSeededSimulation;
+  const auto achieved = [&](double epsilon) { return seeded ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(epsilon); };
+  json["achieved_epsilon"] = achieved(parameters.achieved_epsilon());
   // The link stands in two lists, so the two reports together cost it twice as much.
-  json["achieved_epsilon_per_undirected_link"] = 2 * parameters.achieved_epsilon();
+  json["achieved_epsilon_per_undirected_link"] = achieved(2 * parameters.achieved_epsilon());
   return json;
 }
 
@@ -128,8 +133,9 @@ namespace {
 // Of the test nodes, class by class.
 nlohmann::ordered_json ClassesJson(const TrainResult& training) {
   nlohmann::ordered_json json;
-  json["test"] = nlohmann::ordered_json::array();
   const std::vector<ClassFigures>& classes = training.test.classes;
+  json["count"] = classes.size();
+  json["test"] = nlohmann::ordered_json::array();
   for (size_t c = 0; c < std::min(kClassesListedMax, classes.size()); ++c) {
     const ClassFigures& figures = classes[c];
     json["test"].push_back({{"class", c},
@@ -147,6 +153,15 @@ nlohmann::ordered_json ClassesJson(const TrainResult& training) {
     json["confusion"].push_back(std::vector<uint32_t>(row, row + static_cast<int64_t>(classes.size())));
   }
   return json;
+}
+
+// What ClassesJson leaves out; empty: nothing.
+std::string LeftOutOfClasses(const TrainResult& training) {
+  const size_t classes = training.test.classes.size();
+  if (!training.test_confusion.empty() || classes == 0) return "";
+  return absl::StrCat("of ", classes, " classes ",
+                      classes > kClassesListedMax ? absl::StrCat("only the first ", kClassesListedMax, " are listed here and ") : "",
+                      "no confusion matrix is kept: predictions.csv has the prediction of every node");
 }
 
 }  // namespace
@@ -178,7 +193,26 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
   return json;
 }
 
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed) {
+namespace {
+
+// How many links the model was trained on, and the sum of their weights.
+void TellTrainedLinks(const LinkEstimate& estimate, const Candidate& trained, nlohmann::ordered_json& json) {
+  json["trained_links"] = nullptr;
+  json["trained_weight"] = nullptr;
+  if (!trained.variant.has_value()) return;  // it saw none
+  if (*trained.variant == Variant::kSoft) {
+    json["trained_weight"] = estimate.expected_links;
+    return;
+  }
+  const LinkWeights& weights = estimate.Of(*trained.variant);
+  json["trained_links"] = weights.links.link_count();
+  const double both_directions = std::accumulate(weights.values.begin(), weights.values.end(), 0.0);
+  json["trained_weight"] = weights.values.empty() ? static_cast<double>(weights.links.link_count()) : both_directions / 2;
+}
+
+}  // namespace
+
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, const Candidate& trained) {
   nlohmann::ordered_json json;
   json["distinct_degrees"] = estimate.distinct_degrees;
   json["nodes_without_report"] = estimate.nodes_without_report;
@@ -189,8 +223,9 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_s
   json["mle_residual"] = estimate.mle.residual;
   json["mle_degree_distance"] = estimate.mle.distance;
   json["denoise_seconds"] = estimate.denoise_seconds;
-  json["links"] = estimate.links().link_count();
   json["expected_links"] = estimate.expected_links;
+  json["hard_links"] = estimate.links().link_count();
+  TellTrainedLinks(estimate, trained, json);
   json["tie_seed"] = absl::StrFormat("%016x", tie_seed);
   return json;
 }
@@ -223,30 +258,35 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks) {
 }
 
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
-                                   uint32_t active) {
+                                   ReportOrigin origin, uint32_t active) {
   if (active == 0) active = parameters.node_count();
   nlohmann::ordered_json json;
-  json["privacy"] = PrivacyJson(parameters);
+  json["kind"] = IsSimulated(origin) ? "simulation" : origin == ReportOrigin::kReplay ? "replay" : "round";
+  json["privacy"] = PrivacyJson(parameters, origin);
   json["reports"] = {{"received", reports},
                      {"nodes", parameters.node_count()},
                      {"retired", parameters.node_count() - active},
                      {"missing", active - reports}};
   json["plausibility"] = PlausibilityJson(analysis.checks);
-  json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed);
+  json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed, analysis.trained);
   json["train"] = TrainJson(analysis.training, analysis.trained);
+  if (const std::string left_out = LeftOutOfClasses(analysis.training); !left_out.empty()) {
+    json["train"]["warnings"].push_back(left_out);
+  }
   json["classes"] = ClassesJson(analysis.training);
   if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
   return json;
 }
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
-                               const Analysis& analysis, const NodeAttributes& attributes, uint32_t active) {
+                               const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
+                               uint32_t active) {
   if (analysis.training.predictions.size() != attributes.node_count) {
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   // The names of classes are the operator's bytes: what is no UTF-8 in them must not cost the round its result.
-  const std::string metrics = MetricsJson(parameters, reports, analysis, active)
+  const std::string metrics = MetricsJson(parameters, reports, analysis, origin, active)
                                   .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                               "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/epoch_text.h"
-#include "common/base/durable_file.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
@@ -65,6 +65,7 @@ class Searcher {
     }
     if (!best_) return passed_over_.ok() ? absl::InvalidArgumentError(NothingToTrain()) : passed_over_;
     model_.search = std::move(tried_);
+    model_.result.threads = threads_;  // of the search; the best candidate may have had a share of them
     for (const Candidate& candidate : grid_.too_costly()) {
       model_.search.push_back(
           {.candidate = candidate,
@@ -212,7 +213,7 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
                                       const NodeAttributes& attributes, const TrainingOptions& options) {
   TrainOptions train_options = candidate.options;
   train_options.threads = options.threads;
-  if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(options.checkpoint_folder));
+  if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeCheckpointFolder(options.checkpoint_folder));
   SetCheckpoint(options, "training", train_options);
   EpochText text(train_options.epochs);
   train_options.progress = [&](int epoch, double) {
@@ -225,7 +226,7 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
 
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
                                     const NodeAttributes& attributes, const TrainingOptions& options) {
-  if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(options.checkpoint_folder));
+  if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeCheckpointFolder(options.checkpoint_folder));
   // Train throws nothing; what is left is the search's own memory, and what the caller's functions throw (on any thread: RunOnThreads
   // carries it here).
   try {

@@ -1,10 +1,17 @@
 #include "aggregator_server/train/checkpoint.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 
@@ -15,6 +22,7 @@ static_assert(std::endian::native == std::endian::little, "checkpoints are littl
 
 constexpr char kMagic[] = "BLINKTRAIN-1\n";
 constexpr size_t kMagicBytes = sizeof(kMagic) - 1;
+constexpr absl::string_view kMagicOfAnyVersion = "BLINKTRAIN-";
 constexpr uint64_t kCheckpointBytesMax = uint64_t{64} << 30;
 
 class Writer {
@@ -154,20 +162,29 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerp
   return std::move(writer.bytes());
 }
 
-absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint) {
+namespace {
+
+// What is between magic and checksum: fingerprint and fields. The errors of DecodeCheckpoint that do not need the fingerprint.
+absl::StatusOr<absl::string_view> Unwrap(absl::string_view bytes) {
   constexpr size_t kDigestBytes = sizeof(Digest);
+  const absl::string_view magic(kMagic, kMagicBytes);
+  // What begins neither as a checkpoint of any version nor as what is left of one.
+  if (!absl::StartsWith(bytes, kMagicOfAnyVersion) && !absl::StartsWith(kMagicOfAnyVersion, bytes)) {
+    return absl::InvalidArgumentError("it is not the checkpoint of a training, and is left as it is");
+  }
+  if (bytes.size() >= kMagicBytes && !absl::StartsWith(bytes, magic)) {
+    return absl::FailedPreconditionError("the checkpoint is of another version of this program");
+  }
   if (bytes.size() < kMagicBytes + 2 * kDigestBytes) return absl::DataLossError("the checkpoint is truncated");
   const absl::string_view content = bytes.substr(0, bytes.size() - kDigestBytes);
   if (DigestToBytes(Sha256Of(content)) != std::string(bytes.substr(content.size()))) {
     return absl::DataLossError("the checkpoint is truncated or damaged: its checksum is wrong");
   }
-  if (content.substr(0, kMagicBytes) != absl::string_view(kMagic, kMagicBytes)) {
-    return absl::FailedPreconditionError("the checkpoint is of another version of this program");
-  }
-  if (std::string(content.substr(kMagicBytes, kDigestBytes)) != DigestToBytes(fingerprint)) {
-    return absl::FailedPreconditionError("the checkpoint is of another training (options, device, links or attributes differ)");
-  }
-  Reader reader(content.substr(kMagicBytes + kDigestBytes));
+  return content.substr(kMagicBytes);
+}
+
+absl::StatusOr<Checkpoint> DecodeFields(absl::string_view fields) {
+  Reader reader(fields);
   Checkpoint checkpoint;
   checkpoint.epoch = reader.Number<int64_t>();
   checkpoint.best_epoch = reader.Number<int64_t>();
@@ -187,11 +204,53 @@ absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Diges
   return checkpoint;
 }
 
+}  // namespace
+
+absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint) {
+  BLINK_ASSIGN_OR_RETURN(const absl::string_view content, Unwrap(bytes));
+  if (std::string(content.substr(0, sizeof(Digest))) != DigestToBytes(fingerprint)) {
+    return absl::FailedPreconditionError("the checkpoint is of another training (options, device, links or attributes differ)");
+  }
+  return DecodeFields(content.substr(sizeof(Digest)));
+}
+
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint) {
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kCheckpointBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kCheckpointBytesMax));
   absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(bytes, fingerprint);
   if (!checkpoint.ok()) return InFile(path, checkpoint.status());
   return checkpoint;
+}
+
+absl::Status CheckCheckpointFile(const std::string& path) {
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kCheckpointBytesMax));
+  const absl::StatusOr<absl::string_view> content = Unwrap(bytes);
+  if (!content.ok()) return InFile(path, content.status());
+  return InFile(path, DecodeFields(content->substr(sizeof(Digest))).status());
+}
+
+absl::Status MakeCheckpointFolder(const std::string& folder) {
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  const std::string probe = absl::StrCat(folder, "/.probe.", ::getpid());
+  const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0 && errno != EEXIST) return FileError(errno, "write checkpoints into", folder);
+  if (fd >= 0) ::close(fd);
+  ::unlink(probe.c_str());
+  return absl::OkStatus();
+}
+
+void RemoveCheckpoints(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (absl::EndsWith(name, ".checkpoint") || absl::StrContains(name, ".checkpoint.tmp.")) files.push_back(at->path());
+  }
+  for (const std::filesystem::path& file : files) {
+    // An unfinished one has no checksum yet.
+    const absl::Status good = CheckCheckpointFile(file.string());
+    if (good.ok() || absl::IsDataLoss(good) || absl::IsFailedPrecondition(good)) std::filesystem::remove(file, error);
+  }
+  ::rmdir(folder.c_str());
 }
 
 }  // namespace blink

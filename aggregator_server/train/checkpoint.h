@@ -36,11 +36,21 @@ Digest TrainingFingerprint(const TrainOptions& options, const std::string& devic
                            const NodeAttributes& attributes, const std::vector<std::vector<float>>& initial_parameters);
 
 std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerprint);
-// DATA_LOSS: truncated or damaged. FAILED_PRECONDITION: of another training, or of another version of the format.
+// INVALID_ARGUMENT: something else than a checkpoint, which nobody may overwrite. DATA_LOSS: truncated or damaged.
+// FAILED_PRECONDITION: of another training, or of another version of the format.
 absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint);
 
-// Reads `path`; NOT_FOUND where there is none, otherwise as DecodeCheckpoint, with the path in front.
+// Reads `path`; NOT_FOUND where there is none, INVALID_ARGUMENT where it is no regular file, otherwise as DecodeCheckpoint, with the
+// path in front.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint);
+
+// The errors of ReadCheckpoint, but for those that need to know the training: whatever training it is of.
+absl::Status CheckCheckpointFile(const std::string& path);
+
+// Makes the folder and its parents, and tries whether a file can be made there; the error names it.
+absl::Status MakeCheckpointFolder(const std::string& folder);
+// Removes the checkpoints in `folder`, and then the folder if nothing else is in it. What cannot be removed stays.
+void RemoveCheckpoints(const std::string& folder);
 
 }  // namespace blink
 

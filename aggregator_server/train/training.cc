@@ -83,7 +83,7 @@ class Training {
                    torch::optim::AdamOptions(options.learning_rate).weight_decay(options.weight_decay)) {}
 
   absl::StatusOr<TrainResult> Run() {
-    if (!options_.checkpoint_file.empty()) Resume();
+    if (!options_.checkpoint_file.empty()) BLINK_RETURN_IF_ERROR(Resume());
     started_ = saved_ = Clock::now();
     // The first layer at the weights that epoch e left serves e's evaluation and the training of e + 1.
     torch::Tensor first = network_.First();
@@ -147,16 +147,39 @@ class Training {
 
   // ---- checkpoints ----
 
-  void Resume() {
+  // DATA_LOSS: there is a file of somebody else, which would be overwritten.
+  absl::Status Resume() {
     fingerprint_ = TrainingFingerprint(options_, device_.description, weights_, attributes_, ToVectors(network_.parameters()));
     absl::StatusOr<Checkpoint> checkpoint = ReadCheckpoint(options_.checkpoint_file, *fingerprint_);
-    if (absl::IsNotFound(checkpoint.status())) return;
+    if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
+    if (absl::IsInvalidArgument(checkpoint.status())) {
+      return absl::DataLossError(absl::StrCat(checkpoint.status().message(), ": move it away, or name another folder for checkpoints"));
+    }
     if (checkpoint.ok() && !Fits(*checkpoint)) checkpoint = absl::DataLossError("the checkpoint does not fit the model");
+    if (checkpoint.ok() && !RestoreGenerator(checkpoint->generator)) {
+      checkpoint = absl::DataLossError("the checkpoint is damaged: the state of its random generator is none");
+    }
     if (!checkpoint.ok()) {
       result_.warnings.push_back(absl::StrCat("the training began anew: ", checkpoint.status().message()));
-      return;
+      return absl::OkStatus();
     }
     Restore(*checkpoint);
+    return absl::OkStatus();
+  }
+
+  // False, and nothing is changed, when LibTorch does not take the state.
+  bool RestoreGenerator(const std::string& bytes) {
+    torch::Tensor state = torch::empty({static_cast<int64_t>(bytes.size())}, torch::kUInt8);
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(state.mutable_data_ptr<uint8_t>()));
+    const std::lock_guard<std::mutex> lock(dropout_generator_.mutex());
+    const torch::Tensor before = dropout_generator_.get_state();
+    try {
+      dropout_generator_.set_state(state);
+      return true;
+    } catch (const c10::Error&) {
+      dropout_generator_.set_state(before);
+      return false;
+    }
   }
 
   bool Fits(const Checkpoint& checkpoint) const {
@@ -194,12 +217,6 @@ class Training {
       best_logits_ = torch::tensor(checkpoint.best_logits)
                          .view({attributes_.node_count, static_cast<int64_t>(attributes_.class_count)})
                          .to(device_.device);
-    }
-    torch::Tensor generator = torch::empty({static_cast<int64_t>(checkpoint.generator.size())}, torch::kUInt8);
-    std::memcpy(generator.mutable_data_ptr<uint8_t>(), checkpoint.generator.data(), checkpoint.generator.size());
-    {
-      const std::lock_guard<std::mutex> lock(dropout_generator_.mutex());
-      dropout_generator_.set_state(generator);
     }
     result_.resumed_from_epoch = static_cast<int>(checkpoint.epoch);
     result_.best_epoch = static_cast<int>(checkpoint.best_epoch);

@@ -1,24 +1,27 @@
 // blink-worker: estimates the links of one sealed round and trains, apart from the aggregator, so that its death and its memory
-// never harm collection. It reads a round folder and the attribute folder and writes the result folder: ended at any moment (SIGTERM and
-// SIGKILL alike), it can be started again. Its training then goes on from the last checkpoint in OUTPUT.checkpoint to the same bits;
+// never harm collection. It reads a round folder and the attribute folder and writes the result folder (result_place.h): ended at any moment
+// (SIGTERM and SIGKILL alike), it can be started again. Its training then goes on from the last checkpoint in OUTPUT.checkpoint to the same bits;
 // without one, or with one of other inputs, it begins anew. The checkpoint goes when the result is there.
 //
-// Standard output is for the aggregator: one JSON object a line, progress or, last, an error.
+// Standard output is for the aggregator: one JSON object a line, progress or, last, an error. The log goes to standard error.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <new>
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/analysis/analysis.h"
+#include "aggregator_server/analysis/result_place.h"
 #include "aggregator_server/reports/report_file.h"
-#include "common/base/durable_file.h"
+#include "aggregator_server/train/checkpoint.h"
 #include "common/base/exit_code.h"
+#include "common/base/logging.h"
+#include "common/base/standard_output.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_numbers.h"
 #include "common/graph/dataset.h"
 #include "nlohmann/json.hpp"
 
@@ -33,6 +36,7 @@ struct WorkerOptions {
   double checkpoint_every_s = 20;
 };
 
+// What could not be written, stdio remembers until the end (EndProgram).
 void PrintLine(const nlohmann::ordered_json& json) {
   const std::string line = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -57,28 +61,16 @@ class ProgressPrinter {
   std::chrono::steady_clock::time_point last_;
 };
 
-// Puts the complete and durable `temporary` in the place of `output`. A crash between the two steps leaves no output,
-// never half of one.
-absl::Status Publish(const std::string& temporary, const std::string& output) {
-  std::error_code error;
-  std::filesystem::remove_all(output, error);
-  if (!error) std::filesystem::rename(temporary, output, error);
-  if (error) return FileError(error.value(), "publish the result", output);
-  const std::string parent = std::filesystem::path(output).parent_path().string();
-  return SyncDirectory(parent.empty() ? "." : parent);
-}
-
 absl::Status Run(const WorkerOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
   BLINK_ASSIGN_OR_RETURN(NodeAttributes attributes, ReadAttributes(options.attributes));
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
   // A round that began before the roster grew is about its first nodes alone.
   if (attributes.node_count > folder.reports.node_count()) {
     BLINK_ASSIGN_OR_RETURN(attributes, FirstNodes(std::move(attributes), folder.reports.node_count()));
   }
-  std::string output = std::filesystem::path(options.output).lexically_normal().string();
-  if (output.size() > 1 && output.back() == '/') output.pop_back();
   AnalysisOptions analysis_options;
-  analysis_options.checkpoint_folder = output + ".checkpoint";
+  analysis_options.checkpoint_folder = place.folder() + ".checkpoint";
   analysis_options.checkpoint_every_s = options.checkpoint_every_s;
   analysis_options.threads = options.threads;
   analysis_options.implausible = folder.round.implausible();
@@ -88,14 +80,10 @@ absl::Status Run(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
                          Analyse(folder.reports, attributes, folder.round.training(), analysis_options));
 
-  const std::string temporary = output + ".tmp";
-  std::error_code error;
-  std::filesystem::remove_all(temporary, error);  // of a worker that was ended before
-  if (error) return FileError(error.value(), "remove", temporary);
-  BLINK_RETURN_IF_ERROR(WriteResultFolder(temporary, folder.reports.parameters(), folder.reports.report_count(), analysis,
-                                          attributes, folder.round.active_nodes()));
-  BLINK_RETURN_IF_ERROR(Publish(temporary, output));
-  std::filesystem::remove_all(analysis_options.checkpoint_folder, error);  // of no more use; what is left does no harm
+  BLINK_RETURN_IF_ERROR(WriteResultFolder(place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis,
+                                          attributes, ReportOrigin::kRound, folder.round.active_nodes()));
+  BLINK_RETURN_IF_ERROR(place.Publish());
+  RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
 }
 
@@ -122,17 +110,20 @@ absl::Status RunWithoutExceptions(const WorkerOptions& options) {
 }
 
 int Main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
+  if (!InitLogging("blink-worker", "info").ok()) return static_cast<int>(ExitCode::kInternal);
   CLI::App app("Estimates the links of a sealed round and trains on them. Started by blink-aggregator.", "blink-worker");
   app.set_version_flag("--version", std::string(BLINK_VERSION));
   app.footer(ExitCodeTable());
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
   app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")->required();
-  app.add_option("--output", options.output, "Result folder; written as OUTPUT.tmp and renamed; an existing one is replaced")->required();
+  app.add_option("--output", options.output, "Result folder; written as OUTPUT.tmp and put in its place at once. An earlier result is replaced, any other folder refused")->required();
   app.add_option("--threads", options.threads, "Threads, 0: all cores")->check(CLI::Range(0, 1024));
   app.add_option("--checkpoint-every", options.checkpoint_every_s,
                  "Seconds between the checkpoints of a training in OUTPUT.checkpoint, 0: one after every epoch (20)")
       ->check(CLI::Range(0.0, 86400.0));
+  RefuseStrangeNumbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -148,4 +139,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace blink
 
-int main(int argc, char** argv) { return blink::Main(argc, argv); }
+int main(int argc, char** argv) { return blink::EndProgram("blink-worker", blink::Main(argc, argv)); }

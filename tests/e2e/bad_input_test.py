@@ -1,6 +1,8 @@
 """Bad input: each kind is refused with its exit code and a precise sentence, and leaves the round and the ledger as they were."""
+import json
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
 import blinktest
@@ -358,14 +360,57 @@ class BadOperators(BlinkTest):
             done = run("blink", "dataset", "generate", "--output", self.folder / "made", flag, value)
             self.assertEnds(done, blinktest.USAGE, flag)
 
+    def test_numbers_are_taken_as_they_are_written_or_not_at_all(self):
+        for flag, value in (("--seed", 2**64), ("--seed", "-1"), ("--seed", "1e3"), ("--seed", "0x10"), ("--epsilon", "nan"),
+                            ("--epsilon", "inf"), ("--degree-share", "nan"), ("--missing", "nan"), ("--epochs", 2**32), ("--epochs", "1.5"),
+                            ("--threads", "nan"), ("--trials", 2**63), ("--learning-rate", "nan"), ("--dropout", "inf"),
+                            ("--weight-decay", "nan"), ("--checkpoint-every", "nan"), ("--checkpoint-every", "-1")):
+            done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--checkpoint", self.folder / "c", flag, value)
+            self.assertEnds(done, blinktest.USAGE, flag)
+        self.assertEnds(run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--checkpoint-every", 5), blinktest.USAGE,
+                        "--checkpoint")
+        done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--model", "mlp", "--node-features", "degree")
+        self.assertEnds(done, blinktest.USAGE, "--node-features")
+        self.assertEnds(run("blink", "audit", "mechanism", "--reports", 2**64), blinktest.USAGE, "--reports")
+        self.assertEnds(run("blink", "dataset", "generate", "--output", self.folder / "made", "--seed", 2**64), blinktest.USAGE, "--seed")
+        self.assertEnds(run("blink-node", "run", "--kit", "k", "--journal", "j", "--give-up-after", "nan"), blinktest.USAGE,
+                        "--give-up-after")
+        self.assertEnds(run("blink-worker", "--round-folder", "r", "--attributes", "a", "--output", "o", "--checkpoint-every", "nan"),
+                        blinktest.USAGE, "--checkpoint-every")
+
+    def test_a_result_that_cannot_be_printed_is_no_success(self):
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 40)
+        for command in (("blink", "dataset", "info", dataset), ("blink", "--help"), ("blink", "--version"),
+                        ("blink", "audit", "randomness", "--processes", "1", "--threads", "1", "--draws", "1", "--quiet"),
+                        ("blink", "simulate", "--dataset", dataset, "--epsilon", "6", "--trials", "1", "--epochs", "2", "--json", "--quiet"),
+                        ("blink-node", "--help"), ("blink-aggregator", "--version"), ("blink-worker", "--version")):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([blinktest.BIN_DIR / command[0], *map(str, command[1:])], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, check=False)
+            self.assertEqual(done.returncode, 9, command)
+            self.assertIn("No space left on device", done.stderr)
+
+    def test_a_file_that_is_too_large_is_no_death(self):
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 40)
+        command = f"ulimit -f 1; exec {blinktest.BIN_DIR}/blink simulate --dataset {dataset} --epsilon 6 --trials 1 --epochs 2 --quiet" \
+                  f" --output {self.folder}/result | cat; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 9, done.stderr)
+        self.assertIn("File too large", done.stderr)
+        self.assertFalse((self.folder / "result").exists() or (self.folder / "result.tmp").exists())
+
     def test_seeded_noise_is_never_called_private(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
+        result = self.folder / "result"
         done = must("blink", "simulate", "--dataset", dataset, "--epsilon", 6, "--epochs", 3, "--seed", 1,
-                    "--insecure-seeded-noise", "--json")
-        privacy = done.json()["privacy"]
-        self.assertIs(privacy["private"], False)
-        self.assertIsNone(privacy["achieved_epsilon"])
+                    "--insecure-seeded-noise", "--json", "--output", result)
+        for privacy in (done.json()["privacy"], json.loads((result / "metrics.json").read_text())["privacy"]):
+            self.assertIs(privacy["private"], False)
+            self.assertEqual(privacy["noise"], "seeded")
+            self.assertIsNone(privacy["achieved_epsilon"])
 
     def test_unknown_flags_are_refused(self):
         for program in ("blink", "blink-node", "blink-aggregator", "blink-worker"):

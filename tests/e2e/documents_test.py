@@ -72,7 +72,10 @@ class ReadmeCommands(BlinkTest):
 
     def test_auditing_the_privacy(self):
         for command in self.block("blink audit mechanism"):
-            self.assertTrue(must(*command, "--json", "--quiet").json()["passed"])
+            audit = must(*command, "--json", "--quiet").json()
+            self.assertTrue(audit["passed"])
+            if audit["audit"] == "mechanism":
+                self.assertAlmostEqual(audit["degree_share"], 0.05, msg="a round's, where the command names none")
 
     def test_research_without_a_network(self):
         dataset = self.folder / "dataset"
@@ -80,7 +83,8 @@ class ReadmeCommands(BlinkTest):
         command = self.block("blink simulate")[0]
         command = self.substitute(command, {"DIR": str(dataset)}) + ["--epochs", "5"]
         result = must(*command).json()
-        self.assertIs(result["privacy"]["private"], True)
+        self.assertEqual(result["privacy"]["noise"], "cryptographic")
+        self.assertIs(result["privacy"]["private"], False, "one process saw every list")
         self.assertEqual(len(result["trials"]), 5)
 
     def test_the_two_commands_exist_and_know_the_options_that_are_named(self):

@@ -38,7 +38,7 @@ TEST_F(AnalysisTest, NamesOfClassesThatAreNoUtf8DoNotCostTheResult) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   data_.attributes.class_names = {"Th\xe9orie", "b", "c"};
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
-  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes).ok());
+  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   const auto metrics = nlohmann::json::parse(ReadFile(folder_ + "/result/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["classes"]["test"].size(), 3u);
 }
@@ -47,7 +47,7 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
   const std::string out = folder_ + "/result";
-  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes).ok());
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   EXPECT_EQ(Lines(out + "/predictions.csv"), 201u);
   EXPECT_EQ(Lines(out + "/curves.csv"), 21u);
   EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links().link_count() + 1);
@@ -93,6 +93,57 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_FALSE(metrics["estimate"].contains("mae")) << "an aggregator cannot know it";
 }
 
+TEST_F(AnalysisTest, TheCurvesAreReadBackAsTheyWere) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
+  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
+  std::istringstream curves(ReadFile(folder_ + "/result/curves.csv", 1 << 20).value());
+  std::string line;
+  std::getline(curves, line);
+  for (size_t e = 0; e < analysis.training.train_losses.size(); ++e) {
+    ASSERT_TRUE(std::getline(curves, line));
+    int epoch = 0;
+    float train = 0, validation = 0, accuracy = 0;
+    ASSERT_EQ(std::sscanf(line.c_str(), "%d,%f,%f,%f", &epoch, &train, &validation, &accuracy), 4) << line;
+    EXPECT_EQ(train, analysis.training.train_losses[e]);
+    EXPECT_EQ(validation, analysis.training.validation_losses[e]);
+    EXPECT_EQ(accuracy, analysis.training.validation_accuracies[e]);
+  }
+}
+
+TEST_F(AnalysisTest, SaysWhatItLeavesOutOfManyClasses) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  const auto metrics = [&](uint32_t classes) {
+    data_.attributes.class_count = classes;
+    v1::TrainingSpec spec = round.round.training();
+    spec.set_epochs(2);
+    const Analysis analysis = Analyse(round.reports, data_.attributes, spec, {}).value();
+    return MetricsJson(parameters_, 180, analysis, ReportOrigin::kRound);
+  };
+  for (const uint32_t classes : {64u, 65u, 3001u}) {
+    const auto json = metrics(classes);
+    EXPECT_EQ(json["classes"]["count"], classes);
+    EXPECT_EQ(json["classes"]["test"].size(), std::min(classes, 1000u));
+    EXPECT_EQ(json["classes"]["confusion"].size(), classes == 64 ? 64u : 0u);
+    const std::string warnings = json["train"]["warnings"].dump();
+    EXPECT_EQ(warnings.find("no confusion matrix is kept") == std::string::npos, classes == 64) << warnings;
+    EXPECT_EQ(warnings.find("of 3001 classes only the first 1000") == std::string::npos, classes != 3001) << warnings;
+  }
+}
+
+TEST_F(AnalysisTest, OnlyWhatNodesOfARoundDrewIsCalledPrivate) {
+  EXPECT_EQ(PrivacyJson(parameters_, ReportOrigin::kRound)["private"], true);
+  EXPECT_EQ(PrivacyJson(parameters_, ReportOrigin::kReplay)["private"], true);
+  const auto simulated = PrivacyJson(parameters_, ReportOrigin::kSimulation);
+  EXPECT_EQ(simulated["private"], false);
+  EXPECT_EQ(simulated["noise"], "cryptographic");
+  EXPECT_LE(simulated["achieved_epsilon"], 6.0);
+  const auto seeded = PrivacyJson(parameters_, ReportOrigin::kSeededSimulation);
+  EXPECT_EQ(seeded["private"], false);
+  EXPECT_EQ(seeded["noise"], "seeded");
+  EXPECT_TRUE(seeded["achieved_epsilon"].is_null());
+}
+
 TEST_F(AnalysisTest, AModelWithoutLinksHasNoVariant) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   v1::TrainingSpec spec = testing::SmallSpec();
@@ -102,6 +153,10 @@ TEST_F(AnalysisTest, AModelWithoutLinksHasNoVariant) {
   EXPECT_FALSE(analysis.trained.variant.has_value());
   EXPECT_FALSE(analysis.estimate.soft.has_value()) << "weights that nobody needs are not made";
   EXPECT_TRUE(TrainJson(analysis.training, analysis.trained)["variant"].is_null());
+  const auto estimate = EstimateJson(analysis.estimate, 1, analysis.trained);
+  EXPECT_TRUE(estimate["trained_links"].is_null());
+  EXPECT_TRUE(estimate["trained_weight"].is_null());
+  EXPECT_EQ(estimate["hard_links"], analysis.estimate.links().link_count());
 }
 
 TEST_F(AnalysisTest, TheSpecSaysEverythingAboutTheTraining) {
@@ -131,7 +186,7 @@ TEST_F(AnalysisTest, TheTieSeedIsTheRoundsAndIsStored) {
   AnalysisOptions options;
   options.tie_seed = 0xab;
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), options).value();
-  EXPECT_EQ(MetricsJson(parameters_, 180, analysis)["estimate"]["tie_seed"], "00000000000000ab");
+  EXPECT_EQ(MetricsJson(parameters_, 180, analysis, ReportOrigin::kRound)["estimate"]["tie_seed"], "00000000000000ab");
 }
 
 // Two nodes name a degree far from their bits.
@@ -168,7 +223,7 @@ TEST_F(AnalysisTest, DroppedReportsAreAsIfTheyHadNeverCome) {
   EXPECT_EQ(never.report_count(), 178u);
   const Analysis without = Analyse(never, data_.attributes, round.round.training(), {}).value();
   EXPECT_EQ(drop.training.logits, without.training.logits);
-  EXPECT_EQ(MetricsJson(parameters_, 180, drop)["reports"]["received"], 180);
+  EXPECT_EQ(MetricsJson(parameters_, 180, drop, ReportOrigin::kRound)["reports"]["received"], 180);
 }
 
 TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
@@ -181,7 +236,7 @@ TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
   EXPECT_EQ(json["dropped"], 0);
   EXPECT_TRUE(json["flags"].empty());
   const std::string out = folder_ + "/result";
-  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, keep, data_.attributes).ok());
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, keep, data_.attributes, ReportOrigin::kRound).ok());
   EXPECT_EQ(Lines(out + "/plausibility.csv"), 1u);
 }
 

@@ -25,7 +25,7 @@ class ModelFiles : public testing::SmallRound {
     EXPECT_TRUE(analysis.ok()) << name << ": " << analysis.status();
     if (!analysis.ok()) return "";
     const std::string folder = absl::StrCat(folder_, "/", name);
-    EXPECT_TRUE(WriteResultFolder(folder, parameters_, 180, *analysis, data_.attributes).ok());
+    EXPECT_TRUE(WriteResultFolder(folder, parameters_, 180, *analysis, data_.attributes, ReportOrigin::kRound).ok());
     const std::vector<float>& logits = analysis->training.logits;
     EXPECT_TRUE(WriteFileAtomically(folder + "/logits.f32", {reinterpret_cast<const char*>(logits.data()),
                                                              logits.size() * sizeof(float)})

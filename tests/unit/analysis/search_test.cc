@@ -308,7 +308,7 @@ TEST(Search, NoExceptionLeavesIt) {
 
 TEST_F(SearchTest, TheResultListsWhatWasTriedAndNoTestAccuracyOfIt) {
   const Analysis analysis = Searched(SearchSpec(12));
-  const auto train = MetricsJson(parameters_, 180, analysis)["train"];
+  const auto train = MetricsJson(parameters_, 180, analysis, ReportOrigin::kRound)["train"];
   EXPECT_EQ(train["chosen"], CandidateName(analysis.trained));
   ASSERT_EQ(train["candidates"].size(), 12u);
   EXPECT_FALSE(train["candidates"][0].contains("test_accuracy"));

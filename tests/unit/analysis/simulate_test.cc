@@ -1,8 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <cmath>
+#include <fstream>
 #include <set>
+
+#include "common/base/durable_file.h"
 
 #include "tests/unit/analysis/small_round.h"
 #include "tools/simulate_report.h"
@@ -12,6 +17,7 @@ namespace blink {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SimulateTest : public testing::SmallRound {
  protected:
@@ -45,18 +51,20 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   const std::map<std::string, std::vector<std::string>> documented = {
       {"dataset", {"nodes", "links", "features", "classes"}},
       {"privacy",
-       {"private", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability", "achieved_epsilon"}},
+       {"private", "simulated", "noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability", "achieved_epsilon"}},
       {"report", {"bytes_mean", "entropy_bytes", "privatize_us_mean"}},
       {"plausibility", {"policy", "false_alarm", "threshold_z", "tested", "flagged", "dropped", "symmetric"}},
       {"estimate",
-       {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "links",
-        "true_positives"}},
+       {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "expected_links",
+        "hard_links", "hard_true_positives", "hard_precision", "hard_recall", "trained_links", "trained_weight",
+        "trained_precision", "trained_recall"}},
       {"train", {"model", "variant", "device", "epoch_ms_mean", "test_accuracy_mean", "test_accuracy_std"}}};
   for (const auto& [part, keys] : documented) {
     for (const std::string& key : keys) EXPECT_FALSE(json[part][key].is_null()) << part << "." << key;
   }
   EXPECT_EQ(json["peak_rss_bytes"], 12345);
-  EXPECT_EQ(json["privacy"]["private"], true);
+  EXPECT_EQ(json["privacy"]["private"], false) << "one process saw every list";
+  EXPECT_EQ(json["privacy"]["noise"], "cryptographic");
   ASSERT_EQ(json["trials"].size(), 2u);
   EXPECT_EQ(json["trials"][0]["seed"], 1);
   EXPECT_EQ(json["trials"][1]["seed"], 2);
@@ -108,8 +116,126 @@ TEST_F(SimulateTest, SeededNoiseRepeatsAndIsNotPrivate) {
   EXPECT_EQ(a.trials[1].seed, 4u);
   const auto json = SimulationJson(a, 1);
   EXPECT_EQ(json["privacy"]["private"], false);
+  EXPECT_EQ(json["privacy"]["noise"], "seeded");
   EXPECT_TRUE(json["privacy"]["achieved_epsilon"].is_null());
   EXPECT_THAT(SimulationTable(json), HasSubstr("NOT PRIVATE"));
+}
+
+// The result folder is what leaves the machine: it says itself what it is.
+TEST_F(SimulateTest, TheResultFolderSaysWhereItsReportsCameFrom) {
+  const auto privacy = [&](SimulateOptions options, const std::string& name) {
+    options.output = folder_ + "/" + name;
+    options.trials = 1;
+    EXPECT_TRUE(Simulate(options).ok());
+    return nlohmann::json::parse(ReadFile(options.output + "/metrics.json", 1 << 20).value());
+  };
+  const auto drawn = privacy(Options(), "drawn");
+  EXPECT_EQ(drawn["kind"], "simulation");
+  EXPECT_EQ(drawn["privacy"]["private"], false);
+  EXPECT_EQ(drawn["privacy"]["simulated"], true);
+  EXPECT_EQ(drawn["privacy"]["noise"], "cryptographic");
+  EXPECT_LE(drawn["privacy"]["achieved_epsilon"], 6.0);
+  SimulateOptions seeded_options = Options();
+  seeded_options.insecure_seeded_noise = true;
+  const auto seeded = privacy(seeded_options, "seeded");
+  EXPECT_EQ(seeded["kind"], "simulation");
+  EXPECT_EQ(seeded["privacy"]["private"], false);
+  EXPECT_EQ(seeded["privacy"]["noise"], "seeded");
+  EXPECT_TRUE(seeded["privacy"]["achieved_epsilon"].is_null());
+  EXPECT_TRUE(seeded["privacy"]["achieved_epsilon_per_undirected_link"].is_null());
+  const auto replay = privacy(Replay(), "replay");
+  EXPECT_EQ(replay["kind"], "replay");
+  EXPECT_EQ(replay["privacy"]["private"], true);
+  EXPECT_EQ(replay["privacy"]["noise"], "nodes");
+}
+
+TEST_F(SimulateTest, TellsTheLinksOfHardFromThoseThatWereTrainedOn) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.insecure_seeded_noise = true;
+  const auto estimate = [&](v1::Variant variant) {
+    options.training.set_variant(variant);
+    return SimulationJson(Simulate(options).value(), 1)["estimate"];
+  };
+  const auto hard = estimate(v1::VARIANT_HARD), soft = estimate(v1::VARIANT_SOFT), hybrid = estimate(v1::VARIANT_HYBRID);
+  EXPECT_EQ(hard["trained_links"], hard["hard_links"]);
+  EXPECT_EQ(hard["trained_precision"], hard["hard_precision"]);
+  EXPECT_EQ(hard["trained_recall"], hard["hard_recall"]);
+  EXPECT_EQ(hybrid["hard_links"], hard["hard_links"]) << "the same reports";
+  EXPECT_EQ(hybrid["trained_links"], std::floor(hybrid["expected_links"].get<double>()));
+  EXPECT_LT(hybrid["trained_weight"], hybrid["trained_links"]);
+  EXPECT_TRUE(soft["trained_links"].is_null()) << "every pair";
+  EXPECT_TRUE(soft["trained_precision"].is_null());
+  EXPECT_EQ(soft["trained_weight"], soft["expected_links"]);
+}
+
+TEST_F(SimulateTest, OneTrialHasNoDeviationAndNoTestNodesNoAccuracy) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  auto json = SimulationJson(Simulate(options).value(), 1);
+  EXPECT_TRUE(json["train"]["test_accuracy_std"].is_null());
+  EXPECT_THAT(SimulationTable(json), Not(HasSubstr("+-")));
+  for (Split& split : data_.attributes.split) split = split == Split::kTest ? Split::kNone : split;
+  std::filesystem::remove_all(folder_ + "/dataset");
+  std::filesystem::create_directories(folder_ + "/dataset");
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  options.trials = 2;
+  json = SimulationJson(Simulate(options).value(), 1);
+  EXPECT_TRUE(std::isnan(json["train"]["test_accuracy_mean"].get<double>()));
+  EXPECT_THAT(SimulationTable(json), Not(HasSubstr("+-")));
+  EXPECT_THAT(SimulationTable(json), ::testing::ContainsRegex("test accuracy +none\n"));
+}
+
+TEST_F(SimulateTest, SaysWhatTheTrialsOfASearchReallyTrained) {
+  Simulation simulation = Simulate(Options()).value();
+  simulation.trials[1].trained.options.model = Model::kGat;
+  EXPECT_THAT(SimulationTable(SimulationJson(simulation, 1)), HasSubstr("2 trials of gcn, hard (1) and gat, hard (1)"));
+}
+
+// --output: said before anything is done, and nothing of a stranger's is touched.
+
+TEST_F(SimulateTest, RefusesAnOutputThatHoldsSomethingElseBeforeItTrains) {
+  SimulateOptions options = Options();
+  options.dataset = folder_ + "/nowhere";  // it is not even read
+  options.output = folder_ + "/mine";
+  std::filesystem::create_directories(options.output);
+  std::ofstream(options.output + "/thesis.tex") << "x";
+  for (const bool replace : {false, true}) {
+    options.replace_output = replace;
+    ExpectRefused(options, "holds thesis.tex, which is not part of a result");
+  }
+  EXPECT_EQ(ReadFile(options.output + "/thesis.tex", 10).value(), "x");
+  EXPECT_FALSE(std::filesystem::exists(options.output + ".tmp"));
+  options.output = folder_ + "/mine/thesis.tex";
+  ExpectRefused(options, "is not a folder");
+  options.output = folder_ + "/no/parent";
+  EXPECT_EQ(Simulate(options).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(SimulateTest, ReplacesAnEarlierResultOnlyWhenItIsTold) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.output = folder_ + "/result";
+  ASSERT_TRUE(Simulate(options).ok());
+  const std::string first = ReadFile(options.output + "/predictions.csv", 1 << 20).value();
+  ExpectRefused(options, "--replace");
+  EXPECT_EQ(ReadFile(options.output + "/predictions.csv", 1 << 20).value(), first);
+  options.replace_output = true;
+  options.training.set_epochs(3);
+  ASSERT_TRUE(Simulate(options).ok());
+  EXPECT_EQ(nlohmann::json::parse(ReadFile(options.output + "/metrics.json", 1 << 20).value())["train"]["epochs"], 3);
+  EXPECT_FALSE(std::filesystem::exists(options.output + ".tmp"));
+  options.output.clear();
+  ExpectRefused(options, "--replace");
+}
+
+TEST_F(SimulateTest, AFailedSimulationLeavesNoOutputBehind) {
+  SimulateOptions options = Options();
+  options.dataset = folder_ + "/nowhere";
+  options.output = folder_ + "/result";
+  EXPECT_FALSE(Simulate(options).ok());
+  EXPECT_FALSE(std::filesystem::exists(options.output));
+  EXPECT_FALSE(std::filesystem::exists(options.output + ".tmp"));
 }
 
 TEST_F(SimulateTest, GoesOnFromItsCheckpointsWhereTheLinksAreTheSame) {
@@ -123,6 +249,75 @@ TEST_F(SimulateTest, GoesOnFromItsCheckpointsWhereTheLinksAreTheSame) {
     EXPECT_EQ(a.trials[t].training.resumed_from_epoch, 0);
     EXPECT_EQ(b.trials[t].training.resumed_from_epoch, static_cast<int>(b.trials[t].training.validation_losses.size()));
     EXPECT_EQ(a.trials[t].training.logits, b.trials[t].training.logits);
+  }
+}
+
+TEST_F(SimulateTest, RefusesACheckpointFolderThatIsNotThisSimulations) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/dataset/labels.csv";
+  const std::string labels = ReadFile(options.checkpoint, 1 << 20).value();
+  ExpectRefused(options, "is not a folder");
+  EXPECT_EQ(ReadFile(options.checkpoint, 1 << 20).value(), labels);
+  options.checkpoint = "/dev/zero";
+  ExpectRefused(options, "is not a folder");
+  options.checkpoint = folder_ + "/dataset";
+  ExpectRefused(options, "holds something else");
+  options.checkpoint = folder_ + "/checkpoints";
+  ASSERT_TRUE(Simulate(options).ok());
+  options.training.set_dropout(0.5);
+  ExpectRefused(options, "is of another simulation");
+  options.training.set_dropout(0.25);
+  options.seed = 2;
+  ExpectRefused(options, "is of another simulation");
+  options.seed.reset();
+  options.trials = 2;  // more of the same
+  EXPECT_EQ(Simulate(options).value().trials[0].training.resumed_from_epoch, 20);
+}
+
+TEST_F(SimulateTest, RefusesStatesThatAreNoneBeforeItTrains) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  ASSERT_TRUE(Simulate(options).ok());
+  const std::string state = options.checkpoint + "/trial-1/training.checkpoint";
+  const std::string good = ReadFile(state, 1 << 24).value();
+  std::ofstream(state, std::ios::binary | std::ios::trunc) << good.substr(0, good.size() / 2);
+  ExpectRefused(options, "truncated");
+  std::ofstream(state, std::ios::binary | std::ios::trunc) << "my own notes";
+  ExpectRefused(options, "remove it");
+  EXPECT_EQ(ReadFile(state, 100).value(), "my own notes");
+  std::filesystem::remove(state);
+  ASSERT_EQ(::mkfifo(state.c_str(), 0600), 0);
+  ExpectRefused(options, "not a regular file");
+  std::filesystem::remove(state);
+  std::filesystem::create_directories(state);
+  ExpectRefused(options, "is a folder");
+}
+
+TEST_F(SimulateTest, KeepsAStateAsOftenAsItIsTold) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  options.checkpoint = folder_ + "/checkpoints";
+  for (const double bad : {-1.0, 86'401.0, std::nan("")}) {
+    options.checkpoint_every_s = bad;
+    ExpectRefused(options, "--checkpoint-every");
+  }
+}
+
+TEST_F(SimulateTest, RefusesTheDegreeAsFeatureOfAModelThatSeesNoLink) {
+  for (const v1::NodeFeatures features : {v1::NODE_FEATURES_DEGREE, v1::NODE_FEATURES_GIVEN_AND_DEGREE}) {
+    SimulateOptions options = Options();
+    options.training.set_model(v1::MODEL_MLP);
+    options.training.set_node_features(features);
+    EXPECT_THAT(std::string(ValidateSimulateOptions(options).message()), HasSubstr("--node-features"));
+    options.graph = SimulatedGraph::kTrue;
+    ExpectRefused(options, "--node-features");
   }
 }
 
@@ -175,7 +370,7 @@ TEST_F(SimulateTest, AReplayTakesTheRoundsTrainingAndWhatIsAskedForGoesFirst) {
   EXPECT_EQ(simulation.trials[0].trained.options.dropout, 0.25);
   EXPECT_EQ(simulation.trials[0].trained.options.epochs, 20);
   EXPECT_EQ(simulation.trials[0].seed, 7u);
-  EXPECT_TRUE(simulation.is_private);
+  EXPECT_EQ(simulation.origin, ReportOrigin::kReplay);
   EXPECT_GT(simulation.trials[0].report->entropy_bytes, 0);
 }
 

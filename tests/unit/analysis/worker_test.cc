@@ -1,15 +1,18 @@
 // blink-worker as the aggregator runs it, and its agreement with `blink simulate --reports`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "absl/strings/str_format.h"
+#include "aggregator_server/analysis/analysis.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "tests/unit/analysis/small_round.h"
@@ -93,8 +96,11 @@ TEST_P(WorkerAndSimulation, GiveExactlyTheSameOnTheSameReports) {
   }
   const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["train"]["test_accuracy"], trial.training.test_accuracy);
+  EXPECT_EQ(metrics["kind"], "round");
+  EXPECT_EQ(metrics["privacy"]["private"], true);
+  EXPECT_EQ(metrics["train"]["threads"], 2);
   EXPECT_EQ(metrics["train"]["model"], ModelName(trial.trained.options.model));
-  EXPECT_EQ(metrics["estimate"]["links"], trial.estimate->links().link_count());
+  EXPECT_EQ(metrics["estimate"]["hard_links"], trial.estimate->links().link_count());
   EXPECT_EQ(metrics["estimate"]["tie_seed"], absl::StrFormat("%016x", trial.tie_seed));
   EXPECT_EQ(metrics["train"].contains("candidates"), GetParam().candidates > 0);
   EXPECT_EQ(trial.search.size(), GetParam().candidates);
@@ -170,60 +176,77 @@ TEST_F(WorkerTest, PrintsProgressOfBothStages) {
 }
 
 TEST_F(WorkerTest, ReplacesAnOlderResultAndWhatADeadWorkerLeft) {
-  std::filesystem::create_directories(Output());
-  std::ofstream(Output() + "/old") << "x";
-  std::filesystem::create_directories(Output() + ".tmp");
-  std::ofstream(Output() + ".tmp/half") << "x";
   ASSERT_EQ(RunRound().exit_code, 0);
-  EXPECT_FALSE(std::filesystem::exists(Output() + "/old"));
-  EXPECT_FALSE(std::filesystem::exists(Output() + "/half"));
+  const std::string older = ReadFile(Output() + "/predictions.csv", 1 << 20).value();
+  std::ofstream(Output() + "/predictions.csv") << "older";
+  std::filesystem::create_directories(Output() + ".tmp");
+  std::ofstream(Output() + ".tmp/metrics.json.tmp.4711") << "x";
+  ASSERT_EQ(RunRound().exit_code, 0);
+  EXPECT_EQ(ReadFile(Output() + "/predictions.csv", 1 << 20).value(), older);
+  EXPECT_FALSE(std::filesystem::exists(Output() + "/metrics.json.tmp.4711"));
   EXPECT_FALSE(std::filesystem::exists(Output() + ".tmp"));
   EXPECT_TRUE(std::filesystem::exists(Output() + "/model.pt"));
 }
 
-// A long training with a checkpoint after every epoch.
+TEST_F(WorkerTest, DeletesNothingThatIsNoResult) {
+  for (const std::string& place : {Output(), Output() + ".tmp"}) {
+    std::filesystem::create_directories(place);
+    std::ofstream(place + "/thesis.tex") << "x";
+    const Ended ended = RunRound();
+    EXPECT_EQ(ended.exit_code, static_cast<int>(ExitCode::kBadInput));
+    EXPECT_THAT(ended.lines.back()["error"].get<std::string>(), HasSubstr(std::filesystem::path(place).filename().string() + " holds thesis.tex"));
+    EXPECT_THAT(ended.lines.back()["error"].get<std::string>(), HasSubstr("name another folder"));
+    EXPECT_EQ(ReadFile(place + "/thesis.tex", 10).value(), "x");
+    std::filesystem::remove_all(place);
+  }
+  std::filesystem::create_directories(Output() + ".checkpoint");
+  std::ofstream(Output() + ".checkpoint/thesis.tex") << "x";
+  std::ofstream(Output() + ".checkpoint/my.checkpoint") << "x";
+  ASSERT_EQ(RunRound().exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(Output() + ".checkpoint/thesis.tex"));
+  EXPECT_TRUE(std::filesystem::exists(Output() + ".checkpoint/my.checkpoint"));
+  EXPECT_FALSE(std::filesystem::exists(Output() + ".checkpoint/training.checkpoint"));
+}
+
+TEST_F(WorkerTest, EndsWithItsCodeWhenItsOutputOrItsResultCannotBeWritten) {
+  const std::string flags = absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
+  const int full = std::system(absl::StrCat(BLINK_WORKER, " ", flags, " > /dev/full 2>/dev/null").c_str());
+  ASSERT_TRUE(WIFEXITED(full));
+  EXPECT_EQ(WEXITSTATUS(full), static_cast<int>(ExitCode::kNoResources));
+  // A file that is larger than the limit is an error of the write (EFBIG), not a death by SIGXFSZ.
+  const int large = std::system(absl::StrCat("ulimit -f 2; ", BLINK_WORKER, " ", flags, " 2>/dev/null | cat >/dev/null; exit ${PIPESTATUS[0]}")
+                                    .insert(0, "bash -c '").append("'").c_str());
+  ASSERT_TRUE(WIFEXITED(large));
+  EXPECT_EQ(WEXITSTATUS(large), static_cast<int>(ExitCode::kNoResources));
+}
+
+// A training with a checkpoint after every epoch, which ends in its middle.
 class KilledWorker : public WorkerTest {
  protected:
-  void SetUp() override {
-    WorkerTest::SetUp();
-    v1::Round round;
-    round.set_round_id(std::string(32, 'a'));
-    round.set_deployment("small");
-    *round.mutable_parameters() = ParametersToProto(parameters_);
-    *round.mutable_training() = testing::SmallSpec();
-    round.mutable_training()->set_variant(v1::VARIANT_HYBRID);
-    round.mutable_training()->set_epochs(1500);
-    ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
-  }
   std::string Checkpoint() const { return Output() + ".checkpoint/training.checkpoint"; }
 
-  // Kills the worker as soon as it tells of an epoch after the 10th, so a checkpoint of 10 epochs or more is there.
-  void StartAndKill() {
-    int lines[2];
-    ASSERT_EQ(::pipe(lines), 0);
+  // What the worker does, in a process that is killed when epoch `last` is done: the checkpoint is of that epoch, whatever the machine's
+  // speed. (One that is killed from outside may have ended before.)
+  void StartAndKill(int last) {
     const pid_t worker = ::fork();
     ASSERT_GE(worker, 0);
-    const std::string round = folder_ + "/round", attributes = folder_ + "/attributes", output = Output();
     if (worker == 0) {
-      ::dup2(lines[1], 1);
-      ::execl(BLINK_WORKER, BLINK_WORKER, "--round-folder", round.c_str(), "--attributes", attributes.c_str(), "--output",
-              output.c_str(), "--checkpoint-every", "0", nullptr);
-      ::_exit(127);
+      const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+      AnalysisOptions options;
+      options.checkpoint_folder = Output() + ".checkpoint";
+      options.checkpoint_every_s = 0;
+      options.threads = 2;
+      options.tie_seed = TieSeedOfRound(round.round.round_id());
+      options.progress = [&](Stage, double, const std::string& text) {
+        int epoch = 0;
+        if (std::sscanf(text.c_str(), "epoch %d", &epoch) == 1 && epoch >= last) ::kill(::getpid(), SIGKILL);
+      };
+      const auto ended = Analyse(round.reports, ReadAttributes(folder_ + "/attributes").value(), round.round.training(), options);
+      ::_exit(ended.ok() ? 0 : 1);
     }
-    ::close(lines[1]);
-    std::FILE* stream = ::fdopen(lines[0], "r");
-    char line[4096];
-    bool trained = false;
-    while (!trained && std::fgets(line, sizeof(line), stream) != nullptr) {
-      int epoch = 0;
-      const std::string text = json::parse(line).value("text", "");
-      trained = std::sscanf(text.c_str(), "epoch %d", &epoch) == 1 && epoch > 10;
-    }
-    ::kill(worker, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(worker, &status, 0), worker);
-    std::fclose(stream);
-    ASSERT_TRUE(trained && WIFSIGNALED(status)) << "the worker ended before it could be killed";
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     ASSERT_TRUE(std::filesystem::exists(Checkpoint()));
     ASSERT_FALSE(std::filesystem::exists(Output()));
   }
@@ -233,10 +256,10 @@ class KilledWorker : public WorkerTest {
 TEST_F(KilledWorker, StartedAgainGivesTheResultOfOneThatWasNot) {
   ASSERT_EQ(RunRound().exit_code, 0);
   std::filesystem::rename(Output(), folder_ + "/uninterrupted");
-  for (int kills = 0; kills < 2; ++kills) ASSERT_NO_FATAL_FAILURE(StartAndKill());
+  for (const int last : {5, 13}) ASSERT_NO_FATAL_FAILURE(StartAndKill(last));
   const Ended ended = RunRound();
   ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
-  EXPECT_GT(TrainMetrics()["resumed_from_epoch"], 10);
+  EXPECT_EQ(TrainMetrics()["resumed_from_epoch"], 13);
   for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
     EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/uninterrupted" + file, 1 << 24).value()) << file;
   }
@@ -244,7 +267,7 @@ TEST_F(KilledWorker, StartedAgainGivesTheResultOfOneThatWasNot) {
 }
 
 TEST_F(KilledWorker, DoesNotGoOnFromATruncatedCheckpoint) {
-  ASSERT_NO_FATAL_FAILURE(StartAndKill());
+  ASSERT_NO_FATAL_FAILURE(StartAndKill(10));
   std::filesystem::resize_file(Checkpoint(), std::filesystem::file_size(Checkpoint()) / 2);
   ASSERT_EQ(RunRound().exit_code, 0);
   EXPECT_EQ(TrainMetrics()["resumed_from_epoch"], 0);
@@ -252,7 +275,7 @@ TEST_F(KilledWorker, DoesNotGoOnFromATruncatedCheckpoint) {
 }
 
 TEST_F(KilledWorker, DoesNotGoOnWithOtherAttributes) {
-  ASSERT_NO_FATAL_FAILURE(StartAndKill());
+  ASSERT_NO_FATAL_FAILURE(StartAndKill(10));
   NodeAttributes attributes = data_.attributes;
   attributes.labels[0] = (attributes.labels[0] + 1) % 3;
   std::filesystem::remove_all(folder_ + "/attributes");
@@ -260,6 +283,25 @@ TEST_F(KilledWorker, DoesNotGoOnWithOtherAttributes) {
   ASSERT_EQ(RunRound().exit_code, 0);
   EXPECT_EQ(TrainMetrics()["resumed_from_epoch"], 0);
   EXPECT_THAT(TrainMetrics()["warnings"].dump(), HasSubstr("of another training"));
+}
+
+TEST_F(KilledWorker, DoesNotOverwriteWhatIsNoCheckpoint) {
+  std::filesystem::create_directories(Output() + ".checkpoint");
+  std::ofstream(Checkpoint()) << "my own notes";
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "is not the checkpoint of a training");
+  EXPECT_EQ(ReadFile(Checkpoint(), 100).value(), "my own notes");
+  std::filesystem::remove(Checkpoint());
+  ASSERT_EQ(::mkfifo(Checkpoint().c_str(), 0600), 0);
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "not a regular file");
+}
+
+TEST_F(WorkerTest, NamesTheCheckpointFolderThatItCannotMake) {
+  std::ofstream(Output() + ".checkpoint") << "x";
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "/result.checkpoint: something else has its name");
+  v1::Round round = ReadRoundFolder(folder_ + "/round").value().round;
+  round.mutable_training()->set_candidates(3);
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "/result.checkpoint: something else has its name");
 }
 
 TEST_F(WorkerTest, RefusesAnAttributeFolderThatHoldsEdges) {
@@ -282,6 +324,7 @@ TEST_F(WorkerTest, RefusesWrongFlags) {
   ExpectRefused(RunWorker("--round-folder x"), ExitCode::kUsage, "required");
   ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "");
   ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every -1"), ExitCode::kUsage, "checkpoint-every");
+  ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every nan"), ExitCode::kUsage, "checkpoint-every");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <random>
 
+#include "aggregator_server/train/checkpoint.h"
 #include "common/base/durable_file.h"
 #include "tests/unit/train/small_data.h"
 
@@ -163,7 +164,8 @@ TEST(Trainer, StateDictNamesNothingThatWeightsOnlyLoadingRefuses) {
 
 TEST(Trainer, StateDictLoadsInPython) {
   const Dataset data = testing::SmallDataset();
-  const std::string folder = ::testing::TempDir();
+  const std::string folder = ::testing::TempDir() + "/trainer_state_dict_" + std::to_string(::getpid());  // tests run side by side
+  std::filesystem::create_directories(folder);
   std::ofstream(folder + "/blink_state_dict.pt", std::ios::binary)
       << Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value().model_bytes;
   std::ofstream(folder + "/blink_state_dict.py") << R"(
@@ -174,6 +176,7 @@ assert shapes == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,), 'conv2.lin.
   const std::string command = std::string(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " ") + folder +
                               "/blink_state_dict.py " + folder + "/blink_state_dict.pt";
   const int ended = std::system(command.c_str());
+  std::filesystem::remove_all(folder);
   if (WIFEXITED(ended) && WEXITSTATUS(ended) == 77) GTEST_SKIP() << "python3 cannot import torch here";
   EXPECT_EQ(ended, 0);
 }
@@ -344,6 +347,34 @@ TEST_P(TrainerCheckpoint, IsIgnoredWhenItIsTruncatedOrDamaged) {
   std::string damaged = checkpoint;
   damaged[damaged.size() / 2] ^= 1;
   ExpectBegunAnew(damaged, "checksum");
+}
+
+// As somebody could make one who knows the format: the checksum is right.
+TEST_P(TrainerCheckpoint, IsIgnoredWhenTheGeneratorsStateIsNone) {
+  TrainOptions options = options_;
+  options.dropout = 0.5;
+  const std::string good = CheckpointAfter(10, options);
+  const Digest fingerprint = DigestFromBytes(good.substr(sizeof("BLINKTRAIN-1\n") - 1, sizeof(Digest))).value();
+  Checkpoint checkpoint = DecodeCheckpoint(good, fingerprint).value();
+  const std::string state = checkpoint.generator;
+  for (const std::string& broken : {std::string(), std::string("x"), state + state, std::string(state.size(), '\xff')}) {
+    checkpoint.generator = broken;
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << EncodeCheckpoint(checkpoint, fingerprint);
+    const auto result = Train(weights_, data_.attributes, options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->resumed_from_epoch, 0);
+    EXPECT_THAT(result->warnings, ::testing::Contains(HasSubstr("the state of its random generator")));
+  }
+}
+
+TEST_P(TrainerCheckpoint, IsNotWrittenOverWhatIsNone) {
+  for (const std::string notes : {"my own notes, of some length that a checkpoint might have", "x"}) {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << notes;
+    const auto result = Train(weights_, data_.attributes, options_);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr(path_));
+    EXPECT_EQ(ReadFile(path_, 100).value(), notes);
+  }
 }
 
 TEST(Trainer, ACheckpointOfOtherLinksOrLabelsIsIgnored) {
