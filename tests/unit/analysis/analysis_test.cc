@@ -115,6 +115,7 @@ TEST_F(AnalysisTest, SaysWhatItLeavesOutOfManyClasses) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   const auto metrics = [&](uint32_t classes) {
     data_.attributes.class_count = classes;
+    data_.attributes.class_names.clear();
     v1::TrainingSpec spec = round.round.training();
     spec.set_epochs(2);
     const Analysis analysis = Analyse(round.reports, data_.attributes, spec, {}).value();
