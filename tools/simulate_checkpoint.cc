@@ -25,11 +25,13 @@ absl::Status CheckOwner(const std::string& folder, const std::string& header) {
   if (error) return FileError(error.value(), "read the folder", folder);
   const absl::StatusOr<std::string> text = ReadRegularFile(folder + "/simulation", kHeaderBytesMax);
   if (!text.ok() || !absl::StartsWith(*text, kHeader)) {
-    return Refuse(folder, " holds something else than the state of a simulation: name a folder that is absent or empty");
+    return Refuse(folder,
+                  " holds something else than the state of a simulation: name a folder that is absent or empty");
   }
   if (*text == header) return absl::OkStatus();
   return Refuse(folder,
-                " is of another simulation (data set, reports, seed or training differ): name another folder, or remove this one to "
+                " is of another simulation (data set, reports, seed or training differ): name another folder, or "
+                "remove this one to "
                 "begin anew");
 }
 
@@ -52,7 +54,8 @@ absl::Status ClaimSimulationCheckpoints(const std::string& folder, const Digest&
   const std::filesystem::file_status there = std::filesystem::status(folder, error);
   if (std::filesystem::exists(there)) {
     if (!std::filesystem::is_directory(there)) {
-      return Refuse(folder, " is not a folder, and is left as it is: name a folder that is absent, empty or of this simulation");
+      return Refuse(
+          folder, " is not a folder, and is left as it is: name a folder that is absent, empty or of this simulation");
     }
     BLINK_RETURN_IF_ERROR(CheckOwner(folder, header));
     BLINK_RETURN_IF_ERROR(CheckStates(folder));

@@ -12,9 +12,10 @@
 
 namespace blink {
 
-// Makes `folder` that of the simulation `run`, or finds that it is, before anything is trained: everything that would be read later is
-// whole, and a file can be written. INVALID_ARGUMENT, with the remedy: it is a file, holds something else, is another simulation's, or a
-// state in it is damaged. What is refused is left as it is. Otherwise what the file system says.
+// Makes `folder` that of the simulation `run`, or finds that it is, before anything is trained: everything that would
+// be read later is whole, and a file can be written. INVALID_ARGUMENT, with the remedy: it is a file, holds something
+// else, is another simulation's, or a state in it is damaged. What is refused is left as it is. Otherwise what the file
+// system says.
 absl::Status ClaimSimulationCheckpoints(const std::string& folder, const Digest& run);
 
 }  // namespace blink

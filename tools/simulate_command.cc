@@ -97,7 +97,8 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
           },
           "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
       ->check(CLI::IsMember({"flag", "drop", "keep"}));
-  command->add_option("--output", options.output, "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty");
+  command->add_option("--output", options.output,
+                      "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty");
   command->add_flag("--replace", options.replace_output, "--output may replace an earlier result (and nothing else)");
   command->add_option("--missing", options.missing, "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
   command->add_option("--checkpoint", options.checkpoint,

@@ -326,7 +326,8 @@ std::string SimulationTable(const Json& json) {
     text += Line("denoising", Number(estimate["denoise_seconds"], " s", 3));
   }
   const Json& train = json["train"];
-  text += absl::StrFormat("Training (%d trial%s of %s)\n", json["trials"].size(), json["trials"].size() == 1 ? "" : "s", WhatWasTrained(json["trials"]));
+  const size_t trials = json["trials"].size();
+  text += absl::StrFormat("Training (%d trial%s of %s)\n", trials, trials == 1 ? "" : "s", WhatWasTrained(json["trials"]));
   if (json["trials"][0]["train"].contains("chosen")) {
     constexpr size_t kShown = 10;
     for (size_t t = 0; t < std::min(kShown, json["trials"].size()); ++t) {

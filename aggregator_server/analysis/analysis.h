@@ -89,8 +89,8 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
 // {chosen, candidates}, what was tried; `research`: with test accuracies, which a round has no use for.
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
 
-// metrics.json: kind ("round", "replay" or "simulation"), privacy, reports, plausibility, estimate, train (accuracies, device, threads, seed, hyper-parameters,
-// warnings), classes (how many, of the test nodes the figures of the first 1,000, and up to 64 their confusion matrix).
+// metrics.json: kind ("round", "replay" or "simulation"), privacy, reports, plausibility, estimate, train (accuracies,
+// device, threads, seed, hyper-parameters, warnings), classes (how many, of the test nodes the figures of the first 1,000, and up to 64 their confusion matrix).
 // `active`: n less the retired nodes; 0: n. Who is retired is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
                                    ReportOrigin origin, uint32_t active = 0);

@@ -66,7 +66,8 @@ absl::StatusOr<Kind> KindOf(const std::string& path) {
     if (errno == ENOENT) return Kind::kAbsent;
     return FileError(errno, "look at", path);
   }
-  if (!S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a folder: name another place for the result"));
+  if (!S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a folder: name another place for the result"));
   BLINK_ASSIGN_OR_RETURN(const Contents contents, Look(path));
   return contents.files.empty() && contents.foreign.empty() ? Kind::kEmpty : Kind::kOther;
 }
@@ -90,7 +91,8 @@ absl::Status CheckHoldsResult(const std::string& folder, bool unfinished) {
 // Of a folder that CheckHoldsResult found good. What came in meanwhile, and then the folder, stays.
 absl::Status RemoveResult(const std::string& folder) {
   BLINK_ASSIGN_OR_RETURN(Contents contents, Look(folder));
-  std::stable_partition(contents.files.begin(), contents.files.end(), [](const std::string& name) { return name != "metrics.json"; });
+  std::stable_partition(contents.files.begin(), contents.files.end(),
+                        [](const std::string& name) { return name != "metrics.json"; });
   for (const std::string& name : contents.files) {
     const std::string path = absl::StrCat(folder, "/", name);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return FileError(errno, "remove", path);
@@ -105,7 +107,8 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& folder) {
   if (error) return FileError(error.value(), "find the folder", folder);
   std::string text = path.lexically_normal().string();
   if (text.size() > 1 && text.back() == '/') text.pop_back();
-  if (text.empty() || text == "/") return absl::InvalidArgumentError(absl::StrCat("\"", folder, "\" is no place for a result: name a folder"));
+  if (text.empty() || text == "/")
+    return absl::InvalidArgumentError(absl::StrCat("\"", folder, "\" is no place for a result: name a folder"));
   return text;
 }
 
@@ -121,7 +124,8 @@ absl::Status CheckReplaceable(const std::string& path, ResultPlace::Existing exi
   BLINK_ASSIGN_OR_RETURN(const Kind kind, KindOf(path));
   if (kind == Kind::kAbsent) return absl::OkStatus();
   if (IsMountRoot(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a mounted volume, which cannot be replaced at once: name a folder in it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a mounted volume, which cannot be replaced at once: name a folder in it"));
   }
   if (kind == Kind::kEmpty) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(CheckHoldsResult(path, /*unfinished=*/false));
@@ -155,7 +159,8 @@ absl::StatusOr<ResultPlace> ResultPlace::Claim(const std::string& folder, Existi
   const std::string old = path + ".old";
   std::error_code error;
   if (!std::filesystem::is_directory(ParentOf(path), error)) {
-    return absl::NotFoundError(absl::StrCat("there is no folder ", ParentOf(path), " to put the result in: make it first"));
+    return absl::NotFoundError(
+        absl::StrCat("there is no folder ", ParentOf(path), " to put the result in: make it first"));
   }
   const absl::Time patience = absl::Now() + absl::Seconds(patience_s);
   BLINK_ASSIGN_OR_RETURN(int lock, TryToLock(path + ".tmp"));
@@ -176,7 +181,8 @@ absl::StatusOr<ResultPlace> ResultPlace::Claim(const std::string& folder, Existi
     return remains;
   }
   BLINK_ASSIGN_OR_RETURN(const Contents contents, Look(place.temporary()));
-  for (const std::string& name : contents.files) std::filesystem::remove(absl::StrCat(place.temporary(), "/", name), error);
+  for (const std::string& name : contents.files)
+    std::filesystem::remove(absl::StrCat(place.temporary(), "/", name), error);
   return place;
 }
 

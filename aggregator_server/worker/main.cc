@@ -118,7 +118,10 @@ int Main(int argc, char** argv) {
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
   app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")->required();
-  app.add_option("--output", options.output, "Result folder; written as OUTPUT.tmp and put in its place at once. An earlier result is replaced, any other folder refused")->required();
+  app.add_option("--output", options.output,
+                 "Result folder; written as OUTPUT.tmp and put in its place at once. An earlier "
+                 "result is replaced, any other folder refused")
+      ->required();
   app.add_option("--threads", options.threads, "Threads, 0: all cores")->check(CLI::Range(0, 1024));
   app.add_option("--checkpoint-every", options.checkpoint_every_s,
                  "Seconds between the checkpoints of a training in OUTPUT.checkpoint, 0: one after every epoch (20)")

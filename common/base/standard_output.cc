@@ -15,11 +15,13 @@ absl::Status FlushStandardOutput() {
   const bool failed_before = std::ferror(stdout) != 0;
   int error = std::fflush(stdout) == 0 ? 0 : errno;
   if (error == 0 && failed_before) {
-    // An earlier write failed and stdio did not keep why: ask again with a byte more, on output that is broken as it is.
+    // An earlier write failed and stdio did not keep why: ask again with a byte more, on output that is broken as it
+    // is.
     std::clearerr(stdout);
     error = std::fputc('\n', stdout) == EOF || std::fflush(stdout) != 0 ? errno : ENOSPC;
   }
-  // Network file systems tell of a full disk at the close alone. A closed standard output that nothing was printed to is fine.
+  // Network file systems tell of a full disk at the close alone. A closed standard output that nothing was printed to
+  // is fine.
   if (error == 0) {
     const int copy = ::dup(STDOUT_FILENO);
     if (copy >= 0 && ::close(copy) != 0) error = errno;

@@ -97,7 +97,8 @@ TEST_F(ResultPlaceTest, ReplacesAnEarlierResultWithAndWithoutAnExchangeOfNames) 
 TEST_F(ResultPlaceTest, FollowsLinksAndTakesAnyWayToWriteThePath) {
   fs::create_directories(base_ + "/elsewhere");
   fs::create_directory_symlink(base_ + "/elsewhere", base_ + "/link");
-  for (const std::string& way : {base_ + "/elsewhere/", base_ + "/./link", base_ + "/link/../elsewhere", base_ + "/link/"}) {
+  for (const std::string& way :
+       {base_ + "/elsewhere/", base_ + "/./link", base_ + "/link/../elsewhere", base_ + "/link/"}) {
     const auto place = ResultPlace::Claim(way, Existing::kReplace, 0);
     ASSERT_TRUE(place.ok()) << place.status();
     EXPECT_EQ(place->folder(), base_ + "/elsewhere") << way;
@@ -114,7 +115,8 @@ TEST_F(ResultPlaceTest, AClaimThatIsNotPublishedLeavesNothing) {
 
 TEST_F(ResultPlaceTest, ClearsWhatADeadProcessLeft) {
   fs::create_directories(output_ + ".tmp");
-  for (const char* left : {"metrics.json", "model.pt", "model.pt.tmp.17", "links.npz.tmp"}) Write(output_ + ".tmp/" + left, "{}");
+  for (const char* left : {"metrics.json", "model.pt", "model.pt.tmp.17", "links.npz.tmp"})
+    Write(output_ + ".tmp/" + left, "{}");
   Write(output_ + ".tmp/metrics.json", R"({"privacy": {}, "train": {}})");
   const ResultPlace place = Claim().value();
   EXPECT_TRUE(fs::is_empty(place.temporary()));

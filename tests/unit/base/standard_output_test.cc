@@ -1,4 +1,5 @@
-// What becomes of a program whose output does not arrive. Every case runs in a process of its own, whose standard output it breaks.
+// What becomes of a program whose output does not arrive. Every case runs in a process of its own, whose standard
+// output it breaks.
 #include "common/base/standard_output.h"
 
 #include <fcntl.h>
@@ -38,7 +39,8 @@ TEST(EndProgram, SaysThatTheDiskIsFull) {
 }
 
 TEST(EndProgram, SaysSoOfAnOutputThatIsLargerThanTheBuffer) {
-  EXPECT_EXIT(PrintAndEnd(Full(), std::string(1 << 20, 'x'), 0), ::testing::ExitedWithCode(9), "No space left on device");
+  EXPECT_EXIT(PrintAndEnd(Full(), std::string(1 << 20, 'x'), 0), ::testing::ExitedWithCode(9),
+              "No space left on device");
 }
 
 TEST(EndProgram, KeepsAnErrorThatIsWorseThanALostOutput) {

@@ -57,7 +57,8 @@ TEST(StrictNumbers, TakesWhatIsWritten) {
 TEST(StrictNumbers, RefusesWholeNumbersThatDoNotFit) {
   Values values;
   for (const char* flag : {"whole", "small", "optional", "list"}) {
-    for (const char* value : {"18446744073709551616", "-1", "-18446744073709551615", "1.5", "1e3", "0x10", "six", "nan", "inf", "+", " "}) {
+    for (const char* value :
+         {"18446744073709551616", "-1", "-18446744073709551615", "1.5", "1e3", "0x10", "six", "nan", "inf", "+", " "}) {
       EXPECT_THAT(Parse(flag, value, values), ::testing::HasSubstr(flag)) << flag << " " << value;
     }
   }
@@ -69,7 +70,8 @@ TEST(StrictNumbers, RefusesWholeNumbersThatDoNotFit) {
 
 TEST(StrictNumbers, RefusesNumbersThatAreNone) {
   Values values;
-  for (const char* value : {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e999", "0x1p3", "1.5.2", "e", "six", "-1", "101"}) {
+  for (const char* value :
+       {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e999", "0x1p3", "1.5.2", "e", "six", "-1", "101"}) {
     EXPECT_THAT(Parse("real", value, values), ::testing::HasSubstr("real")) << value;
   }
 }
