@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Why Facebook's published error of P lies above ours at a small epsilon: its maximum-likelihood iteration was stopped after 200 rounds.
+"""What it changes that the published maximum-likelihood iteration stops after 200 rounds: the links that it expects, and the error of P.
 
-    pip install numpy && experiments/accuracy/fixed_point.py [--dataset facebook] [--rounds 200 5000]
+    pip install numpy && experiments/accuracy/fixed_point.py [--dataset citeseer --degree-share 0.9] [--rounds 200 5000]
 
 For each epsilon one draw of the noisy degrees; then the fixed point beta_i <- log d_i - log sum_{j != i} 1 / (e^-beta_j + e^beta_i) from
-beta = 0, stopped after each number of --rounds, and the mean absolute error of the P that follows, in expectation over the flips (so
-that nothing but the degrees is drawn). Nodes of one noisy degree share one beta, so a round takes a second at most. Prints Markdown.
+beta = 0, stopped after each number of --rounds. Links: what the prior expects, beside half the sum of the (clipped) noisy degrees, which it
+should be. MAE: the mean absolute error of the P that follows, in expectation over the flips (so that nothing but the degrees is drawn).
+Nodes of one noisy degree share one beta, so a round takes a millisecond. Prints Markdown.
 """
 import argparse
 import csv
@@ -30,6 +31,12 @@ def fixed_point(degree, count, rounds):
     return beta
 
 
+def expected_links(beta, count):
+    """Half the sum of the degrees that beta expects."""
+    prior = 1 / (1 + np.exp(-(beta[:, None] + beta[None, :])))
+    return count @ (prior @ count - prior.diagonal()) / 2
+
+
 def expected_error(beta, count, links, epsilon_list):
     """E |P - A| over the flips, the mean over nodes^2 pairs. `links` [K, K]: ordered pairs of linked nodes by class."""
     flip = 1 / (1 + np.exp(epsilon_list))
@@ -47,6 +54,7 @@ def main():
     parser.add_argument("--datasets", type=pathlib.Path, default=os.environ.get("BLINK_DATASETS"), help="($BLINK_DATASETS)")
     parser.add_argument("--reference", type=pathlib.Path, default=os.environ.get("BLINK_REFERENCE"), help="($BLINK_REFERENCE)")
     parser.add_argument("--dataset", default="facebook")
+    parser.add_argument("--degree-share", type=float, default=0.1, help="(%(default)s, as in published_mae.csv)")
     parser.add_argument("--rounds", nargs="+", type=int, default=[200, 5000])
     parser.add_argument("--epsilon", nargs="+", type=int, default=list(range(1, 9)))
     options = parser.parse_args()
@@ -55,21 +63,24 @@ def main():
     links = read_links(options.datasets / options.dataset)
     nodes = int(links.max()) + 1
     with open(options.reference / "published_mae.csv", newline="") as file:
-        published = {int(row["epsilon"]): row for row in csv.DictReader(file) if row["dataset"] == options.dataset}
+        published = {int(row["epsilon"]): float(row["mae_mean"]) for row in csv.DictReader(file)
+                     if row["dataset"] == options.dataset and float(row["degree_share"]) == options.degree_share}
     random = np.random.default_rng(1)
-    print("| ε | published | " + " | ".join(f"after {rounds} rounds" for rounds in options.rounds) + " |\n|" + (2 + len(options.rounds)) * "---|")
+    columns = ["links of the noisy degrees"] + [f"after {rounds} rounds" for rounds in options.rounds] + ["MAE published"] \
+        + [f"after {rounds} rounds" for rounds in options.rounds]
+    print("| ε | " + " | ".join(columns) + " |\n|" + (1 + len(columns)) * "---|")
     for epsilon in options.epsilon:
-        row = published.get(epsilon)
-        share = float(row["degree_share"]) if row else 0.1
-        keep = np.exp(-share * epsilon)
+        keep = np.exp(-options.degree_share * epsilon)
         noise = random.geometric(1 - keep, nodes) - random.geometric(1 - keep, nodes)
         noisy = np.clip(np.bincount(links.ravel(), minlength=nodes) + noise, 1, nodes - 2)
         degree, of_node, count = np.unique(noisy, return_inverse=True, return_counts=True)
         linked = np.zeros((len(degree),) * 2)
         np.add.at(linked, (of_node[links[:, 0]], of_node[links[:, 1]]), 1)
-        errors = [expected_error(fixed_point(degree, count, rounds), count, linked + linked.T, (1 - share) * epsilon) for rounds in options.rounds]
-        print(f"| {epsilon} | {float(row['mae_mean']):.4g} | " if row else f"| {epsilon} | – | ", end="")
-        print(" | ".join(f"{error:.4g}" for error in errors) + " |", flush=True)
+        betas = [fixed_point(degree, count, rounds) for rounds in options.rounds]
+        expected = [f"{expected_links(beta, count):.0f}" for beta in betas]
+        errors = [f"{expected_error(beta, count, linked + linked.T, (1 - options.degree_share) * epsilon):.4g}" for beta in betas]
+        stated = f"{published[epsilon]:.4g}" if epsilon in published else "–"
+        print("| " + " | ".join([str(epsilon), f"{noisy.sum() / 2:.0f}", *expected, stated, *errors]) + " |", flush=True)
     return 0
 
 
