@@ -145,7 +145,7 @@ def _signed(verdict):
         return "– | – | –"
     word = verdict.word if verdict.holds else f"**{verdict.word}**"
     if verdict.criterion == "recovered":
-        return f"{100 * verdict.difference:+.0f} % | {100 * verdict.tolerance:.0f} % | {word}"
+        return f"{100 * verdict.difference:+.1f} % | {100 * verdict.tolerance:.1f} % | {word}"
     return f"{100 * verdict.difference:+.1f} | {100 * verdict.tolerance:.1f} | {word}"
 
 
@@ -230,11 +230,11 @@ def _outside(results):
         verdict = judge(result, results)
         if result.cell.kind != "private" or verdict is None or verdict.holds:
             continue
-        unit, digits = ("of the links' worth", 0) if verdict.criterion == "recovered" else ("points", 1)
-        line = f"- {result.cell}: {100 * verdict.difference:+.{digits}f} {'% ' if digits == 0 else ''}{unit} (tolerance {100 * verdict.tolerance:.{digits}f})"
+        unit = "% of the links' worth" if verdict.criterion == "recovered" else "points"
+        line = f"- {result.cell}: {100 * verdict.difference:+.1f} {unit} (tolerance {100 * verdict.tolerance:.1f})"
         if len(result.values) > result.wanted:
             every = judge(result.with_all_trials(), results)
-            line += f" with the first {result.wanted} trials; {100 * every.difference:+.{digits}f}, {every.word}, with all {len(result.values)}"
+            line += f" with the first {result.wanted} trials; {100 * every.difference:+.1f}, {every.word}, with all {len(result.values)}"
         lines.append(line)
     return ["## Outside", "", *(lines or ["None."]), ""]
 
