@@ -10,9 +10,9 @@
 
 namespace blink {
 
-// Of a grid of shares those with the smallest error and the best accuracy on public and generated graphs
-// (docs/TUNING.md). The degree needs a noise that is small beside the degrees, whatever epsilon is: a small budget gives
-// more of itself.
+// Chosen on two citation graphs and a generated one, by the error of the estimate and the accuracy; docs/TUNING.md says what
+// a second measurement confirmed of it. The degree needs a noise that is small beside the degrees, whatever epsilon is: a
+// small budget gives more of itself.
 uint32_t DefaultDegreeSharePpm(uint64_t epsilon_micro) {
   if (epsilon_micro < 1'500'000) return 200'000;
   return epsilon_micro < 2'500'000 ? 100'000 : 50'000;

@@ -259,6 +259,35 @@ class MissingReports(Experiment):
         self.assertIn("--missing is 1", err)
 
 
+class DegreeShare(Experiment):
+    """experiments/degree_share/run."""
+
+    def arguments(self, *more):
+        return ("experiments/degree_share/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data", "--output", self.folder / "out",
+                "--trials", 1, "--variant", "hard", "--epsilon", 3, *more)
+
+    def test_it_goes_on_where_it_was_and_the_default_is_marked(self):
+        for graph in ("cora", "citeseer", "twitch_ptbr"):
+            blinktest.generate_dataset(self.folder / "data" / graph, 80)
+        _, err = self.call(*self.arguments())
+        self.assertEqual(err.count("cells left"), 12, "3 graphs, 4 shares")
+        results = self.folder / "out" / "results.csv"
+        lines = results.read_text().splitlines()
+        results.write_text("\n".join(lines[:-2]) + "\n")
+        _, err = self.call(*self.arguments())
+        self.assertEqual(err.count("cells left"), 2, "the cells that are missing, and no other")
+        self.assertEqual(sorted(results.read_text().splitlines()), sorted(lines[:-2] + results.read_text().splitlines()[-2:]))
+        rows = [line for line in (self.folder / "out" / "RESULTS.md").read_text().splitlines() if line.startswith("| cora | 3 |")]
+        self.assertTrue(rows and all(row.count("*") == 1 for row in rows), rows)
+
+    def test_a_program_that_is_not_there_or_fails_is_named(self):
+        _, err = self.call(*self.arguments("--blink", self.folder / "none"), expect=3)
+        self.assertIn("no program at", err)
+        _, err = self.call(*self.arguments(), expect=3)
+        self.assertIn("exit code 3", err)
+        self.assertFalse((self.folder / "out" / "results.csv").exists())
+
+
 class GpuCheck(Experiment):
     """tools/gpu-check, on this machine's CPU."""
 
