@@ -116,7 +116,7 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
     const int error = errno;
     const absl::Status status = FileError(error, "open", path);
     if (error != ENOENT) return status;
-    return absl::Status(status.code(), absl::StrCat(status.message(), ": write this kit's links there, after a line node,neighbour"));
+    return Reworded(status, absl::StrCat(status.message(), ": write this kit's links there, after a line node,neighbour"));
   }
   LineReader reader{file};
   uint64_t number = 0;

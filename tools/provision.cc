@@ -325,8 +325,7 @@ absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out) {
   const std::string path = out + "/enrolment.json";
   absl::StatusOr<std::string> text = ReadFile(path, kEnrolmentBytesMax);
   if (!text.ok()) {
-    return absl::Status(text.status().code(),
-                        absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
+    return Reworded(text.status(), absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
   }
   absl::StatusOr<Enrolment> enrolment = Enrolment::FromJson(*text);
   if (!enrolment.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", enrolment.status().message()));

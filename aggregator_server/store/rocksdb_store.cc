@@ -502,8 +502,8 @@ absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string&
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   absl::StatusOr<FileLock> lock = FileLock::Acquire(absl::StrCat(folder, "/store.lock"));
   if (!lock.ok()) {
-    return absl::Status(lock.status().code(),
-                        absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(),
+    return Reworded(lock.status(),
+                    absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(),
                                      absl::IsAborted(lock.status()) ? ": end it first, or use another data folder" : ""));
   }
   rocksdb::DB* raw = nullptr;

@@ -42,11 +42,14 @@ std::string ParentOf(const std::string& path) {
 
 }  // namespace
 
+absl::Status Reworded(const absl::Status& status, absl::string_view message) {
+  absl::Status reworded(status.code(), message);
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { reworded.SetPayload(type, payload); });
+  return reworded;
+}
+
 absl::Status InFile(absl::string_view path, const absl::Status& status) {
-  if (status.ok()) return status;
-  absl::Status named(status.code(), absl::StrCat(path, ": ", status.message()));
-  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
-  return named;
+  return status.ok() ? status : Reworded(status, absl::StrCat(path, ": ", status.message()));
 }
 
 namespace {

@@ -23,6 +23,9 @@ absl::Status FileError(int errno_value, absl::string_view what, absl::string_vie
 // Whether `status` came from FileError. A PERMISSION_DENIED may come from a peer as well, and ends a program otherwise.
 bool IsFileError(const absl::Status& status);
 
+// The same error in other words. What IsFileError asks for stays, which a new absl::Status of the same code would lose.
+absl::Status Reworded(const absl::Status& status, absl::string_view message);
+
 // What is wrong with the content of `path`: the same error, the path in front. OK stays OK.
 absl::Status InFile(absl::string_view path, const absl::Status& status);
 

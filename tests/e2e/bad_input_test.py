@@ -2,11 +2,12 @@
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
 import blinktest
-from blinktest import BlinkTest, Deployment, must, run
+from blinktest import BlinkTest, Deployment, must, run, wait_until
 
 NODES = 30
 
@@ -53,6 +54,14 @@ class BadNodes(BlinkTest):
         self.blink.edit_policy(self.name, epsilon_micro_lifetime_max=5_000_000)
         self.assertEnds(self.node(), blinktest.REFUSED_BY_POLICY, "epsilon_micro_lifetime_max")
         self.assert_untouched()
+
+    def test_a_signal_is_told_by_the_exit_code(self):
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            process = self.blink.start_node(self.name, "--round", self.round_id)
+            wait_until(lambda: "reports to" in process.log() or not process.running(), "the node")  # it has its handler then
+            process.popen.send_signal(number)
+            self.assertEqual(process.wait(), code, process.log())
+            (self.blink.folder / f"{self.name}.log").unlink()
 
     def test_a_deployment_that_the_policy_does_not_name_is_refused_at_the_start(self):
         self.blink.edit_policy(self.name, deployments=["other"])
@@ -400,6 +409,23 @@ class BadOperators(BlinkTest):
         self.assertEqual(done.returncode, 9, done.stderr)
         self.assertIn("File too large", done.stderr)
         self.assertFalse((self.folder / "result").exists() or (self.folder / "result.tmp").exists())
+
+    def test_what_may_not_be_written_is_bad_input_and_is_said_at_the_start(self):
+        for flags in (("--epsilon", 6, "--output", "/sys/blink"), ("--graph", "true", "--checkpoint", "/sys/blink")):
+            dataset = self.folder / "dataset"
+            if not dataset.exists():
+                blinktest.generate_dataset(dataset, 40)
+            done = run("blink", "simulate", "--dataset", dataset, "--epochs", 100000, *flags)
+            self.assertEnds(done, blinktest.BAD_INPUT, "/sys/blink")
+
+    def test_a_simulation_leaves_its_end_to_the_signal(self):
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 40)
+        for number in (signal.SIGTERM, signal.SIGINT):  # a shell says 143 and 130
+            with subprocess.Popen([blinktest.BIN_DIR / "blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", "100000",
+                                   "--trials", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                process.send_signal(number)
+                self.assertEqual(process.wait(), -number)
 
     def test_seeded_noise_is_never_called_private(self):
         dataset = self.folder / "dataset"

@@ -84,6 +84,7 @@ TEST(FileError, TellsTheCasesApart) {
   EXPECT_EQ(FileError(ENAMETOOLONG, "open", "x").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(IsFileError(FileError(EACCES, "open", "x")));
   EXPECT_TRUE(IsFileError(InFile("y", FileError(EACCES, "open", "x"))));
+  EXPECT_TRUE(IsFileError(Reworded(FileError(EACCES, "open", "x"), "the lock")));
   EXPECT_FALSE(IsFileError(absl::PermissionDeniedError("a peer says so")));
 }
 
