@@ -142,8 +142,10 @@ absl::StatusOr<int> TryToLock(const std::string& path) {
   if (fd < 0 && errno == ENOENT) return -1;  // just removed by its owner
   if (fd < 0) return FileError(errno, "open", path);
   struct stat held, there;
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &there) == 0 &&
-      held.st_dev == there.st_dev && held.st_ino == there.st_ino) {
+  // Some file systems cannot lock a folder (NFS): there nobody is kept out, and one writer must do.
+  const bool free = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  if (free && ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+      held.st_ino == there.st_ino) {
     return fd;
   }
   ::close(fd);  // somebody else's, or it was renamed or removed meanwhile
