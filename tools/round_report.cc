@@ -196,7 +196,7 @@ std::string MetricsTable(const std::string& metrics_json) {
                       LineOf(metrics, "retired nodes", "/reports/retired"),
                       LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
                       LineOf(metrics, "expected links", "/estimate/expected_links"),
-                      LineOf(metrics, "links of Hard", "/estimate/hard_links"), LineOf(metrics, "links of Hard", "/estimate/links"),
+                      LineOf(metrics, "links of Hard", "/estimate/links"),
                       LineOf(metrics, "links trained on", "/estimate/trained_links"), LineOf(metrics, "model", "/train/model"),
                       LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
                       LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),

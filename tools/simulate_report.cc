@@ -91,9 +91,9 @@ Json TrialEstimateJson(const Trial& trial, uint64_t true_links) {
   const LinkEstimate& estimate = *trial.estimate;
   Json json = EstimateJson(estimate, trial.tie_seed, trial.trained);
   json["mae"] = estimate.mae;
-  json["hard_true_positives"] = estimate.true_positives;
-  json["hard_precision"] = Share(estimate.true_positives, estimate.links().link_count());
-  json["hard_recall"] = Share(estimate.true_positives, true_links);
+  json["true_positives"] = estimate.true_positives;
+  json["precision"] = Share(estimate.true_positives, estimate.links().link_count());
+  json["recall"] = Share(estimate.true_positives, true_links);
   const bool has_links = trial.trained_true_positives.has_value();
   json["trained_precision"] =
       has_links ? Share(*trial.trained_true_positives, json["trained_links"].get<uint64_t>()) : Json(nullptr);
@@ -140,10 +140,10 @@ Json EstimatePart(const Simulation& simulation, const Json& trials) {
   json["denoise_seconds"] = mean([](const LinkEstimate& e) { return e.denoise_seconds; });
   json["mae"] = mean([](const LinkEstimate& e) { return e.mae; });
   json["expected_links"] = mean([](const LinkEstimate& e) { return e.expected_links; });
-  json["hard_links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
-  json["hard_true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
-  json["hard_precision"] = Share(true_positives, links);
-  json["hard_recall"] = Share(true_positives, simulation.links * simulation.trials.size());
+  json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
+  json["true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
+  json["precision"] = Share(true_positives, links);
+  json["recall"] = Share(true_positives, simulation.links * simulation.trials.size());
   const Json trained_links = MeanOfKey(trials, "trained_links");
   json["trained_links"] = trained_links.is_null() ? trained_links : Count(trained_links.get<double>());
   for (const char* key : {"trained_weight", "trained_precision", "trained_recall"}) json[key] = MeanOfKey(trials, key);
@@ -312,8 +312,8 @@ std::string SimulationTable(const Json& json) {
   if (const Json& estimate = json["estimate"]; !estimate.is_null()) {
     text += "Estimate (means)\n";
     text += Line("expected links", Number(estimate["expected_links"], "", 10));
-    text += Line("links of Hard", absl::StrFormat("%s; precision %s, recall %s", Number(estimate["hard_links"], "", 10),
-                                                  Percent(estimate["hard_precision"]), Percent(estimate["hard_recall"])));
+    text += Line("links of Hard", absl::StrFormat("%s; precision %s, recall %s", Number(estimate["links"], "", 10),
+                                                  Percent(estimate["precision"]), Percent(estimate["recall"])));
     text += Line("links trained on", TrainedLinksText(estimate));
     text += Line("mean absolute error", Number(estimate["mae"]));
     text += Line("distinct degrees", Number(estimate["distinct_degrees"]));

@@ -78,9 +78,10 @@ inline bool IsSimulated(ReportOrigin origin) {
 }
 
 // The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
-// `private` is what a round's nodes drew, and nothing else; seeded noise has no achieved epsilon.
+// `private`: the noise is cryptographic; from a seed it is not, and has no achieved epsilon. `simulated`: one process knew
+// every list, so the figures are those that a round would give, and no list was protected from it.
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOrigin origin);
-// hard_links: how many links Hard has, whatever was trained on. trained_links: how many the model was trained on, null for Soft (every
+// links: how many links Hard has, whatever was trained on. trained_links: how many the model was trained on, null for Soft (every
 // pair) and for a model that sees none; trained_weight: the sum of their weights.
 nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, const Candidate& trained);
 // Without the list of flags where the policy is to keep.

@@ -69,7 +69,7 @@ std::string PlausibilityCsv(const Checks& checks) {
 
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOrigin origin) {
   nlohmann::ordered_json json;
-  json["private"] = !IsSimulated(origin);
+  json["private"] = origin != ReportOrigin::kSeededSimulation;
   json["simulated"] = IsSimulated(origin);
   json["noise"] = !IsSimulated(origin) ? "nodes" : origin == ReportOrigin::kSimulation ? "cryptographic" : "seeded";
   // Quotients of integers, so that 0.1 is printed as 0.1.
@@ -224,7 +224,7 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_s
   json["mle_degree_distance"] = estimate.mle.distance;
   json["denoise_seconds"] = estimate.denoise_seconds;
   json["expected_links"] = estimate.expected_links;
-  json["hard_links"] = estimate.links().link_count();
+  json["links"] = estimate.links().link_count();
   TellTrainedLinks(estimate, trained, json);
   json["tie_seed"] = absl::StrFormat("%016x", tie_seed);
   return json;

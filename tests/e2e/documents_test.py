@@ -84,7 +84,8 @@ class ReadmeCommands(BlinkTest):
         command = self.substitute(command, {"DIR": str(dataset)}) + ["--epochs", "5"]
         result = must(*command).json()
         self.assertEqual(result["privacy"]["noise"], "cryptographic")
-        self.assertIs(result["privacy"]["private"], False, "one process saw every list")
+        self.assertIs(result["privacy"]["private"], True)
+        self.assertIs(result["privacy"]["simulated"], True, "one process saw every list")
         self.assertEqual(len(result["trials"]), 5)
 
     def test_the_two_commands_exist_and_know_the_options_that_are_named(self):

@@ -34,7 +34,7 @@ class WholeRound(BlinkTest):
         metrics = json.loads((result / "metrics.json").read_text())
         replay_folder = blink.folder / "replay"
         replay = blink.simulate(round_id, "--output", replay_folder)
-        self.assertEqual(replay["estimate"]["hard_links"], metrics["estimate"]["hard_links"])
+        self.assertEqual(replay["estimate"]["links"], metrics["estimate"]["links"])
         self.assertEqual(replay["train"]["test_accuracy_mean"], metrics["train"]["test_accuracy"])
         self.assertEqual(replay["plausibility"]["flagged"], metrics["plausibility"]["flagged"])
         for artifact in ("links.csv", "predictions.csv", "plausibility.csv"):

@@ -136,7 +136,8 @@ TEST_F(AnalysisTest, OnlyWhatNodesOfARoundDrewIsCalledPrivate) {
   EXPECT_EQ(PrivacyJson(parameters_, ReportOrigin::kRound)["private"], true);
   EXPECT_EQ(PrivacyJson(parameters_, ReportOrigin::kReplay)["private"], true);
   const auto simulated = PrivacyJson(parameters_, ReportOrigin::kSimulation);
-  EXPECT_EQ(simulated["private"], false);
+  EXPECT_EQ(simulated["private"], true);
+  EXPECT_EQ(simulated["simulated"], true);
   EXPECT_EQ(simulated["noise"], "cryptographic");
   EXPECT_LE(simulated["achieved_epsilon"], 6.0);
   const auto seeded = PrivacyJson(parameters_, ReportOrigin::kSeededSimulation);
@@ -157,7 +158,7 @@ TEST_F(AnalysisTest, AModelWithoutLinksHasNoVariant) {
   const auto estimate = EstimateJson(analysis.estimate, 1, analysis.trained);
   EXPECT_TRUE(estimate["trained_links"].is_null());
   EXPECT_TRUE(estimate["trained_weight"].is_null());
-  EXPECT_EQ(estimate["hard_links"], analysis.estimate.links().link_count());
+  EXPECT_EQ(estimate["links"], analysis.estimate.links().link_count());
 }
 
 TEST_F(AnalysisTest, TheSpecSaysEverythingAboutTheTraining) {

@@ -56,14 +56,15 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
       {"plausibility", {"policy", "false_alarm", "threshold_z", "tested", "flagged", "dropped", "symmetric"}},
       {"estimate",
        {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "expected_links",
-        "hard_links", "hard_true_positives", "hard_precision", "hard_recall", "trained_links", "trained_weight",
+        "links", "true_positives", "precision", "recall", "trained_links", "trained_weight",
         "trained_precision", "trained_recall"}},
       {"train", {"model", "variant", "device", "epoch_ms_mean", "test_accuracy_mean", "test_accuracy_std"}}};
   for (const auto& [part, keys] : documented) {
     for (const std::string& key : keys) EXPECT_FALSE(json[part][key].is_null()) << part << "." << key;
   }
   EXPECT_EQ(json["peak_rss_bytes"], 12345);
-  EXPECT_EQ(json["privacy"]["private"], false) << "one process saw every list";
+  EXPECT_EQ(json["privacy"]["private"], true);
+  EXPECT_EQ(json["privacy"]["simulated"], true) << "one process saw every list";
   EXPECT_EQ(json["privacy"]["noise"], "cryptographic");
   ASSERT_EQ(json["trials"].size(), 2u);
   EXPECT_EQ(json["trials"][0]["seed"], 1);
@@ -131,7 +132,7 @@ TEST_F(SimulateTest, TheResultFolderSaysWhereItsReportsCameFrom) {
   };
   const auto drawn = privacy(Options(), "drawn");
   EXPECT_EQ(drawn["kind"], "simulation");
-  EXPECT_EQ(drawn["privacy"]["private"], false);
+  EXPECT_EQ(drawn["privacy"]["private"], true);
   EXPECT_EQ(drawn["privacy"]["simulated"], true);
   EXPECT_EQ(drawn["privacy"]["noise"], "cryptographic");
   EXPECT_LE(drawn["privacy"]["achieved_epsilon"], 6.0);
@@ -158,10 +159,10 @@ TEST_F(SimulateTest, TellsTheLinksOfHardFromThoseThatWereTrainedOn) {
     return SimulationJson(Simulate(options).value(), 1)["estimate"];
   };
   const auto hard = estimate(v1::VARIANT_HARD), soft = estimate(v1::VARIANT_SOFT), hybrid = estimate(v1::VARIANT_HYBRID);
-  EXPECT_EQ(hard["trained_links"], hard["hard_links"]);
-  EXPECT_EQ(hard["trained_precision"], hard["hard_precision"]);
-  EXPECT_EQ(hard["trained_recall"], hard["hard_recall"]);
-  EXPECT_EQ(hybrid["hard_links"], hard["hard_links"]) << "the same reports";
+  EXPECT_EQ(hard["trained_links"], hard["links"]);
+  EXPECT_EQ(hard["trained_precision"], hard["precision"]);
+  EXPECT_EQ(hard["trained_recall"], hard["recall"]);
+  EXPECT_EQ(hybrid["links"], hard["links"]) << "the same reports";
   EXPECT_EQ(hybrid["trained_links"], std::floor(hybrid["expected_links"].get<double>()));
   EXPECT_LT(hybrid["trained_weight"], hybrid["trained_links"]);
   EXPECT_TRUE(soft["trained_links"].is_null()) << "every pair";
