@@ -6,16 +6,8 @@
 #include <numbers>
 #include <utility>
 
+#include "common/base/instruction_set.h"
 #include "common/base/run_on_threads.h"
-
-// The loop that takes most of the time is compiled for AVX2 also, and chosen at run time. (Not under sanitizers: the
-// choice is made before they are ready.)
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define BLINK_WIDE_REGISTERS __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define BLINK_WIDE_REGISTERS
-#endif
 
 namespace blink {
 namespace {
@@ -46,21 +38,22 @@ double Dot(const double* x, const double* y, size_t count) {
 
 // sum_b size_b / (1 + u v_b): two fractions are brought to one denominator, because a division costs more than six
 // multiplications. u v_b is at most e^100, so nothing overflows.
-BLINK_WIDE_REGISTERS
-double SumOfFractions(double u, const double* v, const double* size, size_t count) {
-  double sums[kLanes] = {};
-  size_t b = 0;
-  for (; b + 2 * kLanes <= count; b += 2 * kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const double x = 1.0 + u * v[b + lane], y = 1.0 + u * v[b + kLanes + lane];
-      sums[lane] += (size[b + lane] * y + size[b + kLanes + lane] * x) / (x * y);
+struct SumOfFractions {
+  BLINK_INLINE static double Run(double u, const double* v, const double* size, size_t count) {
+    double sums[kLanes] = {};
+    size_t b = 0;
+    for (; b + 2 * kLanes <= count; b += 2 * kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        const double x = 1.0 + u * v[b + lane], y = 1.0 + u * v[b + kLanes + lane];
+        sums[lane] += (size[b + lane] * y + size[b + kLanes + lane] * x) / (x * y);
+      }
     }
+    double sum = 0;
+    for (; b < count; ++b) sum += size[b] / (1.0 + u * v[b]);
+    for (const double of_lane : sums) sum += of_lane;
+    return sum;
   }
-  double sum = 0;
-  for (; b < count; ++b) sum += size[b] / (1.0 + u * v[b]);
-  for (const double of_lane : sums) sum += of_lane;
-  return sum;
-}
+};
 
 }  // namespace
 
@@ -224,6 +217,7 @@ std::vector<double> DirectSums(const std::vector<double>& beta, const std::vecto
     falling[a] = std::exp(-beta[a]);
     rising[a] = std::exp(beta[a]);
   }
+  auto* const sum_of_fractions = CodeOf<SumOfFractions, SumOfFractions, SumOfFractions>();
   std::atomic<size_t> next = 0;
   std::atomic<bool> stop = false;
   const auto work = [&](int thread) {
@@ -233,14 +227,15 @@ std::vector<double> DirectSums(const std::vector<double>& beta, const std::vecto
         const size_t terms = std::min(kTermsAtATime, count - from);
         for (size_t a = begin; a < end; ++a) {
           const std::vector<double>& base = gaps[a] ? rising : falling;
-          sums[a] += SumOfFractions(base[a], &base[from], &size[from], terms);
+          sums[a] += sum_of_fractions(base[a], &base[from], &size[from], terms);
         }
       }
       for (size_t a = begin; a < end; ++a) {
         const std::vector<double>& base = gaps[a] ? rising : falling;
         sums[a] -= 1.0 / (1.0 + base[a] * base[a]);
       }
-      if (thread == 0 && keep_going && !keep_going(static_cast<double>(begin) / static_cast<double>(count))) stop = true;
+      if (thread == 0 && keep_going && !keep_going(static_cast<double>(begin) / static_cast<double>(count)))
+        stop = true;
     }
   };
   const bool worth_threads = count >= 4 * kClassesAtATime;

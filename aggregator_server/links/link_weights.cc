@@ -1,10 +1,7 @@
 #include "aggregator_server/links/link_weights.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-
-#include "common/base/run_on_threads.h"
 
 namespace blink {
 namespace {
@@ -77,14 +74,6 @@ void FillRow(const LinkWeights& weights, NodeIndex i, float* out) {
     std::fill(out, out + weights.node_count, 0.0f);
   }
   ForEachOwn(weights, i, [&](NodeIndex j, float weight) { out[j] += weight; });
-}
-
-void FillRows(const LinkWeights& weights, NodeIndex first, uint32_t count, int threads, float* out) {
-  std::atomic<uint32_t> next{0};
-  RunOnThreads(std::min<int>(threads, static_cast<int>(count)), [&](int) {
-    for (uint32_t r; (r = next.fetch_add(1)) < count;)
-      FillRow(weights, first + r, out + size_t{r} * weights.node_count);
-  });
 }
 
 }  // namespace blink

@@ -62,10 +62,10 @@ struct LinkWeights {
 };
 
 // y = W x, [n, width] row-major, with at most `threads` (>= 1) threads. Each row of y is summed in an order that does
-// not depend on the threads, so y is the same bit for bit on a machine of the same instruction set. Up to 32 columns
-// take one pass over the weights, and 4, 8, 16 or 32 of them no more than those of fewer. Costs, per row: a list its
-// entries; packed ones a look-up for each 4 columns of `any` and, where there are some, of `both`; a background nothing
-// (classes^2 columns in all).
+// not depend on the threads, so y is the same bit for bit on machines of one instruction set (instruction_set.h). Up to
+// 32 columns take one pass over the weights, and 4, 8, 16 or 32 of them no more than those of fewer. Costs, per row: a
+// list its entries; packed ones a look-up for each 4 columns of `any` and, where there are some, of `both`; a
+// background nothing (classes^2 columns in all).
 void Multiply(const LinkWeights& weights, const float* x, int64_t width, int threads, float* y);
 
 // [n] sums of the rows of W: the weighted degrees.
@@ -73,8 +73,6 @@ std::vector<float> RowSums(const LinkWeights& weights, int threads);
 
 // Row i of W into out[n].
 void FillRow(const LinkWeights& weights, NodeIndex i, float* out);
-// Rows first .. first + count - 1 into out [count, n].
-void FillRows(const LinkWeights& weights, NodeIndex first, uint32_t count, int threads, float* out);
 
 }  // namespace blink
 

@@ -23,7 +23,7 @@ class Product {
     first_column_ = first_column;
     columns_ = columns;
     kernel_columns_ = columns <= 4 ? 4 : columns <= 8 ? 8 : columns <= 16 ? 16 : 32;
-    kernels_ = &KernelsFor(kernel_columns_, BestInstructionSet());
+    kernels_ = KernelsFor(kernel_columns_);
     PrepareColumns();
     if (weights_.has_background()) SumBackground();
     next_row_ = 0;
@@ -75,8 +75,8 @@ class Product {
     for (NodeIndex first; (first = next_row_.fetch_add(kRowsOfBlock)) < weights_.node_count;) {
       const NodeIndex end = std::min(first + kRowsOfBlock, weights_.node_count);
       std::fill(block.begin(), block.end(), 0.0f);
-      if (weights_.links.node_count() != 0) kernels_->list(weights_, list_x_, first, end, block.data());
-      if (!weights_.ones.empty()) kernels_->ones(weights_, segments_, ordered_.data(), first, end, block.data());
+      if (weights_.links.node_count() != 0) kernels_.list(weights_, list_x_, first, end, block.data());
+      if (!weights_.ones.empty()) kernels_.ones(weights_, segments_, ordered_.data(), first, end, block.data());
       for (NodeIndex i = first; i < end; ++i) WriteRow(i, &block[size_t{i - first} * kernel_columns_]);
     }
   }
@@ -102,7 +102,7 @@ class Product {
 
   int64_t first_column_ = 0, columns_ = 0;
   int kernel_columns_ = 0;
-  const RowKernels* kernels_ = nullptr;
+  RowKernels kernels_ = {};
   const float* list_x_ = nullptr;
   std::vector<float> copied_, ordered_;  // [n, kernel_columns], and [64 * words, kernel_columns] in PairOnes' order
   std::vector<double> of_class_;

@@ -4,13 +4,7 @@
 #include <bit>
 #include <cstring>
 
-// One body a loop, inlined into a function per instruction set: the machine that runs it is known only at run time.
-#if defined(__x86_64__) && defined(__GNUC__)
-#define BLINK_X86 1
-#define BLINK_TARGET_AVX2 __attribute__((target("avx2,fma")))
-#define BLINK_TARGET_AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma")))
-#endif
-#define BLINK_INLINE inline __attribute__((always_inline))
+#include "common/base/instruction_set.h"
 
 namespace blink {
 namespace {
@@ -50,32 +44,34 @@ struct Row {
 };
 
 template <int kColumns, int kLanesMax>
-BLINK_INLINE void ListBody(const LinkWeights& weights, const float* x, NodeIndex first, NodeIndex end, float* y) {
-  constexpr int kChains = 4;  // sums of a row, so that an addition need not wait for the one before
-  const uint64_t* offsets = weights.links.offsets().data();
-  const NodeIndex* neighbours = weights.links.neighbours().data();
-  const float* values = weights.values.empty() ? nullptr : weights.values.data();
-  for (NodeIndex i = first; i < end; ++i, y += kColumns) {
-    Row<kColumns, kLanesMax> sums[kChains], row;
-    const uint64_t row_end = offsets[i + 1];
-    uint64_t k = offsets[i];
-    for (; k + kChains <= row_end; k += kChains) {
-      for (int chain = 0; chain < kChains; ++chain) {
-        const float value = values == nullptr ? 1.0f : values[k + chain];
-        sums[chain].AddScaled(value, x + size_t{neighbours[k + chain]} * kColumns);
+struct ListBody {
+  BLINK_INLINE static void Run(const LinkWeights& weights, const float* x, NodeIndex first, NodeIndex end, float* y) {
+    constexpr int kChains = 4;  // sums of a row, so that an addition need not wait for the one before
+    const uint64_t* offsets = weights.links.offsets().data();
+    const NodeIndex* neighbours = weights.links.neighbours().data();
+    const float* values = weights.values.empty() ? nullptr : weights.values.data();
+    for (NodeIndex i = first; i < end; ++i, y += kColumns) {
+      Row<kColumns, kLanesMax> sums[kChains], row;
+      const uint64_t row_end = offsets[i + 1];
+      uint64_t k = offsets[i];
+      for (; k + kChains <= row_end; k += kChains) {
+        for (int chain = 0; chain < kChains; ++chain) {
+          const float value = values == nullptr ? 1.0f : values[k + chain];
+          sums[chain].AddScaled(value, x + size_t{neighbours[k + chain]} * kColumns);
+        }
       }
+      for (; k < row_end; ++k) {
+        sums[0].AddScaled(values == nullptr ? 1.0f : values[k], x + size_t{neighbours[k]} * kColumns);
+      }
+      sums[0].Add(sums[1]);
+      sums[2].Add(sums[3]);
+      sums[0].Add(sums[2]);
+      row.Load(y);
+      row.Add(sums[0]);
+      row.Store(y);
     }
-    for (; k < row_end; ++k) {
-      sums[0].AddScaled(values == nullptr ? 1.0f : values[k], x + size_t{neighbours[k]} * kColumns);
-    }
-    sums[0].Add(sums[1]);
-    sums[2].Add(sums[3]);
-    sums[0].Add(sums[2]);
-    row.Load(y);
-    row.Add(sums[0]);
-    row.Store(y);
   }
-}
+};
 
 // The sum of the columns whose bits are set, from the table below: two groups at a time, each in a sum of its own, so
 // that an addition need not wait for the one before.
@@ -133,60 +129,48 @@ BLINK_INLINE void FillTable(const OnesSegment& segment, const float* x, float* t
 // then looks up one for each 4 bits of `any`, and one for each of `both`. The 16 groups of a word have 16 KB of sums
 // for 16 columns: they stay in the innermost cache.
 template <int kColumns, int kLanesMax>
-BLINK_INLINE void OnesBody(const LinkWeights& weights, absl::Span<const OnesSegment> segments, const float* x,
-                           NodeIndex first, NodeIndex end, float* y) {
-  using Sum = Row<kColumns, kLanesMax>;
-  alignas(64) float table[16 * 16 * kColumns];
-  Turned turned;
-  uint32_t turned_end = 0;  // words that have been loaded
-  for (const OnesSegment& segment : segments) {
-    if (segment.word >= turned_end) {
-      turned_end = segment.word / Turned::kWords * Turned::kWords;
-      turned.Load(weights.ones, turned_end, first, end);
-      turned_end += Turned::kWords;
+struct OnesBody {
+  BLINK_INLINE static void Run(const LinkWeights& weights, absl::Span<const OnesSegment> segments, const float* x,
+                               NodeIndex first, NodeIndex end, float* y) {
+    using Sum = Row<kColumns, kLanesMax>;
+    alignas(64) float table[16 * 16 * kColumns];
+    Turned turned;
+    uint32_t turned_end = 0;  // words that have been loaded
+    for (const OnesSegment& segment : segments) {
+      if (segment.word >= turned_end) {
+        turned_end = segment.word / Turned::kWords * Turned::kWords;
+        turned.Load(weights.ones, turned_end, first, end);
+        turned_end += Turned::kWords;
+      }
+      FillTable<Sum, kColumns>(segment, x, table);
+      const float* of_class = &weights.by_ones[size_t{2} * segment.of_class * weights.class_count];
+      const uint64_t* any_words = turned.any[segment.word % Turned::kWords];
+      const uint64_t* both_words = turned.both[segment.word % Turned::kWords];
+      const uint64_t own = segment.groups == 16 ? ~uint64_t{0} : (uint64_t{1} << 4 * segment.groups) - 1;
+      for (NodeIndex i = first; i < end; ++i, y += kColumns) {
+        const uint64_t any = *any_words++ >> segment.shift & own;
+        const uint64_t both = *both_words++ >> segment.shift & own;
+        Sum with_any, with_both, row;
+        LookUp<Sum, kColumns>(table, segment.groups, any, with_any);
+        if (both != 0) LookUp<Sum, kColumns>(table, segment.groups, both, with_both);  // rare from epsilon_list = 3 up
+        const float one = of_class[2 * weights.class_of_node[i]];
+        const float more = of_class[2 * weights.class_of_node[i] + 1] - one;
+        row.Load(y);
+        row.AddScaled(one, with_any);
+        row.AddScaled(more, with_both);
+        row.Store(y);
+      }
+      y -= size_t{end - first} * kColumns;
     }
-    FillTable<Sum, kColumns>(segment, x, table);
-    const float* of_class = &weights.by_ones[size_t{2} * segment.of_class * weights.class_count];
-    const uint64_t* any_words = turned.any[segment.word % Turned::kWords];
-    const uint64_t* both_words = turned.both[segment.word % Turned::kWords];
-    const uint64_t own = segment.groups == 16 ? ~uint64_t{0} : (uint64_t{1} << 4 * segment.groups) - 1;
-    for (NodeIndex i = first; i < end; ++i, y += kColumns) {
-      const uint64_t any = *any_words++ >> segment.shift & own;
-      const uint64_t both = *both_words++ >> segment.shift & own;
-      Sum with_any, with_both, row;
-      LookUp<Sum, kColumns>(table, segment.groups, any, with_any);
-      if (both != 0) LookUp<Sum, kColumns>(table, segment.groups, both, with_both);  // rare from epsilon_list = 3 up
-      const float one = of_class[2 * weights.class_of_node[i]];
-      const float more = of_class[2 * weights.class_of_node[i] + 1] - one;
-      row.Load(y);
-      row.AddScaled(one, with_any);
-      row.AddScaled(more, with_both);
-      row.Store(y);
-    }
-    y -= size_t{end - first} * kColumns;
   }
-}
+};
 
-#define BLINK_DEFINE_KERNELS(Name, kLanesMax, target)                                                            \
-  template <int kColumns>                                                                                        \
-  target void List##Name(const LinkWeights& weights, const float* x, NodeIndex first, NodeIndex end, float* y) { \
-    ListBody<kColumns, kLanesMax>(weights, x, first, end, y);                                                    \
-  }                                                                                                              \
-  template <int kColumns>                                                                                        \
-  target void Ones##Name(const LinkWeights& weights, absl::Span<const OnesSegment> segments, const float* x,     \
-                         NodeIndex first, NodeIndex end, float* y) {                                             \
-    OnesBody<kColumns, kLanesMax>(weights, segments, x, first, end, y);                                          \
-  }                                                                                                              \
-  constexpr RowKernels k##Name[] = {{List##Name<4>, Ones##Name<4>},                                              \
-                                    {List##Name<8>, Ones##Name<8>},                                              \
-                                    {List##Name<16>, Ones##Name<16>},                                            \
-                                    {List##Name<32>, Ones##Name<32>}};
-BLINK_DEFINE_KERNELS(Portable, 4, )
-#ifdef BLINK_X86
-BLINK_DEFINE_KERNELS(Avx2, 8, BLINK_TARGET_AVX2)
-BLINK_DEFINE_KERNELS(Avx512, 16, BLINK_TARGET_AVX512)
-#endif
-#undef BLINK_DEFINE_KERNELS
+// One body a loop, compiled per instruction set with vectors of its length.
+template <int kColumns>
+RowKernels KernelsOf(InstructionSet set) {
+  return {CodeOf<ListBody<kColumns, 4>, ListBody<kColumns, 8>, ListBody<kColumns, 16>>(set),
+          CodeOf<OnesBody<kColumns, 4>, OnesBody<kColumns, 8>, OnesBody<kColumns, 16>>(set)};
+}
 
 }  // namespace
 
@@ -206,23 +190,10 @@ std::vector<OnesSegment> FindSegments(const LinkWeights& weights) {
   return segments;
 }
 
-InstructionSet BestInstructionSet() {
-#ifdef BLINK_X86
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-    return InstructionSet::kAvx512;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return InstructionSet::kAvx2;
-#endif
-  return InstructionSet::kPortable;
-}
-
-const RowKernels& KernelsFor(int columns, InstructionSet set) {
-  const int width = columns <= 4 ? 0 : columns <= 8 ? 1 : columns <= 16 ? 2 : 3;
-#ifdef BLINK_X86
-  if (set == InstructionSet::kAvx512) return kAvx512[width];
-  if (set == InstructionSet::kAvx2) return kAvx2[width];
-#endif
-  return kPortable[width];
+RowKernels KernelsFor(int columns, InstructionSet set) {
+  if (columns <= 4) return KernelsOf<4>(set);
+  if (columns <= 8) return KernelsOf<8>(set);
+  return columns <= 16 ? KernelsOf<16>(set) : KernelsOf<32>(set);
 }
 
 }  // namespace blink

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "aggregator_server/links/link_weights.h"
+#include "common/base/instruction_set.h"
 
 namespace blink {
 
@@ -30,11 +31,8 @@ struct RowKernels {
                NodeIndex end, float* y);
 };
 
-enum class InstructionSet { kPortable, kAvx2, kAvx512 };
-// The best that this machine has.
-InstructionSet BestInstructionSet();
-// `columns`: 4, 8, 16 or 32. The set must be one that the machine has.
-const RowKernels& KernelsFor(int columns, InstructionSet set);
+// `columns`: 4, 8, 16 or 32.
+RowKernels KernelsFor(int columns, InstructionSet set = UsedInstructionSet());
 
 }  // namespace blink
 

@@ -69,11 +69,13 @@ torch::Tensor Propagate(const std::shared_ptr<const GraphOperator>& links, const
 
 // Differentiable in h, source and target: Attention::out.
 //
-// Gradient. With c_i = g_i . out_i and G_ij = g_i . h_j: dL/de_ij = a_ij (w_ij G_ij - c_i), dL/dz_ij = slope_ij
-// dL/de_ij, slope 1 where z_ij > 0 and 0.2 elsewhere. Since the de_ij of a row sum to 0,
+// Gradient. With c_i = g_i . out_i, G_ij = g_i . h_j and m_ij = w_ij a_ij:
+//   dL/de_ij = a_ij (w_ij G_ij - c_i)
+//   dL/dz_ij = slope_ij dL/de_ij, slope 1 where z_ij > 0 and 0.2 elsewhere
+// Since the dL/de_ij of a row sum to 0,
 //   dL/dtarget_i = 0.8 (g_i . out_positive_i - c_i attention_positive_i)
-//   dL/dsource_j = h_j . (0.2 sum_i m_ij g_i + 0.8 sum_i,z>0 m_ij g_i) - (0.2 sum_i a_ij c_i + 0.8 sum_i,z>0 a_ij c_i),
-//   m_ij = w_ij a_ij dL/dh_j      = sum_i m_ij g_i
+//   dL/dsource_j = h_j . (0.2 sum_i m_ij g_i + 0.8 sum_i,z>0 m_ij g_i) - (0.2 sum_i a_ij c_i + 0.8 sum_i,z>0 a_ij c_i)
+//   dL/dh_j      = sum_i m_ij g_i
 // so that no pass needs a product of two rows per link, and none writes anything of the links' size.
 torch::Tensor Attend(const std::shared_ptr<const GraphOperator>& links, const torch::Tensor& h,
                      const torch::Tensor& source, const torch::Tensor& target);

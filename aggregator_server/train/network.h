@@ -18,9 +18,9 @@ namespace blink {
 
 // What the first layer gets: features as PyG's NormalizeFeatures has them, and the links.
 struct NetworkInput {
-  std::shared_ptr<const SparseOperator>
-      sparse;           // [n, features] sparse features, which stay sparse, also in the gradient, or
-  torch::Tensor dense;  // [n, features]
+  // [n, features]: either sparse features, which stay sparse, also in the gradient, or dense ones.
+  std::shared_ptr<const SparseOperator> sparse;
+  torch::Tensor dense;
   // Propagation * dense (GCN, GraphSAGE). By linearity P (X W) = (P X) W: with dense features the first layer then
   // costs no propagation at all in an epoch.
   torch::Tensor propagated;
@@ -44,11 +44,13 @@ struct NetworkShape {
 // propagated matrix narrower:
 //
 //   MLP        x W + b
-//   GCN        D^-1/2 (W + I) D^-1/2 (x Theta) + b, D = max(s + 1, 1)               PyG's GCNConv with edge weights
-//   GraphSAGE  W_root x + W_nbr (W x / max(s, 1)) + b                               unweighted: PyG's SAGEConv, the
-//   mean GAT        sum_j W_ij a_ij h_j + b, h = x Theta, self-loops of weight 1         unweighted: PyG's GATConv, one
-//   head
+//   GCN        D^-1/2 (W + I) D^-1/2 (x Theta) + b, D = max(s + 1, 1)
+//              PyG's GCNConv with edge weights
+//   GraphSAGE  W_root x + W_nbr (W x / max(s, 1)) + b
+//              unweighted: PyG's SAGEConv with the mean
+//   GAT        sum_j W_ij a_ij h_j + b, h = x Theta, self-loops of weight 1,
 //              a_ij = W_ij exp(LeakyReLU_0.2(att_src h_j + att_dst h_i)) / sum over j of the same
+//              unweighted: PyG's GATConv with one head
 //
 // Between the layers ReLU, then the caller's dropout. The first layer is apart because it costs most and no dropout
 // precedes it: at the same weights it serves an epoch's evaluation and the next epoch's training.

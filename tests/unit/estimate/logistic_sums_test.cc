@@ -8,6 +8,8 @@
 #include <random>
 #include <thread>
 
+#include "tests/testing/instruction_sets.h"
+
 namespace blink {
 namespace {
 
@@ -102,7 +104,9 @@ TEST(LogisticSums, RefuseABetaOutOfReachAndKeepWhatTheyHad) {
   }
 }
 
-TEST(DirectSums, AgreeWithSumsOverPairsOnBothSides) {
+class DirectSumsOfEverySet : public testing::EveryInstructionSet {};
+
+TEST_P(DirectSumsOfEverySet, AgreeWithSumsOverPairsOnBothSides) {
   for (const size_t classes : {1, 2, 15, 16, 17, 700, 2100}) {
     const Case c = RandomCase(classes, -30, 30, classes);
     std::vector<bool> gaps;
@@ -118,11 +122,13 @@ TEST(DirectSums, AgreeWithSumsOverPairsOnBothSides) {
   }
 }
 
-TEST(DirectSums, DoNotDependOnTheThreads) {
+TEST_P(DirectSumsOfEverySet, DoNotDependOnTheThreads) {
   const Case c = RandomCase(3000, -9, 2, 3);
   const std::vector<bool> gaps(3000, false);
   EXPECT_EQ(DirectSums(c.beta, c.size, gaps, 1, {}), DirectSums(c.beta, c.size, gaps, 5, {}));
 }
+
+BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(DirectSumsOfEverySet);
 
 TEST(DirectSums, ReportProgressFromTheCallersThreadAndStopWhenTold) {
   const Case c = RandomCase(4000, -9, 2, 4);

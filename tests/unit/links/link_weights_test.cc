@@ -7,6 +7,7 @@
 #include "aggregator_server/links/row_kernels.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/instruction_sets.h"
 
 namespace blink {
 namespace {
@@ -116,7 +117,9 @@ void ExpectProduct(const LinkWeights& weights, int64_t width, const std::string&
 
 constexpr Shape kShapes[] = {{3, 1, 0.5}, {100, 3, 0.4}, {257, 40, 0.6}, {513, 5, 0.1}, {600, 64, 0.5}, {64, 64, 0.9}};
 
-TEST(Multiply, IsTheProductWithTheRowsForEveryWidthAndShape) {
+class Multiplied : public testing::EveryInstructionSet {};
+
+TEST_P(Multiplied, IsTheProductWithTheRowsForEveryWidthAndShape) {
   for (const Shape& shape : kShapes) {
     for (const bool packed : {false, true}) {
       const LinkWeights weights = RandomSoft(shape, packed);
@@ -144,7 +147,7 @@ TEST(Multiply, TakesAListAlone) {
   ExpectProduct(weights, 4, "links of weight 1");
 }
 
-TEST(Multiply, DoesNotDependOnTheNumberOfThreads) {
+TEST_P(Multiplied, DoesNotDependOnTheNumberOfThreads) {
   for (const bool packed : {false, true}) {
     const LinkWeights weights = RandomSoft({1100, 30, 0.5}, packed);  // 5 blocks of rows
     const std::vector<float> x = RandomMatrix(weights.node_count * 16);
@@ -156,6 +159,8 @@ TEST(Multiply, DoesNotDependOnTheNumberOfThreads) {
     }
   }
 }
+
+BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(Multiplied);
 
 TEST(Multiply, LeavesNothingToDoWithoutNodesOrColumns) {
   Multiply(LinkWeights(), nullptr, 16, 2, nullptr);
@@ -174,9 +179,9 @@ TEST(RowKernels, OfEveryInstructionSetThatThisMachineHasAgree) {
       std::copy_n(&x[packed.ones.node_at[p] * columns], columns, &ordered[p * columns]);
     }
     std::vector<float> expected(250 * columns, 0.0f);
-    KernelsFor(columns, InstructionSet::kPortable).list(list, x.data(), 0, 250, expected.data());
-    for (const InstructionSet set : {InstructionSet::kPortable, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
-      if (set > BestInstructionSet()) continue;
+    KernelsFor(columns, InstructionSet::kPlain).list(list, x.data(), 0, 250, expected.data());
+    for (const InstructionSet set : kInstructionSets) {
+      if (!MachineHas(set)) continue;  // Multiplied says which are skipped
       std::vector<float> of_list(expected.size(), 0.0f), of_ones(expected.size(), 0.0f);
       KernelsFor(columns, set).list(list, x.data(), 0, 250, of_list.data());
       KernelsFor(columns, set).ones(packed, segments, ordered.data(), 0, 250, of_ones.data());
@@ -210,19 +215,9 @@ TEST(FillRow, OfAListAndOfPackedOnesIsTheSame) {
 TEST(FillRow, IsSymmetric) {
   const LinkWeights weights = RandomSoft({100, 7, 0.4}, true);
   std::vector<float> rows(100 * 100);
-  FillRows(weights, 0, 100, 3, rows.data());
+  for (NodeIndex i = 0; i < 100; ++i) FillRow(weights, i, &rows[i * 100]);
   for (NodeIndex i = 0; i < 100; ++i) {
     for (NodeIndex j = 0; j < 100; ++j) ASSERT_EQ(rows[i * 100 + j], rows[j * 100 + i]);
-  }
-}
-
-TEST(FillRows, FillsTheRowsThatAreAskedFor) {
-  const LinkWeights weights = RandomSoft({100, 7, 0.4}, true);
-  std::vector<float> rows(5 * 100), row(100);
-  FillRows(weights, 93, 5, 2, rows.data());
-  for (uint32_t r = 0; r < 5; ++r) {
-    FillRow(weights, 93 + r, row.data());
-    EXPECT_EQ(row, std::vector<float>(rows.begin() + r * 100, rows.begin() + (r + 1) * 100));
   }
 }
 

@@ -1,20 +1,24 @@
 // AttendPairs: attention over all pairs. Rows are taken four at a time; per tile of columns first the coefficients of
 // the pairs, eight at once, then a small matrix product with the tile's rows of x, which stay in the cache.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include "aggregator_server/train/link_kernels.h"
-#include "aggregator_server/train/pair_rows.h"
-#include "aggregator_server/train/vector_code.h"
+#include "aggregator_server/kernels/link_kernels.h"
+#include "aggregator_server/kernels/pair_rows.h"
+#include "aggregator_server/kernels/tasks.h"
+#include "aggregator_server/kernels/vector_code.h"
 
 namespace blink {
 namespace {
 
-constexpr int kRows = 4;    // rows at a time: each row of x that was loaded serves so many
-constexpr int kTile = 256;  // columns at a time: 16 kB of x at width 16
-constexpr int kStrip = 16;  // columns of x that are summed at once
+constexpr int kRows = 4;          // rows at a time: each row of x that was loaded serves so many
+constexpr int kTile = 256;        // columns at a time: 16 kB of x at width 16
+constexpr int kStrip = 16;        // columns of x that are summed at once
+constexpr uint32_t kGroups = 16;  // of kRows rows, that a thread takes at a time
 // Up to this spread of the exponents' column parts the factors and the sums of a row, which holds its own node with
 // weight 1, are normal floats: e^-60 = 9e-27, and e^-48 times e^-12 at the least for z <= 0.
 constexpr float kLargestSpread = 60.0f;
@@ -163,37 +167,25 @@ struct Scratch {
 };
 
 template <bool kFactorised>
-BLINK_INLINE void SumFourRows(const Columns& columns, const RowScalars* rows, bool with_positive, Scratch& scratch) {
-  std::fill(scratch.y.begin(), scratch.y.end(), 0.0f);
-  std::fill(scratch.y_positive.begin(), scratch.y_positive.end(), 0.0f);
-  Floats sums[kRows][2] = {};
-  for (int64_t first = 0; first < columns.padded; first += kTile) {
-    for (int r = 0; r < kRows; ++r) {
-      TileCoefficients<kFactorised>(columns, first, rows[r], &scratch.weights[r * columns.padded],
-                                    &scratch.coefficients[r * kTile], &scratch.positive[r * kTile], sums[r]);
+struct SumFourRows {
+  BLINK_INLINE static void Run(const Columns& columns, const RowScalars* rows, bool with_positive, Scratch& scratch) {
+    std::fill(scratch.y.begin(), scratch.y.end(), 0.0f);
+    std::fill(scratch.y_positive.begin(), scratch.y_positive.end(), 0.0f);
+    Floats sums[kRows][2] = {};
+    for (int64_t first = 0; first < columns.padded; first += kTile) {
+      for (int r = 0; r < kRows; ++r) {
+        TileCoefficients<kFactorised>(columns, first, rows[r], &scratch.weights[r * columns.padded],
+                                      &scratch.coefficients[r * kTile], &scratch.positive[r * kTile], sums[r]);
+      }
+      Product(scratch.coefficients.data(), columns, first, scratch.y.data());
+      if (with_positive) Product(scratch.positive.data(), columns, first, scratch.y_positive.data());
     }
-    Product(scratch.coefficients.data(), columns, first, scratch.y.data());
-    if (with_positive) Product(scratch.positive.data(), columns, first, scratch.y_positive.data());
+    for (int r = 0; r < kRows; ++r) {
+      scratch.sums[r][0] = SumOf(sums[r][0]);
+      scratch.sums[r][1] = SumOf(sums[r][1]);
+    }
   }
-  for (int r = 0; r < kRows; ++r) {
-    scratch.sums[r][0] = SumOf(sums[r][0]);
-    scratch.sums[r][1] = SumOf(sums[r][1]);
-  }
-}
-
-using SumFunction = void (*)(const Columns&, const RowScalars*, bool, Scratch&);
-template <bool kFactorised>
-void SumFourRowsPlain(const Columns& columns, const RowScalars* rows, bool with_positive, Scratch& scratch) {
-  SumFourRows<kFactorised>(columns, rows, with_positive, scratch);
-}
-template <bool kFactorised>
-BLINK_AVX2 void SumFourRowsAvx2(const Columns& columns, const RowScalars* rows, bool with_positive, Scratch& scratch) {
-  SumFourRows<kFactorised>(columns, rows, with_positive, scratch);
-}
-SumFunction SumFunctionFor(bool factorised) {
-  if (UsesAvx2()) return factorised ? &SumFourRowsAvx2<true> : &SumFourRowsAvx2<false>;
-  return factorised ? &SumFourRowsPlain<true> : &SumFourRowsPlain<false>;
-}
+};
 
 // The largest exponent of a row among the pairs that have a weight, its own node included.
 float LargestExponent(const Columns& columns, float row_z, const float* weight) {
@@ -221,33 +213,39 @@ void StoreRow(const AttentionPass& pass, const Columns& columns, const Scratch& 
   }
 }
 
+// Rows `first` .. of NodeInOrder's order, kRows of them or as many as there are.
+void AttendGroup(const PairRows& pairs, const AttentionPass& pass, const Columns& columns,
+                 decltype(CodeOf<SumFourRows<true>>()) sum_rows, uint32_t first, PairRows::ClassRow& class_row,
+                 Scratch& scratch) {
+  const int count = static_cast<int>(std::min<uint32_t>(kRows, pairs.node_count() - first));
+  RowScalars rows[kRows] = {};
+  for (int r = 0; r < count; ++r) {
+    float* weight = &scratch.weights[r * columns.padded];
+    const uint32_t i = pairs.NodeInOrder(first + r);
+    pairs.Fill(i, class_row, weight);
+    rows[r] = ScalarsOf(pass, columns, i, weight);
+  }
+  sum_rows(columns, rows, pass.y_positive != nullptr, scratch);
+  for (int r = 0; r < count; ++r) StoreRow(pass, columns, scratch, r, pairs.NodeInOrder(first + r));
+}
+
 }  // namespace
 
 void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads) {
   const uint32_t n = pairs.node_count();
   const Columns columns = MakeColumns(pass, pairs);
-  const SumFunction sum_rows = SumFunctionFor(columns.factorised);
-  const int64_t groups = (int64_t{n} + kRows - 1) / kRows;
-  const int tasks = TasksFor(int64_t{n} * n * (2 * pass.width + 20), threads);
-#pragma omp parallel num_threads(tasks)
-  {
+  auto* const sum_rows = columns.factorised ? CodeOf<SumFourRows<true>>() : CodeOf<SumFourRows<false>>();
+  const uint32_t groups = (n + kRows - 1) / kRows;
+  std::atomic<uint32_t> next_group{0};
+  RunTasks(TasksFor(int64_t{n} * n * (2 * pass.width + 20), threads), [&](int) {
     Scratch scratch(columns);
     PairRows::ClassRow class_row;
-#pragma omp for schedule(dynamic, 16)
-    for (int64_t group = 0; group < groups; ++group) {
-      const uint32_t first = static_cast<uint32_t>(group) * kRows;
-      const int count = static_cast<int>(std::min<uint32_t>(kRows, n - first));
-      RowScalars rows[kRows] = {};
-      for (int r = 0; r < count; ++r) {
-        float* weight = &scratch.weights[r * columns.padded];
-        const uint32_t i = pairs.NodeInOrder(first + r);
-        pairs.Fill(i, class_row, weight);
-        rows[r] = ScalarsOf(pass, columns, i, weight);
+    for (uint32_t begin; (begin = next_group.fetch_add(kGroups)) < groups;) {
+      for (uint32_t group = begin; group < std::min(begin + kGroups, groups); ++group) {
+        AttendGroup(pairs, pass, columns, sum_rows, group * kRows, class_row, scratch);
       }
-      sum_rows(columns, rows, pass.y_positive != nullptr, scratch);
-      for (int r = 0; r < count; ++r) StoreRow(pass, columns, scratch, r, pairs.NodeInOrder(first + r));
     }
-  }
+  });
 }
 
 }  // namespace blink

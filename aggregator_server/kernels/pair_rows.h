@@ -1,6 +1,6 @@
 // Whole rows of W, decoded in an order of the columns that makes it cheap. Internal to this folder; no LibTorch type.
-#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_PAIR_ROWS_H_
-#define BLINK_AGGREGATOR_SERVER_TRAIN_PAIR_ROWS_H_
+#ifndef BLINK_AGGREGATOR_SERVER_KERNELS_PAIR_ROWS_H_
+#define BLINK_AGGREGATOR_SERVER_KERNELS_PAIR_ROWS_H_
 
 #include <cstdint>
 #include <vector>
@@ -45,4 +45,4 @@ class PairRows {
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_PAIR_ROWS_H_
+#endif  // BLINK_AGGREGATOR_SERVER_KERNELS_PAIR_ROWS_H_

@@ -1,16 +1,20 @@
 // The kernels over links and over pairs against their formulas in doubles.
-#include "aggregator_server/train/link_kernels.h"
+#include "aggregator_server/kernels/link_kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
+#include <string>
+#include <tuple>
 
-#include "aggregator_server/train/attention_cost.h"
-#include "aggregator_server/train/pair_rows.h"
-#include "aggregator_server/train/vector_code.h"
-#include "tests/unit/train/small_data.h"
+#include "aggregator_server/kernels/pair_rows.h"
+#include "aggregator_server/kernels/vector_code.h"
+#include "common/graph/dataset.h"
+#include "tests/testing/instruction_sets.h"
 #include "tests/unit/train/small_weights.h"
 
 namespace blink {
@@ -19,6 +23,10 @@ namespace {
 using testing::Kind;
 using testing::KindName;
 using testing::SmallWeights;
+
+CsrGraph SmallGraph(uint32_t nodes) {
+  return GenerateDataset({.nodes = nodes, .classes = 3, .mean_degree = 4, .features = 0, .words_per_node = 0})->graph;
+}
 
 std::vector<float> Random(size_t count, uint64_t seed, float low = -1, float high = 1) {
   std::mt19937_64 random(seed);
@@ -38,8 +46,10 @@ TEST(LinkKernels, TheExponentialIsThatOfTheLibrary) {
   EXPECT_EQ(ExpOfNegative(0.0f), 1.0f);
 }
 
-TEST(LinkKernels, TheProductOverLinksIsItsFormulaAtEveryWidth) {
-  const CsrGraph graph = testing::SmallDataset(90).graph;
+class Product : public testing::EveryInstructionSet {};
+
+TEST_P(Product, OverLinksIsItsFormulaAtEveryWidth) {
+  const CsrGraph graph = SmallGraph(90);
   const LinkWeights weights = SmallWeights(Kind::kLinks, graph);
   std::vector<float> row(90);
   for (const int64_t width : {1, 3, 7, 16, 17, 40}) {
@@ -136,11 +146,22 @@ struct Pass {
   std::vector<float> row_z, col_z, x, shift, scale, factor, row_shift, sum, sum_positive, y, y_positive;
 };
 
-class AttentionKernel : public ::testing::TestWithParam<Kind> {};
+class AttentionKernel : public ::testing::TestWithParam<std::tuple<Kind, InstructionSet>> {
+ protected:
+  void SetUp() override {
+    const auto [kind, set] = GetParam();
+    if (!MachineHas(set)) GTEST_SKIP() << "this machine does not have " << InstructionSetName(set);
+    set_.emplace(set);
+  }
+  LinkWeights Weights(const CsrGraph& graph) const { return SmallWeights(std::get<0>(GetParam()), graph); }
+
+ private:
+  std::optional<WithInstructionSet> set_;
+};
 
 TEST_P(AttentionKernel, ForwardIsItsFormulaForAnySpreadOfTheExponents) {
-  const CsrGraph graph = testing::SmallDataset(101).graph;
-  const LinkWeights weights = SmallWeights(GetParam(), graph);
+  const CsrGraph graph = SmallGraph(101);
+  const LinkWeights weights = Weights(graph);
   for (const int64_t width : {1, 7, 16, 27}) {
     for (const float spread : {0.5f, 8.0f, 29.0f, 200.0f}) {  // the last does not factorise
       Pass pass(101, width, spread);
@@ -151,8 +172,8 @@ TEST_P(AttentionKernel, ForwardIsItsFormulaForAnySpreadOfTheExponents) {
 }
 
 TEST_P(AttentionKernel, BackwardIsItsFormula) {
-  const CsrGraph graph = testing::SmallDataset(101).graph;
-  const LinkWeights weights = SmallWeights(GetParam(), graph);
+  const CsrGraph graph = SmallGraph(101);
+  const LinkWeights weights = Weights(graph);
   for (const int64_t width : {1, 7, 16, 27}) {
     for (const float spread : {0.5f, 8.0f, 200.0f}) {
       Pass pass(101, width, spread);
@@ -163,13 +184,14 @@ TEST_P(AttentionKernel, BackwardIsItsFormula) {
 }
 
 TEST_P(AttentionKernel, DoesNotDependOnTheNumberOfThreads) {
-  const CsrGraph graph = testing::SmallDataset(2100).graph;  // enough work for more threads than one
-  const LinkWeights weights = SmallWeights(GetParam(), graph);
+  // Enough work for more threads than one, of all pairs or of the links alone.
+  const uint32_t n = Weights(SmallGraph(30)).has_background() ? 300 : 3000;
+  const LinkWeights weights = Weights(SmallGraph(n));
   for (const bool forward : {true, false}) {
-    Pass one(2100, 48, 3.0f);
+    Pass one(n, 48, 3.0f);
     one.Run(weights, forward, 1);
     for (const int threads : {2, 3}) {
-      Pass many(2100, 48, 3.0f);
+      Pass many(n, 48, 3.0f);
       many.Run(weights, forward, threads);
       EXPECT_EQ(one.y, many.y) << threads;
       EXPECT_EQ(one.y_positive, many.y_positive) << threads;
@@ -179,16 +201,19 @@ TEST_P(AttentionKernel, DoesNotDependOnTheNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Weights, AttentionKernel,
-                         ::testing::Values(Kind::kUnweighted, Kind::kLinks, Kind::kBackgroundAndLinks,
-                                           Kind::kBackgroundAndOnes),
+                         ::testing::Combine(::testing::Values(Kind::kUnweighted, Kind::kLinks,
+                                                              Kind::kBackgroundAndLinks, Kind::kBackgroundAndOnes),
+                                            ::testing::ValuesIn(kInstructionSets)),
                          [](const auto& info) {
-                           std::string name = KindName(info.param);
+                           std::string name = std::string(KindName(std::get<0>(info.param))) + "_" +
+                                              InstructionSetName(std::get<1>(info.param));
                            std::replace(name.begin(), name.end(), ' ', '_');
+                           std::erase(name, '-');
                            return name;
                          });
 
-TEST(LinkKernels, TheProductDoesNotDependOnTheNumberOfThreads) {
-  const CsrGraph graph = testing::SmallDataset(9000).graph;
+TEST_P(Product, DoesNotDependOnTheNumberOfThreads) {
+  const CsrGraph graph = SmallGraph(9000);
   const LinkWeights weights = SmallWeights(Kind::kLinks, graph);
   const std::vector<float> x = Random(9000 * 40, 1);
   std::vector<float> one(9000 * 40, NAN);
@@ -200,6 +225,8 @@ TEST(LinkKernels, TheProductDoesNotDependOnTheNumberOfThreads) {
   }
 }
 
+BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(Product);
+
 TEST(LinkKernels, ANodeWithoutLinksAttendsToItselfAlone) {
   const LinkWeights weights = LinkWeights::Unweighted(CsrGraph::FromLinks(3, {{0, 1}}).value());
   Pass pass(3, 4, 100.0f);
@@ -207,8 +234,10 @@ TEST(LinkKernels, ANodeWithoutLinksAttendsToItselfAlone) {
   for (int c = 0; c < 4; ++c) EXPECT_FLOAT_EQ(pass.y[2 * 4 + c], pass.x[2 * 4 + c]);
 }
 
-TEST(PairRows, AreThoseOfTheWeightsWithOneOnTheDiagonal) {
-  const CsrGraph graph = testing::SmallDataset(77).graph;
+class DecodedRows : public testing::EveryInstructionSet {};
+
+TEST_P(DecodedRows, AreThoseOfTheWeightsWithOneOnTheDiagonal) {
+  const CsrGraph graph = SmallGraph(77);
   for (const Kind kind : {Kind::kUnweighted, Kind::kLinks, Kind::kBackgroundAndLinks, Kind::kBackgroundAndOnes}) {
     const LinkWeights weights = SmallWeights(kind, graph);
     const PairRows rows(weights);
@@ -233,31 +262,7 @@ TEST(PairRows, AreThoseOfTheWeightsWithOneOnTheDiagonal) {
   }
 }
 
-TEST(AttentionCost, RefusesWhatWouldTakeHoursAndNamesTheTime) {
-  LinkWeights weights;
-  weights.node_count = 100'000;
-  weights.class_count = 1;  // a background
-  TrainOptions options{.model = Model::kGat, .threads = 2};
-  const absl::Status refused = CheckAttentionCost(weights, 4, options);
-  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              ::testing::AllOf(::testing::HasSubstr("s an epoch"), ::testing::HasSubstr("Hybrid")));
-  options.allow_slow_attention = true;
-  EXPECT_TRUE(CheckAttentionCost(weights, 4, options).ok());
-}
-
-TEST(AttentionCost, AllowsSmallGraphsOtherModelsAndOtherWeights) {
-  LinkWeights weights;
-  weights.node_count = 100'000;
-  TrainOptions options{.model = Model::kGat, .threads = 2};
-  EXPECT_TRUE(CheckAttentionCost(weights, 4, options).ok());  // links alone
-  weights.class_count = 1;
-  options.model = Model::kGcn;
-  EXPECT_TRUE(CheckAttentionCost(weights, 4, options).ok());
-  options.model = Model::kGat;
-  weights.node_count = 2708;
-  EXPECT_TRUE(CheckAttentionCost(weights, 7, options).ok());
-}
+BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(DecodedRows);
 
 }  // namespace
 }  // namespace blink

@@ -1,37 +1,31 @@
-#include "aggregator_server/train/pair_rows.h"
+#include "aggregator_server/kernels/pair_rows.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-#include "aggregator_server/train/vector_code.h"
+#include "aggregator_server/kernels/vector_code.h"
 
 namespace blink {
 namespace {
 
 // out += one or two, where the bits say so, for `words` words of 64 positions.
-BLINK_INLINE void AddOnes(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two,
-                          float* out) {
-  constexpr Ints kBits = {1, 2, 4, 8, 16, 32, 64, 128};
-  for (uint32_t w = 0; w < words; ++w) {
-    if (any[w] == 0) continue;
-    for (int byte = 0; byte < 8; ++byte) {
-      const int64_t place = int64_t{64} * w + kLanes * byte;
-      const Ints some = (static_cast<int32_t>(any[w] >> (8 * byte) & 255) & kBits) != 0;
-      const Ints twice = (static_cast<int32_t>(both[w] >> (8 * byte) & 255) & kBits) != 0;
-      const Floats added = Where(twice, Load(two + place), Load(one + place));
-      Store(out + place, Load(out + place) + Where(some, added, Floats{}));
+struct AddOnes {
+  BLINK_INLINE static void Run(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one,
+                               const float* two, float* out) {
+    constexpr Ints kBits = {1, 2, 4, 8, 16, 32, 64, 128};
+    for (uint32_t w = 0; w < words; ++w) {
+      if (any[w] == 0) continue;
+      for (int byte = 0; byte < 8; ++byte) {
+        const int64_t place = int64_t{64} * w + kLanes * byte;
+        const Ints some = (static_cast<int32_t>(any[w] >> (8 * byte) & 255) & kBits) != 0;
+        const Ints twice = (static_cast<int32_t>(both[w] >> (8 * byte) & 255) & kBits) != 0;
+        const Floats added = Where(twice, Load(two + place), Load(one + place));
+        Store(out + place, Load(out + place) + Where(some, added, Floats{}));
+      }
     }
   }
-}
-void AddOnesPlain(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one, const float* two,
-                  float* out) {
-  AddOnes(any, both, words, one, two, out);
-}
-BLINK_AVX2 void AddOnesAvx2(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one,
-                            const float* two, float* out) {
-  AddOnes(any, both, words, one, two, out);
-}
+};
 
 }  // namespace
 
@@ -81,8 +75,8 @@ void PairRows::Fill(NodeIndex node, ClassRow& class_row, float* out) const {
   std::memcpy(out, class_row.background.data(), node_at_.size() * sizeof(float));
   if (!weights_.ones.empty()) {
     const size_t row = size_t{node} * weights_.ones.words;
-    (UsesAvx2() ? AddOnesAvx2 : AddOnesPlain)(&weights_.ones.any[row], &weights_.ones.both[row], weights_.ones.words,
-                                              class_row.one.data(), class_row.two.data(), out);
+    CodeOf<AddOnes>()(&weights_.ones.any[row], &weights_.ones.both[row], weights_.ones.words, class_row.one.data(),
+                      class_row.two.data(), out);
   }
   if (weights_.links.node_count() != 0) {
     const auto neighbours = weights_.links.NeighboursOf(node);

@@ -1,38 +1,14 @@
-// What the kernels of this folder share: code compiled for more than one instruction set, and an exponential that
-// compilers vectorise. Internal to this folder's .cc files.
-//
-// Nothing is compiled with -march=native: a function that is worth it exists twice, once for any x86-64 (or another
-// processor) and once for AVX2 with FMA, and UsesAvx2() chooses at run time. The body is an always-inlined function
-// that both call:
-//
-//   BLINK_INLINE void Body(...) {...}
-//   void BodyPlain(...) { Body(...); }
-//   BLINK_AVX2 void BodyAvx2(...) { Body(...); }
-#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_VECTOR_CODE_H_
-#define BLINK_AGGREGATOR_SERVER_TRAIN_VECTOR_CODE_H_
+// What the kernels of this folder share: an exponential that compilers vectorise, and vectors of eight floats. Internal
+// to this folder's .cc files; common/base/instruction_set.h tells how a body is compiled for several instruction sets.
+#ifndef BLINK_AGGREGATOR_SERVER_KERNELS_VECTOR_CODE_H_
+#define BLINK_AGGREGATOR_SERVER_KERNELS_VECTOR_CODE_H_
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 
-#define BLINK_INLINE inline __attribute__((always_inline))
-
-#if defined(__x86_64__)
-#define BLINK_AVX2 __attribute__((target("avx2,fma")))
-#else
-#define BLINK_AVX2
-#endif
+#include "common/base/instruction_set.h"
 
 namespace blink {
-
-inline bool UsesAvx2() {
-#if defined(__x86_64__)
-  static const bool uses = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return uses;
-#else
-  return false;
-#endif
-}
 
 // exp(x) for x <= 0 (rounding may put it slightly above), relative error below 2e-7; 0 below -87, where a float would
 // be denormal. Range reduction by ln 2 and a polynomial (Cephes' expf).
@@ -52,15 +28,9 @@ BLINK_INLINE float ExpOfNegative(float x) {
 
 BLINK_INLINE float Leaky(float z, float slope) { return z > 0 ? z : slope * z; }
 
-// A thread is worth its start and its waiting only for this much work (about 0.1 ms); small graphs stay on one thread,
-// and do not suffer on a busy machine.
-inline constexpr int64_t kMultiplicationsPerThread = 1 << 19;
-
-inline int TasksFor(int64_t multiplications, int threads) {
-  return static_cast<int>(std::clamp<int64_t>(multiplications / kMultiplicationsPerThread, 1, threads));
-}
-
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors are arguments and results of inlined functions only
+// Vectors are arguments and results of inlined functions only: how they would be passed to others does not matter.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
 
 // Eight floats at once, on any processor: GCC's and Clang's vectors become what the function's instruction set has.
 inline constexpr int kLanes = 8;
@@ -73,6 +43,8 @@ BLINK_INLINE Floats Where(Ints mask, Floats yes, Floats no) {
   return reinterpret_cast<Floats>((reinterpret_cast<Ints>(yes) & mask) | (reinterpret_cast<Ints>(no) & ~mask));
 }
 
+#pragma GCC diagnostic pop
+
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_VECTOR_CODE_H_
+#endif  // BLINK_AGGREGATOR_SERVER_KERNELS_VECTOR_CODE_H_

@@ -1,19 +1,20 @@
-#include "aggregator_server/train/sparse_matrix.h"
+#include "aggregator_server/kernels/sparse_matrix.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "aggregator_server/train/vector_code.h"
+#include "aggregator_server/kernels/tasks.h"
 
 namespace blink {
 namespace {
 
-constexpr int kBlock = 16;                     // columns of the result that are summed at once: 64 bytes, a cache line
-// Sums columns [first, first + kWidth) of the rows [begin, end). The width is known to the compiler, which keeps the sums in registers.
+constexpr int kBlock = 16;  // columns of the result that are summed at once: 64 bytes, a cache line
+// Sums columns [first, first + kWidth) of the rows [begin, end). The width is known to the compiler, which keeps the
+// sums in registers.
 template <int kWidth>
-void MultiplyBlock(const SparseMatrix& matrix, const float* dense, int64_t width, int64_t first, float* out, int64_t begin,
-                   int64_t end) {
+void MultiplyBlock(const SparseMatrix& matrix, const float* dense, int64_t width, int64_t first, float* out,
+                   int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     float sums[kWidth] = {};
     for (int64_t k = matrix.offsets[row]; k < matrix.offsets[row + 1]; ++k) {
@@ -70,18 +71,14 @@ void MultiplySparse(const SparseMatrix& matrix, const float* dense, int64_t widt
   };
   const auto nonzeros = static_cast<int64_t>(matrix.values.size());
   const int tasks = TasksFor(nonzeros * width, threads);
-  if (tasks == 1) {
-    multiply_rows(0, matrix.rows);
-    return;
-  }
+  if (tasks == 1) return multiply_rows(0, matrix.rows);
   // Rows are cut so that every task has about as many entries: the degrees of real graphs are very unequal.
   const auto first_row = [&](int task) -> int64_t {
     if (task == tasks) return matrix.rows;
     const auto place = std::lower_bound(matrix.offsets.begin(), matrix.offsets.end(), nonzeros * task / tasks);
     return std::min<int64_t>(place - matrix.offsets.begin(), matrix.rows);
   };
-#pragma omp parallel for num_threads(tasks) schedule(static, 1)
-  for (int task = 0; task < tasks; ++task) multiply_rows(task == 0 ? 0 : first_row(task), first_row(task + 1));
+  RunTasks(tasks, [&](int task) { multiply_rows(task == 0 ? 0 : first_row(task), first_row(task + 1)); });
 }
 
 }  // namespace blink

@@ -1,11 +1,9 @@
-#include "aggregator_server/train/sparse_matrix.h"
+#include "aggregator_server/kernels/sparse_matrix.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
-
-#include "tests/unit/train/small_data.h"
 
 namespace blink {
 namespace {
@@ -58,7 +56,8 @@ TEST_P(MultiplySparseWidth, EqualsTheDenseProduct) {
 INSTANTIATE_TEST_SUITE_P(Widths, MultiplySparseWidth, ::testing::Values(1, 3, 7, 15, 16, 17, 32, 50));
 
 TEST(SparseMatrix, TheProductDoesNotDependOnTheNumberOfThreads) {
-  const SparseMatrix matrix = RandomMatrix(3000, 400, 0.15, 21);  // 180,000 entries: enough for five threads at width 16
+  const SparseMatrix matrix =
+      RandomMatrix(3000, 400, 0.15, 21);  // 180,000 entries: enough for five threads at width 16
   const SparseMatrix factor = RandomMatrix(400, 16, 1.1, 22);
   std::vector<float> one(3000 * 16, NAN);
   MultiplySparse(matrix, factor.values.data(), 16, 1, one.data());

@@ -1,9 +1,9 @@
 // Products and attention over the links of a graph, on the CPU. No LibTorch type, so that their twins are easy to test.
 //
-// Everywhere each row of a result is summed by one thread in an order of its own: no result depends on `threads` (>=
-// 1).
-#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_LINK_KERNELS_H_
-#define BLINK_AGGREGATOR_SERVER_TRAIN_LINK_KERNELS_H_
+// Everywhere each row of a result is summed by one thread in an order of its own: no result depends on `threads` (1 or
+// more). On machines of other instruction sets results differ in the last digits (common/base/instruction_set.h).
+#ifndef BLINK_AGGREGATOR_SERVER_KERNELS_LINK_KERNELS_H_
+#define BLINK_AGGREGATOR_SERVER_KERNELS_LINK_KERNELS_H_
 
 #include <cstdint>
 
@@ -28,11 +28,10 @@ void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, co
 //
 // and the same over the pairs with z_ij > 0 alone in y_positive and sum_positive. This serves both directions:
 //   forward:  col_shift is null: the shift is the largest exponent of the row (or a bound near it) and is stored in
-//   row_shift, scale
-//             and factor are 1, y and both positive sums come out divided by the row's sum, and sum_i holds its
-//             inverse.
+//             row_shift, scale and factor are 1, y and both positive sums come out divided by the row's sum, and sum_i
+//             holds its inverse.
 //   backward: row and column change their places; col_shift, col_scale and col_factor are what the forward pass of j
-//   left.
+//             left.
 struct AttentionPass {
   const float* row_z = nullptr;       // [n]
   const float* col_z = nullptr;       // [n]
@@ -60,4 +59,4 @@ void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads);
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_LINK_KERNELS_H_
+#endif  // BLINK_AGGREGATOR_SERVER_KERNELS_LINK_KERNELS_H_
