@@ -139,8 +139,8 @@ Outcome Maximise(Likelihood& likelihood, const std::function<bool(double)>& keep
   std::vector<double>& beta = model.beta;
   std::vector<double> step(beta.size()), trial(beta.size());
   if (!likelihood.MoveTo(beta)) return Outcome::kOutOfReach;
-  for (; likelihood.residual() > kTarget; ++model.iterations) {
-    if (model.iterations == kNewtonStepsMax) return Outcome::kOutOfReach;
+  for (int steps = 0; likelihood.residual() > kTarget; ++steps, ++model.iterations) {
+    if (steps == kNewtonStepsMax) return Outcome::kOutOfReach;
     if (keep_going && !keep_going(0)) return Outcome::kStopped;
     const double before = likelihood.residual();
     likelihood.Solve(std::clamp(0.1 * before, 1e-10, 0.01), step);
@@ -182,10 +182,6 @@ DegreeClasses ClassifyDegrees(absl::Span<const int64_t> degrees) {
   }
   for (uint32_t& node : classes.class_of_node) node = class_of_degree[node];
   return classes;
-}
-
-bool MleExists(const DegreeClasses& classes) {
-  return InsideDegreePolytope(std::vector<double>(classes.degree.begin(), classes.degree.end()), classes.size);
 }
 
 absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes, const BetaModelOptions& options) {

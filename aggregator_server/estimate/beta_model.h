@@ -52,7 +52,7 @@ struct BetaModel {
   bool regularised = false;  // beta is the model of regularised degrees: always where no maximum exists, and where one
                              // is out of reach
   double degree_share = 1;   // the share above; 1 unless regularised
-  int iterations = 0;
+  int iterations = 0;        // steps of Newton's method, of all attempts together
   // The certificate: over the degrees d that were fitted, largest |expected - d| / min(d, n-1-d); <= 1e-8. (So it
   // bounds the error relative to d, and that of the links that are missing.)
   double residual = 0;
@@ -70,9 +70,6 @@ struct BetaModelOptions {
 // INVALID_ARGUMENT for fewer than 3 nodes, CANCELLED when keep_going said so, INTERNAL when the certificate is not
 // reached.
 absl::StatusOr<BetaModel> FitBetaModel(const DegreeClasses& classes, const BetaModelOptions& options = {});
-
-// Whether the clipped degrees lie inside the polytope of degree sequences. O(K).
-bool MleExists(const DegreeClasses& classes);
 
 }  // namespace blink
 

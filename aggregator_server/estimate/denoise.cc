@@ -40,44 +40,41 @@ std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent)
   return sums;
 }
 
-// Sum of P over unordered pairs; with the counts of true links [K, K, 6], sum of |P - A|.
-double SumOverPairs(const PairScan& scan, const Posterior& posterior, const std::vector<uint64_t>* truth) {
-  double total = 0;
-  for (uint32_t a = 0; a < scan.class_count; ++a) {
-    double of_class = 0;
-    for (uint32_t b = a; b < scan.class_count; ++b) {
-      for (const Evidence evidence : kAllEvidence) {
-        const uint64_t pairs = scan.Count(a, b, evidence);
-        if (pairs == 0) continue;
-        const uint64_t linked =
-            truth == nullptr
-                ? 0
-                : (*truth)[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + evidence.Index()];
-        of_class += static_cast<double>(pairs - linked) * posterior.Probability(a, b, evidence);
-        if (linked > 0)
-          of_class += static_cast<double>(linked) * posterior.Probability(a, b, evidence, /*complement=*/true);
-      }
-    }
-    total += of_class;
+uint64_t TruePositives(const CsrGraph& truth, const CsrGraph& links) {
+  uint64_t found = 0;
+  for (NodeIndex i = 0; i < truth.node_count(); ++i) {
+    for (const NodeIndex j : truth.NeighboursOf(i)) found += i < j && links.HasLink(i, j);
   }
-  return total;
+  return found;
 }
 
-void CompareWithTruth(const CsrGraph& truth, const ReportSet& reports, const PairScan& scan, const Posterior& posterior,
-                      LinkEstimate& estimate) {
-  std::vector<uint64_t> counts(scan.counts.size(), 0);
-  const auto class_of_node = posterior.prior().class_of_node();
-  for (NodeIndex i = 0; i < truth.node_count(); ++i) {
-    for (const NodeIndex j : truth.NeighboursOf(i)) {
-      if (j < i) continue;
-      const auto [a, b] = std::minmax(class_of_node[i], class_of_node[j]);
-      ++counts[(static_cast<size_t>(a) * scan.class_count + b) * kEvidences + EvidenceOf(reports, i, j).Index()];
-      estimate.true_positives += estimate.links().HasLink(i, j);
-    }
-  }
-  const double n = truth.node_count();
-  estimate.mae = 2.0 * SumOverPairs(scan, posterior, &counts) / (n * n);
+// The sum of the degrees that were fitted is twice that of P without bits: known exactly, where the sum of P over the
+// pairs is subject to rounding and to the certificate.
+double LinksOfDegrees(const DegreeClasses& classes) {
+  uint64_t ends = 0;
+  for (size_t a = 0; a < classes.degree.size(); ++a) ends += uint64_t{classes.degree[a]} * classes.size[a];
+  return static_cast<double>(ends) / 2;
 }
+
+// The progress of several parts, each of a weight.
+class Parts {
+ public:
+  Parts(const std::function<void(double)>& progress, double begin, double weights)
+      : progress_(progress), done_(begin), scale_((1 - begin) / weights) {}
+  // Of the part that begins now.
+  std::function<void(double)> Next(double weight) {
+    const double begin = done_;
+    done_ += weight * scale_;
+    return [this, begin, end = done_](double fraction) {
+      if (progress_) progress_(begin + fraction * (end - begin));
+    };
+  }
+
+ private:
+  const std::function<void(double)>& progress_;
+  double done_;
+  const double scale_;
+};
 
 }  // namespace
 
@@ -141,22 +138,29 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
 
   const BetaPrior prior(classes, estimate.mle);
   const Posterior posterior(prior, reports.parameters().bit_log_odds());
-  const double scan_share = options.soft || options.hybrid ? 0.4 : 0.8;
-  PairScan scan = ScanPairs(reports, posterior, options.threads,
-                            [&](double fraction) { report_progress(0.1 + scan_share * fraction); });
+  constexpr double kScan = 2, kVariant = 2;  // passes over the pairs
+  Parts parts(options.progress, 0.1, kScan + kVariant * (options.soft + options.hybrid));
+  PairCounts counts(reports, posterior, options.threads);
+  PairScan scan = ScanPairs(reports, counts, options.truth, parts.Next(kScan));
   BLINK_ASSIGN_OR_RETURN(CsrGraph links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));
   estimate.hard = LinkWeights::Unweighted(std::move(links));
-  estimate.expected_links = SumOverPairs(scan, posterior, nullptr);
-  if (options.soft) {
-    BLINK_ASSIGN_OR_RETURN(estimate.soft, SoftWeights(reports, posterior, scan, options.threads));
-  }
+  const bool exact = !reports.parameters().sends_bits() && !estimate.mle.regularised;
+  estimate.expected_links = exact ? LinksOfDegrees(classes) : scan.expected_links;
   if (options.hybrid) {
-    BLINK_ASSIGN_OR_RETURN(estimate.hybrid, HybridWeights(reports, posterior, scan, estimate.expected_links,
-                                                          options.tie_seed, options.threads));
+    BLINK_ASSIGN_OR_RETURN(estimate.hybrid, HybridWeights(reports, counts, estimate.expected_links, options.tie_seed,
+                                                          parts.Next(kVariant)));
+  }
+  if (options.soft) {
+    BLINK_ASSIGN_OR_RETURN(
+        estimate.soft, SoftWeights(reports, posterior, scan.pairs_with_ones, options.threads, parts.Next(kVariant)));
   }
   estimate.denoise_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() - estimate.mle.seconds;
-  if (options.truth != nullptr) CompareWithTruth(*options.truth, reports, scan, posterior, estimate);
+  if (options.truth != nullptr) {
+    const double n = options.truth->node_count();
+    estimate.mae = 2.0 * scan.error / (n * n);
+    estimate.true_positives = TruePositives(*options.truth, estimate.links());
+  }
   report_progress(1.0);
   return estimate;
 }

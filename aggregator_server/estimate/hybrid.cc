@@ -10,10 +10,13 @@
 
 #include "aggregator_server/estimate/pair_masks.h"
 #include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/value_cut.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Links = std::vector<std::pair<NodeIndex, NodeIndex>>;
 
@@ -22,34 +25,6 @@ uint64_t Mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
-}
-
-struct Cut {
-  double log_odds = std::numeric_limits<double>::infinity();  // pairs above it are taken
-  uint64_t pairs = 0;                                         // that have just this value
-  uint64_t taken = 0;                                         // of them
-};
-
-// Where the `wanted` largest values end.
-Cut FindCut(const PairScan& scan, const Posterior& posterior, uint64_t wanted) {
-  std::vector<std::pair<double, uint64_t>> values;  // log-odds, pairs
-  for (uint32_t a = 0; a < scan.class_count; ++a) {
-    for (uint32_t b = a; b < scan.class_count; ++b) {
-      for (const Evidence evidence : kAllEvidence) {
-        const uint64_t pairs = scan.Count(a, b, evidence);
-        if (pairs > 0) values.emplace_back(posterior.LogOdds(a, b, evidence), pairs);
-      }
-    }
-  }
-  std::sort(values.begin(), values.end(), std::greater<>());
-  Cut cut;
-  for (size_t k = 0; k < values.size() && wanted > 0;) {
-    cut = {values[k].first, 0, 0};
-    for (; k < values.size() && values[k].first == cut.log_odds; ++k) cut.pairs += values[k].second;
-    cut.taken = std::min(wanted, cut.pairs);
-    wanted -= cut.taken;
-  }
-  return cut;
 }
 
 struct Tied {
@@ -68,28 +43,23 @@ struct Kept {
 
 class Selector {
  public:
-  Selector(const ReportSet& reports, const Posterior& posterior, const Cut& cut, uint64_t tie_seed, int threads)
+  Selector(const ReportSet& reports, const Posterior& posterior, const ValueCut& cut, uint64_t tie_seed, int threads)
       : reports_(reports),
         cut_(cut),
         tie_seed_(tie_seed),
-        threads_(ThreadsFor(threads, TileCount(reports.node_count()))),
-        above_(reports, posterior.prior(),
-               [&](uint32_t a, uint32_t b, Evidence evidence) {
-                 return posterior.LogOdds(std::min(a, b), std::max(a, b), evidence) > cut.log_odds;
-               }),
-        at_(reports, posterior.prior(), [&](uint32_t a, uint32_t b, Evidence evidence) {
-          return posterior.LogOdds(std::min(a, b), std::max(a, b), evidence) == cut.log_odds;
-        }) {}
+        threads_(threads),
+        above_(reports, posterior, {cut.log_odds, kInfinity}, threads_),
+        at_(reports, posterior, {std::nextafter(cut.log_odds, -kInfinity), cut.log_odds}, threads_) {}
 
   // All pairs above the cut, and `cut.taken` of those at it.
-  Links Select() const {
+  Links Select(const std::function<void(double)>& progress) {
     // Hashes are uniform: of the pairs at the cut, those that are taken have a hash of about taken / pairs. A limit
     // that is too low, which ten standard deviations make as good as impossible, is raised and the pass made again.
     double margin = 10 * std::sqrt(static_cast<double>(cut_.taken)) + 100;
     for (;; margin *= 4) {
       const double share = (static_cast<double>(cut_.taken) + margin) / static_cast<double>(cut_.pairs);
       const bool all = !(share < 1);
-      Kept kept = Pass(all ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(share, 64)));
+      Kept kept = Pass(all ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(share, 64)), progress);
       if (kept.tied.size() < cut_.taken && !all) continue;
       kept.tied.resize(Smallest(kept.tied, cut_.taken));
       for (const Tied& pair : kept.tied) kept.above.emplace_back(pair.i, pair.j);
@@ -104,16 +74,17 @@ class Selector {
     return std::min<size_t>(count, tied.size());
   }
 
-  Kept Pass(uint64_t hash_max) const {
+  Kept Pass(uint64_t hash_max, const std::function<void(double)>& progress) {
     std::vector<Kept> of_thread(threads_);
-    ForEachPairRow(reports_, PairSpan::kLater, threads_, [&](const PairRow& row) {
+    const auto visit = [&](const PairRow& row) {
       Kept& kept = of_thread[row.thread];
       above_.ForEachLater(row, [&](NodeIndex j) { kept.above.emplace_back(row.i, j); });
       at_.ForEachLater(row, [&](NodeIndex j) {
         const uint64_t hash = TieHash(tie_seed_, row.i, j);
         if (hash <= hash_max) kept.tied.push_back({hash, row.i, j});
       });
-    });
+    };
+    ForEachPairRow(reports_, PairSpan::kLater, threads_, visit, progress);
     for (int t = 1; t < threads_; ++t) {
       of_thread[0].above.insert(of_thread[0].above.end(), of_thread[t].above.begin(), of_thread[t].above.end());
       of_thread[0].tied.insert(of_thread[0].tied.end(), of_thread[t].tied.begin(), of_thread[t].tied.end());
@@ -123,10 +94,10 @@ class Selector {
   }
 
   const ReportSet& reports_;
-  const Cut cut_;
+  const ValueCut cut_;
   const uint64_t tie_seed_;
   const int threads_;
-  const PairMasks above_, at_;
+  PairMasks above_, at_;
 };
 
 }  // namespace
@@ -136,13 +107,21 @@ uint64_t TieHash(uint64_t tie_seed, NodeIndex i, NodeIndex j) {
   return Mix(Mix(tie_seed + kGolden) ^ Mix((uint64_t{i} << 32 | j) + kGolden));
 }
 
-absl::StatusOr<LinkWeights> HybridWeights(const ReportSet& reports, const Posterior& posterior, const PairScan& scan,
-                                          double expected_links, uint64_t tie_seed, int threads) {
-  // Without bits the sum is that of the degrees, a whole number, which rounding must not bring below itself.
-  const auto wanted = static_cast<uint64_t>(std::floor(2 * expected_links * (1 + 1e-9))) / 2;
+absl::StatusOr<LinkWeights> HybridWeights(const ReportSet& reports, PairCounts& counts, double expected_links,
+                                          uint64_t tie_seed, const std::function<void(double)>& progress) {
+  const Posterior& posterior = counts.posterior();
+  const auto wanted = static_cast<uint64_t>(std::floor(2 * expected_links)) / 2;
+  double told = 0;  // a pass that is made again does not take the progress back
+  const auto part = [&](double begin, double end) {
+    return [&, begin, end](double fraction) {
+      told = std::max(told, begin + fraction * (end - begin));
+      if (progress) progress(told);
+    };
+  };
   Links links;
   if (wanted > 0) {
-    links = Selector(reports, posterior, FindCut(scan, posterior, wanted), tie_seed, threads).Select();
+    const ValueCut cut = FindValueCut(counts, wanted, part(0, 0.5));
+    links = Selector(reports, posterior, cut, tie_seed, counts.threads()).Select(part(0.5, 1));
   }
   LinkWeights weights;
   weights.node_count = reports.node_count();

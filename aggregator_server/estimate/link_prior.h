@@ -17,7 +17,11 @@ class LinkPrior {
   virtual ~LinkPrior() = default;
   virtual absl::Span<const uint32_t> class_of_node() const = 0;          // [n]
   virtual uint32_t class_count() const = 0;                              // K
-  virtual double LogOdds(uint32_t class_a, uint32_t class_b) const = 0;  // symmetric
+  virtual double LogOdds(uint32_t class_a, uint32_t class_b) const = 0;  // symmetric, to the last bit
+  // LogOdds(class_a, b) for every class b into out[K]: what is asked for K times in the passes over all classes.
+  virtual void FillLogOdds(uint32_t class_a, double* out) const {
+    for (uint32_t b = 0; b < class_count(); ++b) out[b] = LogOdds(class_a, b);
+  }
 };
 
 }  // namespace blink

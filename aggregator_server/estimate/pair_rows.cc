@@ -14,10 +14,12 @@ constexpr uint32_t kTileWords = kTileRows / 64;
 
 class Joiner {
  public:
-  Joiner(const ReportSet& reports, PairSpan span, const std::function<void(const PairRow&)>& visit)
+  Joiner(const ReportSet& reports, PairSpan span, const std::function<void(const PairRow&)>& visit,
+         const std::function<bool(NodeIndex)>& wanted)
       : reports_(reports),
         span_(span),
         visit_(visit),
+        wanted_(wanted),
         n_(reports.node_count()),
         words_((n_ + 63) / 64),
         tiles_(TileCount(n_)) {}
@@ -32,16 +34,25 @@ class Joiner {
     std::vector<uint64_t> tile(bits ? static_cast<size_t>(kTileRows) * words_ : 0), any(words_, 0), both(words_, 0);
     for (uint32_t t; (t = next_tile_.fetch_add(1)) < tiles_;) {
       const NodeIndex first = t * kTileRows, end = std::min(first + kTileRows, n_);
-      if (bits) TransposeTile(t, tile);
+      if (bits && AnyWanted(first, end)) TransposeTile(t, tile);
       std::fill(any.begin(), any.end(), 0);  // what a tile far before this one left
       std::fill(both.begin(), both.end(), 0);
       for (NodeIndex i = first; i < end; ++i) {
+        if (wanted_ && !wanted_(i)) continue;
         if (bits) JoinRow(i, &tile[static_cast<size_t>(i - first) * words_], any, both);
         visit_({thread, t, i, any.data(), both.data()});
       }
       const uint32_t done = done_tiles_.fetch_add(1) + 1;
       if (progress) progress(static_cast<double>(done) / tiles_);
     }
+  }
+
+  bool AnyWanted(NodeIndex first, NodeIndex end) const {
+    if (!wanted_) return true;
+    for (NodeIndex i = first; i < end; ++i) {
+      if (wanted_(i)) return true;
+    }
+    return false;
   }
 
   uint32_t FirstWord(NodeIndex i) const { return span_ == PairSpan::kLater ? i / 64 : 0; }
@@ -68,8 +79,8 @@ class Joiner {
   void JoinRow(NodeIndex i, const uint64_t* column, std::vector<uint64_t>& any, std::vector<uint64_t>& both) const {
     const absl::Span<const uint64_t> row = reports_.row(i);  // zeros where it did not report
     const uint32_t own = i / 64;
-    // The row before this one may have begun a word earlier.
-    if (span_ == PairSpan::kLater && own > 0) any[own - 1] = both[own - 1] = 0;
+    // The rows of this tile before this one may have begun some words earlier.
+    for (uint32_t w = own / kTileWords * kTileWords; span_ == PairSpan::kLater && w < own; ++w) any[w] = both[w] = 0;
     for (uint32_t w = FirstWord(i); w < words_; ++w) {
       any[w] = row[w] | column[w];
       both[w] = row[w] & column[w];
@@ -83,6 +94,7 @@ class Joiner {
   const ReportSet& reports_;
   const PairSpan span_;
   const std::function<void(const PairRow&)>& visit_;
+  const std::function<bool(NodeIndex)>& wanted_;
   const uint32_t n_, words_, tiles_;
   std::atomic<uint32_t> next_tile_{0}, done_tiles_{0};
 };
@@ -95,8 +107,9 @@ int ThreadsFor(int threads, uint32_t tiles) {
 
 void ForEachPairRow(const ReportSet& reports, PairSpan span, int threads,
                     const std::function<void(const PairRow& row)>& visit,
-                    const std::function<void(double fraction)>& progress) {
-  Joiner(reports, span, visit).Run(threads, progress);
+                    const std::function<void(double fraction)>& progress,
+                    const std::function<bool(NodeIndex)>& wanted) {
+  Joiner(reports, span, visit, wanted).Run(threads, progress);
 }
 
 Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j) {

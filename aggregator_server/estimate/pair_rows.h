@@ -34,10 +34,12 @@ inline uint32_t TileCount(uint32_t nodes) { return (nodes + kTileRows - 1) / kTi
 int ThreadsFor(int threads, uint32_t tiles);
 
 // Calls visit(row) for every node, on `threads` threads at once (as ThreadsFor gave them); a round without bits (s = 1)
-// has rows of zeros. `progress` is called by the calling thread only. Memory: 64 n bytes a thread.
+// has rows of zeros. `progress` is called by the calling thread only. `wanted`: the rows that are visited; none: all.
+// Memory: 64 n bytes a thread.
 void ForEachPairRow(const ReportSet& reports, PairSpan span, int threads,
                     const std::function<void(const PairRow& row)>& visit,
-                    const std::function<void(double fraction)>& progress = nullptr);
+                    const std::function<void(double fraction)>& progress = nullptr,
+                    const std::function<bool(NodeIndex i)>& wanted = nullptr);
 
 // What was received about the pair (i, j), i != j.
 Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j);

@@ -1,7 +1,10 @@
 #include "aggregator_server/estimate/pair_scan.h"
 
 #include <algorithm>
-#include <bit>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "aggregator_server/estimate/pair_masks.h"
 #include "aggregator_server/estimate/pair_rows.h"
@@ -9,125 +12,170 @@
 namespace blink {
 namespace {
 
-class Scanner {
+// The links of Hard, by the tiles of the rows in which they are found.
+class Links {
  public:
-  Scanner(const ReportSet& reports, const Posterior& posterior)
-      : reports_(reports),
-        class_count_(posterior.prior().class_count()),
-        class_of_node_(posterior.prior().class_of_node()),
-        masks_(reports, posterior.prior(),
-               [&](uint32_t a, uint32_t b, Evidence evidence) { return posterior.IsLink(a, b, evidence); }),
-        tile_links_(TileCount(reports.node_count())) {}
+  Links(const ReportSet& reports, const PairCounts& counts)
+      : masks_(reports, counts.posterior(), {kTie, std::numeric_limits<double>::infinity()}, counts.threads()),
+        of_tile_(TileCount(reports.node_count())) {}
 
-  void Run(int threads, const std::function<void(double)>& progress) {
-    threads = ThreadsFor(threads, TileCount(reports_.node_count()));
-    ones_.assign(threads, std::vector<uint64_t>(static_cast<size_t>(class_count_) * class_count_ * 3, 0));
-    ForEachPairRow(
-        reports_, PairSpan::kLater, threads, [this](const PairRow& row) { Visit(row); }, progress);
+  void Visit(const PairRow& row) {
+    auto& links = of_tile_[row.tile];
+    masks_.ForEachLater(row, [&](NodeIndex j) { links.emplace_back(row.i, j); });
   }
-
-  // Sums the threads' counts (integers: the order does not matter) and joins the tiles' links in order.
-  void Collect(PairScan& scan) {
-    for (auto& links : tile_links_) {
-      scan.links.insert(scan.links.end(), links.begin(), links.end());
+  std::vector<std::pair<NodeIndex, NodeIndex>> Collect() {
+    std::vector<std::pair<NodeIndex, NodeIndex>> all;
+    for (auto& links : of_tile_) {
+      all.insert(all.end(), links.begin(), links.end());
       links = {};
     }
-    std::vector<uint64_t>& ones = ones_[0];
-    for (size_t t = 1; t < ones_.size(); ++t) {
-      for (size_t k = 0; k < ones.size(); ++k) ones[k] += ones_[t][k];
-    }
-    for (uint32_t a = 0; a < class_count_; ++a) {
-      for (uint32_t b = 0; b < class_count_; ++b) {
-        uint64_t* to = &scan.counts[(static_cast<size_t>(std::min(a, b)) * class_count_ + std::max(a, b)) * kEvidences];
-        const uint64_t* from = &ones[(static_cast<size_t>(a) * class_count_ + b) * 3];
-        to[Evidence{1, 1}.Index()] += from[0];
-        to[Evidence{2, 1}.Index()] += from[1];
-        to[Evidence{2, 2}.Index()] += from[2];
-      }
-    }
+    return all;
   }
 
  private:
-  void Visit(const PairRow& row) {
-    auto& links = tile_links_[row.tile];
-    masks_.ForEachLater(row, [&](NodeIndex j) { links.emplace_back(row.i, j); });
-    const bool reported = reports_.reported(row.i);
-    uint64_t* counts = &ones_[row.thread][static_cast<size_t>(class_of_node_[row.i]) * class_count_ * 3];
-    const uint32_t words = reports_.words_per_row();
-    for (uint32_t w = row.i / 64; w < words; ++w) {
-      const uint64_t both = row.both[w];
-      for (uint64_t bits = row.any[w]; bits != 0; bits &= bits - 1) {
-        const uint64_t bit = bits & -bits;
-        const NodeIndex j = w * 64 + static_cast<uint32_t>(std::countr_zero(bits));
-        const int kind = !(reported && reports_.reported(j)) ? 0 : (both & bit) != 0 ? 2 : 1;
-        ++counts[class_of_node_[j] * 3 + kind];
+  PairMasks masks_;
+  std::vector<std::vector<std::pair<NodeIndex, NodeIndex>>> of_tile_;  // [tiles]
+};
+
+// P of the pairs of two classes for every evidence, from one exponential: e^-x of the prior's log-odds x times that of
+// the bits.
+class Probabilities {
+ public:
+  explicit Probabilities(double bit_log_odds) {
+    for (int k = -2; k <= 2; ++k) of_bits_[k + 2] = std::exp(-k * bit_log_odds);
+  }
+  void MoveTo(double prior_log_odds) { against_ = std::exp(-prior_log_odds); }
+  double Of(Evidence evidence) const { return 1 / (1 + against_ * of_bits_[2 * evidence.ones - evidence.reports + 2]); }
+
+ private:
+  double of_bits_[5];
+  double against_ = 0;
+};
+
+// The sums over the pairs of one class at a time.
+class Sums {
+ public:
+  Sums(const ReportSet& reports, const PairCounts& counts, const CsrGraph* truth)
+      : reports_(reports), counts_(counts), truth_(truth), expected_(counts.class_count()), error_(expected_.size()) {
+    if (truth != nullptr) SortByClass();
+  }
+
+  void Visit(uint32_t a, absl::Span<const uint64_t> with_ones) {
+    std::vector<double> prior(counts_.class_count());
+    counts_.posterior().prior().FillLogOdds(a, prior.data());
+    expected_[a] = SumOfClass(a, prior, with_ones);
+    uint64_t pairs = 0;
+    for (const uint64_t count : with_ones) pairs += count;
+    pairs_with_ones_ += pairs;
+    if (truth_ != nullptr) error_[a] = ErrorOfClass(a, prior, {with_ones.begin(), with_ones.end()});
+  }
+  void Collect(PairScan& scan) const {
+    scan.expected_links = std::accumulate(expected_.begin(), expected_.end(), 0.0);
+    scan.error = std::accumulate(error_.begin(), error_.end(), 0.0);
+    scan.pairs_with_ones = pairs_with_ones_;
+  }
+
+ private:
+  void SortByClass() {
+    const auto class_of_node = counts_.posterior().prior().class_of_node();
+    first_.assign(size_t{counts_.class_count()} + 1, 0);
+    for (const uint32_t a : class_of_node) ++first_[a + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    nodes_.resize(class_of_node.size());
+    std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
+    for (NodeIndex i = 0; i < class_of_node.size(); ++i) nodes_[next[class_of_node[i]]++] = i;
+  }
+
+  // All pairs as if no one had been received, and what each that has ones is beyond that: no term is negative.
+  double SumOfClass(uint32_t a, const std::vector<double>& prior, absl::Span<const uint64_t> with_ones) const {
+    Probabilities probability(counts_.posterior().bit_log_odds());
+    double sum = 0;
+    for (uint32_t b = 0; b < prior.size(); ++b) {
+      const uint64_t* ones = &with_ones[3 * size_t{b}];
+      if (b < a && (ones[0] | ones[1] | ones[2]) == 0) continue;
+      probability.MoveTo(prior[b]);
+      double none[3];
+      for (int reports = 0; reports < 3; ++reports) none[reports] = probability.Of({reports, 0});
+      if (b >= a) {
+        const PairCounts::Pairs all = counts_.AllPairs(a, b);
+        for (int reports = 0; reports < 3; ++reports) {
+          sum += static_cast<double>(all.by_reports[reports]) * none[reports];
+        }
+      }
+      for (int kind = 0; kind < 3; ++kind) {
+        const Evidence evidence = PairCounts::kOfKind[kind];
+        if (ones[kind] > 0) {
+          sum += static_cast<double>(ones[kind]) * (probability.Of(evidence) - none[evidence.reports]);
+        }
       }
     }
+    return sum;
+  }
+
+  // The same over the pairs that are no links of the truth, and 1 - P of those that are.
+  double ErrorOfClass(uint32_t a, const std::vector<double>& prior, std::vector<uint64_t> with_ones) const {
+    const Posterior& posterior = counts_.posterior();
+    double of_links = 0, without_ones = 0;
+    for (uint32_t k = first_[a]; k < first_[a + 1]; ++k) {
+      const NodeIndex i = nodes_[k];
+      for (const NodeIndex j : truth_->NeighboursOf(i)) {
+        if (j < i) continue;
+        const uint32_t b = posterior.prior().class_of_node()[j];
+        const Evidence evidence = EvidenceOf(reports_, i, j);
+        of_links += posterior.Probability(a, b, evidence, /*complement=*/true);
+        without_ones += posterior.Probability(a, b, {evidence.reports, 0});
+        if (evidence.ones > 0) --with_ones[3 * size_t{b} + evidence.Index() - (evidence.reports == 1 ? 2 : 3)];
+      }
+    }
+    return SumOfClass(a, prior, with_ones) - without_ones + of_links;
   }
 
   const ReportSet& reports_;
-  const uint32_t class_count_;
-  const absl::Span<const uint32_t> class_of_node_;
-  const PairMasks masks_;                                                 // of the links
-  std::vector<std::vector<std::pair<NodeIndex, NodeIndex>>> tile_links_;  // [tiles]
-  std::vector<std::vector<uint64_t>> ones_;                               // [threads][K, K, 3]: evidence 1/1, 2/1, 2/2
+  const PairCounts& counts_;
+  const CsrGraph* const truth_;
+  std::vector<double> expected_, error_;  // [K] summed in the order of the classes, whoever computed them
+  std::atomic<uint64_t> pairs_with_ones_{0};
+  std::vector<uint32_t> first_;   // [K + 1] of a class's nodes in nodes_
+  std::vector<NodeIndex> nodes_;  // [n] by class
 };
 
-// All pairs by class and number of reports, then less those that were counted with ones: the rest has only zeros.
-void FillZeroCounts(const ReportSet& reports, const Posterior& posterior, PairScan& scan) {
-  const uint32_t k = scan.class_count;
-  const bool bits = reports.parameters().sends_bits();
-  std::vector<uint64_t> with(k, 0), without(k, 0);
-  for (NodeIndex i = 0; i < reports.node_count(); ++i) {
-    ++(bits && reports.reported(i) ? with : without)[posterior.prior().class_of_node()[i]];
-  }
-  for (uint32_t a = 0; a < k; ++a) {
-    for (uint32_t b = a; b < k; ++b) {
-      uint64_t* counts = &scan.counts[(static_cast<size_t>(a) * k + b) * kEvidences];
-      const bool same = a == b;
-      const uint64_t none = same ? without[a] * (without[a] - (without[a] > 0)) / 2 : without[a] * without[b];
-      const uint64_t one = same ? with[a] * without[a] : with[a] * without[b] + without[a] * with[b];
-      const uint64_t two = same ? with[a] * (with[a] - (with[a] > 0)) / 2 : with[a] * with[b];
-      counts[Evidence{0, 0}.Index()] = none;
-      counts[Evidence{1, 0}.Index()] = one - counts[Evidence{1, 1}.Index()];
-      counts[Evidence{2, 0}.Index()] = two - counts[Evidence{2, 1}.Index()] - counts[Evidence{2, 2}.Index()];
-    }
-  }
-}
-
 // Without bits (s = 1) a pair is a link when its classes say so: no pass over the pairs that are not.
-void LinksOfThePrior(const Posterior& posterior, PairScan& scan) {
+std::vector<std::pair<NodeIndex, NodeIndex>> LinksOfThePrior(const Posterior& posterior) {
   const auto class_of_node = posterior.prior().class_of_node();
-  std::vector<std::vector<NodeIndex>> members(scan.class_count);
+  const uint32_t classes = posterior.prior().class_count();
+  std::vector<std::vector<NodeIndex>> members(classes);
   for (NodeIndex i = 0; i < class_of_node.size(); ++i) members[class_of_node[i]].push_back(i);
-  for (uint32_t a = 0; a < scan.class_count; ++a) {
-    for (uint32_t b = a; b < scan.class_count; ++b) {
+  std::vector<std::pair<NodeIndex, NodeIndex>> links;
+  for (uint32_t a = 0; a < classes; ++a) {
+    for (uint32_t b = a; b < classes; ++b) {
       if (!posterior.IsLink(a, b, {0, 0})) continue;
       for (const NodeIndex i : members[a]) {
         for (const NodeIndex j : members[b]) {
-          if (a != b || i < j) scan.links.emplace_back(std::min(i, j), std::max(i, j));
+          if (a != b || i < j) links.emplace_back(std::min(i, j), std::max(i, j));
         }
       }
     }
   }
-  std::sort(scan.links.begin(), scan.links.end());
+  std::sort(links.begin(), links.end());
+  return links;
 }
 
 }  // namespace
 
-PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads,
+PairScan ScanPairs(const ReportSet& reports, PairCounts& counts, const CsrGraph* truth,
                    const std::function<void(double)>& progress) {
   PairScan scan;
-  scan.class_count = posterior.prior().class_count();
-  scan.counts.assign(static_cast<size_t>(scan.class_count) * scan.class_count * kEvidences, 0);
+  Sums sums(reports, counts, truth);
+  const auto visit = [&](uint32_t a, absl::Span<const uint64_t> with_ones) { sums.Visit(a, with_ones); };
   if (reports.parameters().sends_bits()) {
-    Scanner scanner(reports, posterior);
-    scanner.Run(threads, progress);
-    scanner.Collect(scan);
+    Links links(reports, counts);
+    counts.ForEachClass(visit, progress, [&](const PairRow& row) { links.Visit(row); });
+    scan.links = links.Collect();
   } else {
-    LinksOfThePrior(posterior, scan);
+    scan.links = LinksOfThePrior(counts.posterior());
+    counts.ForEachClass(visit, progress);
   }
-  FillZeroCounts(reports, posterior, scan);
+  sums.Collect(scan);
   return scan;
 }
 

@@ -1,6 +1,7 @@
-// One pass over all pairs of nodes as bit operations on the reports and their transpose: the links of Hard, and how
-// many pairs there are of each (class, class, evidence). Memory: the reports, bit masks (pair_masks.h), a tile a thread
-// (pair_rows.h), and 24 K^2 bytes of counts a thread.
+// One pass over all pairs of nodes as bit operations on the reports and their transpose: the links of Hard, and the
+// sums over all pairs. Memory: the reports, the links, and what pair_rows.h, pair_masks.h and pair_counts.h state:
+// tiles and tables of a fixed size a thread. Time: n^2 / 64 words, again for each block of pair_counts.h; every pair
+// with ones; and K^2 exponentials.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_
 
@@ -9,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator_server/estimate/pair_rows.h"
-#include "aggregator_server/estimate/posterior.h"
+#include "aggregator_server/estimate/pair_counts.h"
 #include "aggregator_server/reports/report_set.h"
 #include "common/graph/csr_graph.h"
 
@@ -18,16 +18,14 @@ namespace blink {
 
 struct PairScan {
   std::vector<std::pair<NodeIndex, NodeIndex>> links;  // Hard, ascending (i, j), i < j
-  uint32_t class_count = 0;
-  std::vector<uint64_t> counts;  // [K, K, 6] unordered pairs; of two classes the smaller comes first
-
-  uint64_t Count(uint32_t a, uint32_t b, Evidence evidence) const {  // a <= b
-    return counts[(static_cast<size_t>(a) * class_count + b) * kEvidences + evidence.Index()];
-  }
+  double expected_links = 0;                           // sum of P over unordered pairs
+  uint64_t pairs_with_ones = 0;                        // unordered
+  double error = 0;  // against a true graph: sum of |P - A| over unordered pairs, without loss of digits
 };
 
-// The result does not depend on `threads` (0: all cores). `progress` is called by the calling thread only.
-PairScan ScanPairs(const ReportSet& reports, const Posterior& posterior, int threads,
+// `truth` may be null. The result does not depend on the threads of `counts`, nor on its blocks. `progress` is called
+// by the calling thread only.
+PairScan ScanPairs(const ReportSet& reports, PairCounts& counts, const CsrGraph* truth,
                    const std::function<void(double)>& progress);
 
 }  // namespace blink

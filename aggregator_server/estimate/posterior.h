@@ -18,9 +18,7 @@ struct Evidence {
   int ones = 0;
   int Index() const { return reports * (reports + 1) / 2 + ones; }
 };
-inline constexpr int kEvidences = 6;
 inline constexpr double kTie = 1e-9;  // of log-odds
-inline constexpr Evidence kAllEvidence[kEvidences] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}};
 
 // logit P = beta_a + beta_b before any bit. Keeps references to both arguments.
 class BetaPrior : public LinkPrior {
@@ -29,6 +27,11 @@ class BetaPrior : public LinkPrior {
   absl::Span<const uint32_t> class_of_node() const override { return classes_.class_of_node; }
   uint32_t class_count() const override { return static_cast<uint32_t>(model_.beta.size()); }
   double LogOdds(uint32_t a, uint32_t b) const override { return model_.beta[a] + model_.beta[b]; }
+  void FillLogOdds(uint32_t a, double* out) const override {
+    const double* beta = model_.beta.data();
+    const double own = beta[a];
+    for (size_t b = 0; b < model_.beta.size(); ++b) out[b] = own + beta[b];
+  }
 
  private:
   const DegreeClasses& classes_;
@@ -40,9 +43,13 @@ class Posterior {
  public:
   Posterior(const LinkPrior& prior, double bit_log_odds) : prior_(prior), bit_log_odds_(bit_log_odds) {}
   const LinkPrior& prior() const { return prior_; }
-  double LogOdds(uint32_t a, uint32_t b, Evidence evidence) const {
-    return prior_.LogOdds(a, b) + (2 * evidence.ones - evidence.reports) * bit_log_odds_;
+  double LogOdds(uint32_t a, uint32_t b, Evidence evidence) const { return With(prior_.LogOdds(a, b), evidence); }
+  // Log-odds of the prior, and then of the evidence. The product is exact, so that there is one rounding whatever the
+  // compiler makes of it: equal values are equal wherever they are computed.
+  double With(double prior, Evidence evidence) const {
+    return prior + (2 * evidence.ones - evidence.reports) * bit_log_odds_;
   }
+  double bit_log_odds() const { return bit_log_odds_; }
   // P, and with `complement` 1 - P without loss of digits.
   double Probability(uint32_t a, uint32_t b, Evidence evidence, bool complement = false) const {
     const double x = complement ? -LogOdds(a, b, evidence) : LogOdds(a, b, evidence);

@@ -57,16 +57,23 @@ void FillTables(const std::vector<WeightClass>& classes, const Posterior& poster
   }
 }
 
-absl::Status ListOnes(const ReportSet& reports, int threads, LinkWeights& weights) {
+absl::Status ListOnes(const ReportSet& reports, int threads, const std::function<void(double)>& progress,
+                      LinkWeights& weights) {
   const uint32_t n = reports.node_count(), words = reports.words_per_row();
   std::vector<uint64_t> offsets(static_cast<size_t>(n) + 1, 0);
-  ForEachPairRow(reports, PairSpan::kAll, threads, [&](const PairRow& row) {
+  const auto half = [&](double before) {
+    return [&, before](double fraction) {
+      if (progress) progress(before + 0.5 * fraction);
+    };
+  };
+  const auto count = [&](const PairRow& row) {
     for (uint32_t w = 0; w < words; ++w) offsets[row.i + 1] += std::popcount(row.any[w]);
-  });
+  };
+  ForEachPairRow(reports, PairSpan::kAll, threads, count, half(0));
   for (NodeIndex i = 0; i < n; ++i) offsets[i + 1] += offsets[i];
   std::vector<NodeIndex> neighbours(offsets.back());
   weights.values.resize(offsets.back());
-  ForEachPairRow(reports, PairSpan::kAll, threads, [&](const PairRow& row) {
+  const auto list = [&](const PairRow& row) {
     uint64_t k = offsets[row.i];
     const float* of_class = &weights.by_ones[size_t{2} * weights.class_of_node[row.i] * weights.class_count];
     for (uint32_t w = 0; w < words; ++w) {
@@ -76,7 +83,8 @@ absl::Status ListOnes(const ReportSet& reports, int threads, LinkWeights& weight
         weights.values[k] = of_class[2 * weights.class_of_node[neighbours[k]] + ((row.both[w] >> bit) & 1)];
       }
     }
-  });
+  };
+  ForEachPairRow(reports, PairSpan::kAll, threads, list, half(0.5));
   BLINK_ASSIGN_OR_RETURN(weights.links, CsrGraph::FromRows(std::move(offsets), std::move(neighbours)));
   return absl::OkStatus();
 }
@@ -88,20 +96,22 @@ class Packer {
   Packer(const ReportSet& reports, PairOnes& ones)
       : reports_(reports), ones_(ones), n_(reports.node_count()), words_(reports.words_per_row()) {}
 
-  void Run(int threads) {
-    RunOnThreads(threads, [this](int) { Work(); });
+  void Run(int threads, const std::function<void(double)>& progress) {
+    RunOnThreads(threads, [&](int t) { Work(t == 0 ? progress : nullptr); });
   }
 
  private:
   static constexpr uint32_t kTileWords = kTileRows / 64;
 
-  void Work() {
+  void Work(const std::function<void(double)>& progress) {
     // [64 * words][kTileWords]: bit r of sent[j][c] is what node first + 64 c + r of the tile sent about j.
     std::vector<uint64_t> sent(size_t{64} * words_ * kTileWords);
     for (uint32_t t; (t = next_tile_.fetch_add(1)) < TileCount(n_);) {
       const uint32_t blocks = std::min(kTileWords, words_ - t * kTileWords);
       for (uint32_t c = 0; c < blocks; ++c) TransposeRows((t * kTileWords + c) * 64, &sent[c]);
       for (uint32_t w = 0; w < ones_.words; ++w) PackWord(t * kTileWords, blocks, w, sent);
+      const uint32_t done = done_tiles_.fetch_add(1) + 1;
+      if (progress) progress(static_cast<double>(done) / TileCount(n_));
     }
   }
 
@@ -144,44 +154,33 @@ class Packer {
   const ReportSet& reports_;
   PairOnes& ones_;
   const uint32_t n_, words_;
-  std::atomic<uint32_t> next_tile_{0};
+  std::atomic<uint32_t> next_tile_{0}, done_tiles_{0};
 };
-
-uint64_t PairsWithOnes(const PairScan& scan) {
-  uint64_t pairs = 0;
-  for (uint32_t a = 0; a < scan.class_count; ++a) {
-    for (uint32_t b = a; b < scan.class_count; ++b) {
-      for (const Evidence evidence : kAllEvidence) pairs += evidence.ones > 0 ? scan.Count(a, b, evidence) : 0;
-    }
-  }
-  return pairs;
-}
 
 }  // namespace
 
-absl::StatusOr<LinkWeights> SoftWeights(const ReportSet& reports, const Posterior& posterior, const PairScan& scan,
-                                        int threads) {
+absl::StatusOr<LinkWeights> SoftWeights(const ReportSet& reports, const Posterior& posterior, uint64_t pairs_with_ones,
+                                        int threads, const std::function<void(double)>& progress) {
   const uint32_t n = reports.node_count();
   threads = ThreadsFor(threads, TileCount(n));
   LinkWeights weights;
   weights.node_count = n;
   weights.weighted = true;
   FillTables(FindClasses(reports, posterior.prior(), weights.class_of_node), posterior, weights);
-  const uint64_t pairs = PairsWithOnes(scan);
-  if (pairs == 0) {
+  if (pairs_with_ones == 0) {
     weights.by_ones.clear();
     return weights;
   }
   // A pair of a list takes an index and a value in both directions; a node of packed bits two rows of words.
-  const uint64_t list_bytes = pairs * 2 * (sizeof(NodeIndex) + sizeof(float));
+  const uint64_t list_bytes = pairs_with_ones * 2 * (sizeof(NodeIndex) + sizeof(float));
   const uint64_t packed_bytes =
       uint64_t{n} * PairOnes::WordsFor(weights.class_of_node, weights.class_count) * 2 * sizeof(uint64_t);
   if (list_bytes <= packed_bytes) {
-    BLINK_RETURN_IF_ERROR(ListOnes(reports, threads, weights));
+    BLINK_RETURN_IF_ERROR(ListOnes(reports, threads, progress, weights));
     weights.by_ones.clear();
   } else {
     weights.ones = PairOnes::Ordered(weights.class_of_node, weights.class_count);
-    Packer(reports, weights.ones).Run(threads);
+    Packer(reports, weights.ones).Run(threads, progress);
   }
   return weights;
 }

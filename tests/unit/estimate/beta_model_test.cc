@@ -8,6 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "tests/unit/estimate/mle_exists.h"
+
 namespace blink {
 namespace {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "aggregator_server/estimate/beta_model.h"
+#include "tests/unit/estimate/mle_exists.h"
 
 namespace blink {
 namespace {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "aggregator_server/estimate/denoise.h"
 #include "aggregator_server/estimate/hybrid.h"
@@ -84,7 +86,7 @@ TEST_P(Variants, HybridTakesTheLargestProbabilitiesAndTheSmallestHashesAtTheCut)
     for (NodeIndex j = i + 1; j < n; ++j) sum += Sigmoid(LogOdds(i, j));
   }
   EXPECT_NEAR(static_cast<double>(links.link_count()), sum, 1 + 1e-6);
-  EXPECT_EQ(links.link_count(), static_cast<uint64_t>(estimate_.expected_links * (1 + 1e-9)));
+  EXPECT_EQ(links.link_count(), static_cast<uint64_t>(estimate_.expected_links));
 
   double lowest_taken = std::numeric_limits<double>::infinity(), highest_left = -lowest_taken;
   for (NodeIndex i = 0; i < n; ++i) {
@@ -145,6 +147,41 @@ TEST(Hybrid, ChoosesOtherTiesInAnotherRound) {
   EXPECT_TRUE(first->hybrid->links.neighbours() == again->hybrid->links.neighbours());
   EXPECT_FALSE(first->hybrid->links.neighbours() == other->hybrid->links.neighbours());
   EXPECT_EQ(first->hybrid->links.link_count(), other->hybrid->links.link_count());
+}
+
+// Without bits the sum of P is that of the degrees, which rounding brings now above it and now below.
+TEST(Hybrid, TakesAsManyLinksAsTheDegreesSayWithoutBits) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Round round = MakeRound(60, 8'000'000, 1'000'000, 0, seed);
+    const auto estimate = EstimateLinks(round.reports, {.hybrid = true, .tie_seed = 1});
+    ASSERT_TRUE(estimate.ok()) << estimate.status();
+    if (estimate->mle.regularised) continue;
+    uint64_t ends = 0;
+    for (const int64_t d : EstimateDegrees(round.reports).degrees) ends += std::clamp<int64_t>(d, 1, 58);
+    EXPECT_EQ(estimate->hybrid->links.link_count(), ends / 2);
+    EXPECT_EQ(estimate->expected_links, static_cast<double>(ends) / 2);
+  }
+}
+
+TEST(Estimate, TellsTheProgressOfEveryVariantAndNeverGoesBack) {
+  for (const uint64_t epsilon_micro : {1'000'000u, 6'000'000u}) {  // packed bits, and a list
+    for (const auto& [soft, hybrid] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+      const Round round = MakeRound(2100, epsilon_micro, 100'000, 0, 3);
+      std::vector<double> told;
+      ASSERT_TRUE(EstimateLinks(round.reports, {.soft = soft,
+                                                .hybrid = hybrid,
+                                                .threads = 1,
+                                                .progress = [&](double fraction) { told.push_back(fraction); }})
+                      .ok());
+      EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+      EXPECT_EQ(told.back(), 1);
+      // Every pass over the five tiles of rows is told tile by tile.
+      double widest = 0;
+      for (size_t k = 1; k < told.size(); ++k) widest = std::max(widest, told[k] - told[k - 1]);
+      EXPECT_LT(widest, 0.3) << soft << hybrid;
+      EXPECT_GT(told.size(), 15u);
+    }
+  }
 }
 
 TEST(Hybrid, HashesOfNeighbouringPairsDifferInAboutHalfTheirBits) {
