@@ -171,7 +171,7 @@ TEST_P(PairsOfClasses, AreSelectedByMasksAsByTheirPosterior) {
 INSTANTIATE_TEST_SUITE_P(Rounds, PairsOfClasses,
                          testing::Values(Case{3, 2'000'000, 100'000, 0}, Case{130, 2'000'000, 100'000, 0.3},
                                          Case{600, 6'000'000, 100'000, 0.1}, Case{200, 2'000'000, 1'000'000, 0.2},
-                                         Case{2200, 4'000'000, 500, 0.1}, Case{1100, 1'000'000, 1000, 0}));
+                                         Case{2200, 4'000'000, 500, 0.1}, Case{600, 1'000'000, 2000, 0}));
 
 TEST(PairsOfClasses, OfTheseRoundsAreMoreThanMasksAreKeptOf) {
   const Prepared p({2200, 4'000'000, 500, 0.1});
