@@ -1,4 +1,5 @@
-# Everything comes from Debian's packages, and LibTorch from the PyPI wheel (scripts/install-deps). Nothing is downloaded here.
+# Everything comes from Debian's packages, and LibTorch from the PyPI wheel (scripts/install-deps). Nothing is
+# downloaded here.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)

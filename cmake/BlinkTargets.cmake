@@ -6,7 +6,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(blink_options INTERFACE -O1 -g1)
 endif()
 if(BLINK_SANITIZE)
-  target_compile_options(blink_options INTERFACE -fsanitize=${BLINK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(blink_options INTERFACE -fsanitize=${BLINK_SANITIZE} -fno-sanitize-recover=all
+      -fno-omit-frame-pointer)
   target_link_options(blink_options INTERFACE -fsanitize=${BLINK_SANITIZE})
 endif()
 

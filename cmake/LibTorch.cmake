@@ -18,7 +18,8 @@ add_library(blink_torch INTERFACE)
 target_compile_options(blink_torch INTERFACE
   "SHELL:-idirafter ${BLINK_TORCH_ROOT}/include" "SHELL:-idirafter ${BLINK_TORCH_ROOT}/include/torch/csrc/api/include")
 target_compile_definitions(blink_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
-target_link_libraries(blink_torch INTERFACE ${BLINK_TORCH_ROOT}/lib/libtorch_cpu.so ${BLINK_TORCH_ROOT}/lib/libc10.so ${CMAKE_DL_LIBS})
+target_link_libraries(blink_torch INTERFACE ${BLINK_TORCH_ROOT}/lib/libtorch_cpu.so ${BLINK_TORCH_ROOT}/lib/libc10.so
+    ${CMAKE_DL_LIBS})
 target_link_options(blink_torch INTERFACE "LINKER:--disable-new-dtags" "LINKER:-rpath,${BLINK_TORCH_ROOT}/lib")
 foreach(_lib IN LISTS _cuda_libs)
   file(REAL_PATH ${_lib} _lib)
