@@ -4,11 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/progress.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/privatizer.h"
 #include "common/privacy/random_source.h"
@@ -57,8 +57,8 @@ void MakeLists(uint32_t n, AuditEvidence& evidence) {
 // What the threads of one audit share.
 struct Shared {
   std::atomic<uint64_t> done{0};
-  std::atomic<int> running{0};
   std::atomic<bool> stop{false};
+  Progress* progress = nullptr;  // updated by the first thread alone
   std::mutex mutex;  // guards what follows
   absl::Status status;
   AuditEvidence* evidence = nullptr;
@@ -85,6 +85,7 @@ absl::Status RunThread(const MechanismAuditOptions& options, uint64_t sample, in
       if (r % 1024 == 0) {
         if (shared.stop) return absl::OkStatus();
         shared.done += std::min<uint64_t>(1024, reports - r);
+        if (thread == 0) shared.progress->Update(shared.done);
       }
       BLINK_ASSIGN_OR_RETURN(const AuditedReport report, mechanism.Report(evidence.self, list.neighbours));
       counter.Add(report.bits, report.degree);
@@ -102,29 +103,24 @@ absl::Status RunThread(const MechanismAuditOptions& options, uint64_t sample, in
 
 absl::Status RunThreads(const MechanismAuditOptions& options, uint64_t sample, const AuditedMechanismFactory& factory,
                         Shared& shared) {
-  std::vector<std::thread> threads;
-  shared.running = options.threads;
   shared.sampled_rows.resize(options.threads);
+  std::vector<char> ran(options.threads, 0);
+  const auto run = [&](int t) {
+    ran[t] = 1;
+    const std::unique_ptr<AuditedMechanism> mechanism = factory(t);
+    const absl::Status status = RunThread(options, sample, t, *mechanism, shared);
+    if (status.ok()) return;
+    shared.stop = true;
+    std::lock_guard<std::mutex> lock(shared.mutex);
+    shared.status.Update(status);
+  };
+  Progress progress("reports", kAuditedLists * options.reports, options.progress);
+  shared.progress = &progress;
+  RunOnThreads(options.threads, run);
   for (int t = 0; t < options.threads; ++t) {
-    threads.emplace_back([&options, sample, &factory, &shared, t] {
-      const std::unique_ptr<AuditedMechanism> mechanism = factory(t);
-      const absl::Status status = RunThread(options, sample, t, *mechanism, shared);
-      if (!status.ok()) {
-        shared.stop = true;
-        std::lock_guard<std::mutex> lock(shared.mutex);
-        shared.status.Update(status);
-      }
-      --shared.running;
-    });
+    if (ran[t] == 0) run(t);  // a thread that the system did not start: its share is drawn all the same
   }
-  {
-    Progress progress("reports", kAuditedLists * options.reports, options.progress);
-    while (shared.running > 0) {
-      progress.Update(shared.done);
-      std::this_thread::sleep_for(std::chrono::milliseconds(options.progress ? 100 : 2));
-    }
-  }
-  for (std::thread& thread : threads) thread.join();
+  progress.Update(shared.done);
   return shared.status;
 }
 

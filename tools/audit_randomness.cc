@@ -8,13 +8,14 @@
 
 #include <array>
 #include <cstring>
-#include <thread>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/progress.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
 #include "common/privacy/privatizer.h"
@@ -49,14 +50,12 @@ absl::Status DrawInto(RandomSource& source, int draws, std::vector<Value>& value
 
 absl::Status DrawInThreads(const RandomnessAuditOptions& options, std::vector<Value>& values) {
   std::vector<std::vector<Value>> of_thread(options.threads);
-  std::vector<absl::Status> statuses(options.threads);
-  std::vector<std::thread> threads;
+  std::vector<std::optional<absl::Status>> statuses(options.threads);
+  const auto draw = [&](int t) { statuses[t] = DrawInto(options.source(), options.draws, of_thread[t]); };
+  RunOnThreads(options.threads, draw);  // not from a counter: what is audited is that every thread has a stream of its own
   for (int t = 0; t < options.threads; ++t) {
-    threads.emplace_back([&, t] { statuses[t] = DrawInto(options.source(), options.draws, of_thread[t]); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (int t = 0; t < options.threads; ++t) {
-    BLINK_RETURN_IF_ERROR(statuses[t]);
+    if (!statuses[t].has_value()) draw(t);  // a thread that the system did not start
+    BLINK_RETURN_IF_ERROR(*statuses[t]);
     values.insert(values.end(), of_thread[t].begin(), of_thread[t].end());
   }
   return absl::OkStatus();

@@ -8,13 +8,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
@@ -301,9 +301,7 @@ absl::Status ForEachSideBySide(size_t count, const std::function<absl::Status(si
       if (first_error.ok() && progress) progress(done);
     }
   };
-  std::vector<std::thread> writers;
-  for (size_t w = 0; w < std::min(count, kWriters); ++w) writers.emplace_back(run);
-  for (std::thread& writer : writers) writer.join();
+  RunOnThreads(static_cast<int>(std::min(count, kWriters)), [&](int) { run(); });
   return first_error;
 }
 
