@@ -82,6 +82,9 @@ absl::StatusOr<v1::Round> ReadRoundJson(const std::string& folder) {
   if (const auto status = google::protobuf::util::JsonStringToMessage(json, &round); !status.ok()) {
     return absl::DataLossError(absl::StrCat(path, " is not the description of a round: ", status.ToString()));
   }
+  if (const absl::Status id = ValidateRoundId(round.round_id()); !id.ok()) {  // Hybrid's ties hang on it
+    return absl::DataLossError(absl::StrCat(path, ": ", id.message(), "; fetch the round's folder again"));
+  }
   return round;
 }
 
@@ -206,6 +209,11 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   }
   BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
   if (ParseLittleEndian<uint64_t>(bytes.data()) != result.reports.report_count()) return damaged("reports are missing");
+  if (result.round.reports() != result.reports.report_count()) {
+    return absl::DataLossError(absl::StrCat(path, " holds ", result.reports.report_count(), " reports, but ", folder,
+                                            "/round.json counts ", result.round.reports(),
+                                            ": they are of different rounds, or one is outdated; fetch the round's folder again"));
+  }
   const Digest expected = reader.Finish();
   reader.StopHashing();
   BLINK_RETURN_IF_ERROR(reader.Read(kDigestBytes, bytes));

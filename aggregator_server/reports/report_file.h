@@ -39,8 +39,8 @@ struct RoundFolder {
   double coded_bytes_mean = 0;  // per report, header fields excluded
   std::vector<uint32_t> ones;   // [reports] ones of each report, in the order of nodes
 };
-// Decodes and checks every report. DATA_LOSS when the file is damaged, truncated or of other parameters than round.json
-// says, NOT_FOUND when it is missing. Takes memory for n^2 bits only when the first report has proved to be one of n.
+// Decodes and checks every report. DATA_LOSS when the file is damaged, truncated, or of other parameters or another number of reports
+// than round.json says, or when round.json has no round id; NOT_FOUND when it is missing. Takes memory for n^2 bits only when the first report has proved to be one of n.
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder);
 absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder);
 

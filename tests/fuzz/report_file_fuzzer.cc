@@ -27,9 +27,9 @@ PrivacyParameters Parameters(uint8_t share) {
   return PrivacyParameters::Create(2'000'000, share == 255 ? 1'000'000 : share * 3000u, kNodes).value();
 }
 
-std::string Framed(fuzzing::Input input, const PrivacyParameters& parameters) {
+std::string Framed(fuzzing::Input input, const PrivacyParameters& parameters, uint32_t& count) {
   std::string file = "BLINKR01";
-  uint64_t count = 0;
+  count = 0;
   while (!input.empty()) {
     CodedReport report;
     const auto node = input.Get<uint8_t>();
@@ -86,7 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     v1::Round round;
     round.set_round_id(std::string(32, 'a'));
     *round.mutable_parameters() = ParametersToProto(parameters);
-    std::string json, file = Framed(input, parameters);
+    uint32_t count = 0;
+    std::string json, file = Framed(input, parameters, count);
+    round.set_reports(count);
     FUZZ_CHECK(google::protobuf::util::MessageToJsonString(round, &json).ok());
     folder.Write("round.json", json);
     const bool changed = kind == 2 && file[position % file.size()] != static_cast<char>(value);

@@ -60,6 +60,7 @@ class SmallRound : public ::testing::Test {
     round.set_deployment("small");
     *round.mutable_parameters() = ParametersToProto(parameters_);
     *round.mutable_training() = SmallSpec();
+    round.set_reports(kReports);
     ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
     auto writer = ReportFileWriter::Create(folder_ + "/round/reports.blr").value();
     for (NodeIndex i = 0; i < 200; ++i) {
@@ -70,6 +71,8 @@ class SmallRound : public ::testing::Test {
     }
     ASSERT_TRUE(writer->Finish().ok());
   }
+
+  static constexpr uint32_t kReports = 180;  // of 200 nodes
 
   std::string folder_;
   Dataset data_;

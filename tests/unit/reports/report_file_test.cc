@@ -50,6 +50,7 @@ class ReportFileTest : public ::testing::Test {
     v1::Round round;
     round.set_round_id(std::string(32, 'a'));
     *round.mutable_parameters() = ParametersToProto(parameters);
+    round.set_reports(static_cast<uint32_t>(nodes.size()));
     ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
     auto writer = ReportFileWriter::Create(Path());
     ASSERT_TRUE(writer.ok()) << writer.status();
@@ -121,11 +122,30 @@ TEST_F(ReportFileTest, RefusesBytesBehindTheEnd) {
 TEST_F(ReportFileTest, RefusesARoundThatClaimsMoreNodesThanTheReportsHaveWithoutTakingTheMemory) {
   Write(Parameters(), {0, 3});
   v1::Round round;
+  round.set_round_id(std::string(32, 'a'));
   *round.mutable_parameters() = ParametersToProto(PrivacyParameters::Create(2'000'000, 100'000, kNodesMax).value());
   ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
   const absl::Status refused = ReadRoundFolder(folder_).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("reports.blr"), HasSubstr("round.json (n = 10000000)")));
+}
+
+TEST_F(ReportFileTest, RefusesARoundOfAnotherNumberOfReportsOrWithoutAnId) {
+  Write(Parameters(), {0, 3});
+  v1::Round round = ReadRoundFolder(folder_).value().round;
+  round.set_reports(3);
+  ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+  absl::Status refused = ReadRoundFolder(folder_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("holds 2 reports"), HasSubstr("counts 3")));
+  round.set_reports(2);
+  for (const char* id : {"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "../../../../../../../../../etc/x"}) {
+    round.set_round_id(id);
+    ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+    refused = ReadRoundFolder(folder_).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << id;
+    EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("round.json"), HasSubstr("round_id"))) << id;
+  }
 }
 
 TEST_F(ReportFileTest, RefusesAMissingFileByName) {
