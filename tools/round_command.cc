@@ -14,24 +14,18 @@
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
+#include "common/flags/training_flags.h"
 #include "common/rpc/status.h"
+#include "common/wire/artifacts.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
 #include "tools/decimal.h"
 #include "tools/operator_client.h"
 #include "tools/round_report.h"
-#include "tools/training_flags.h"
 
 namespace blink {
 namespace {
-
-struct Artifact {
-  const char* name;
-  bool since_the_first;  // an older aggregator, or a round of one, does not have the others
-};
-constexpr Artifact kArtifacts[] = {{"metrics.json", true}, {"predictions.csv", true},   {"curves.csv", true}, {"links.csv", true},
-                                   {"links.npz", false},   {"plausibility.csv", false}, {"model.pt", true},   {"model.ts", false}};
 
 struct Connection {
   std::string config;
@@ -171,7 +165,12 @@ struct RoundFlags : Connection {
   std::string output;
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
-    command->add_option("round", round_id, "Id of the round")->required();
+    command->add_option("round", round_id, "Id of the round")->required()->check(CLI::Validator(
+        [](std::string& id) {
+          if (ValidateRoundId(id).ok()) return std::string();
+          return absl::StrCat("'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
+        },
+        ""));
   }
 };
 

@@ -37,6 +37,7 @@ Json TrainingJson(const v1::TrainingSpec& spec) {
           {"node_features",
            Named(NodeFeaturesName(spec.node_features()), spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED)},
           {"deterministic", spec.deterministic()},
+          {"allow_slow_attention", spec.allow_slow_attention()},
           {"candidates", spec.candidates()},
           {"seed", spec.seed()},
           {"device", spec.device()},

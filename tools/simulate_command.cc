@@ -10,9 +10,9 @@
 #include <string>
 
 #include "common/base/exit_code.h"
+#include "common/flags/training_flags.h"
 #include "tools/simulate_report.h"
 #include "tools/simulate_run.h"
-#include "tools/training_flags.h"
 
 namespace blink {
 namespace {
@@ -51,7 +51,7 @@ int Run(const Flags& flags) {
   }
   const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options);
   if (!simulation.ok()) {
-    std::fprintf(stderr, "blink: %s\n", std::string(simulation.status().message()).c_str());
+    std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
     // Files and data sets are all it reads: what does not suit is bad input.
     const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
     return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
@@ -86,7 +86,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
   command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
-  command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters");
+  command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no flag says otherwise");
   command
       ->add_option_function<std::string>(
           "--implausible",

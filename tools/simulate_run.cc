@@ -170,16 +170,8 @@ ReportFigures FiguresOf(const RoundFolder& folder) {
 
 // The options given on the command line, over the round's own spec in a replay.
 v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
-  v1::TrainingSpec spec;
-  if (folder != nullptr) spec = folder->round.training();
-  if (options.training.candidates() > 0) {  // a search that the round did not ask for is not bound by its choices
-    spec.clear_variant();
-    spec.clear_model();
-    spec.clear_learning_rate();
-    spec.clear_weight_decay();
-    spec.clear_dropout();
-  }
-  spec.MergeFrom(options.training);
+  v1::TrainingSpec spec =
+      folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
   if (options.seed) {
     spec.set_seed(*options.seed);
   } else if (folder == nullptr) {
@@ -241,7 +233,10 @@ class Simulator {
     }
     Describe();
     spec_ = SpecOf(options_, folder_ ? &*folder_ : nullptr);
-    BLINK_RETURN_IF_ERROR(NormalizeTrainingSpec(spec_).status());
+    const bool estimated = DrawsOrReadsReports(options_);
+    const double flip_probability =
+        estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
+    BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
     if (!options_.checkpoint.empty()) {
       BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, RunDigest()));
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/analysis/trainable.h"
 #include "aggregator_server/plausibility/power.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
@@ -38,12 +39,6 @@ absl::StatusOr<Checks> Check(const ReportSet& reports, const AnalysisOptions& op
   return checks;
 }
 
-ProblemSize SizeOf(const NodeAttributes& attributes) {
-  return {.nodes = attributes.node_count,
-          .feature_values = attributes.features.values.size(),
-          .classes = attributes.class_count};
-}
-
 // What is to be trained: one candidate, or a search.
 struct Plan {
   std::optional<Candidate> one;
@@ -73,9 +68,17 @@ absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const We
 
 }  // namespace
 
+absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
+                                double flip_probability) {
+  TrainingPlace place{.estimated = estimated, .flip_probability = flip_probability, .gpus = Gpus{}};
+  if (spec.device() != "cpu") place.gpus = FindGpus();  // who wants none need not wait for the answer
+  return CheckTrainable(spec, FactsOf(attributes), place);
+}
+
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options) {
-  ProblemSize size = SizeOf(attributes);
+  BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec, attributes, /*estimated=*/false, /*flip_probability=*/0));
+  ProblemSize size = SizeOf(FactsOf(attributes));
   size.links = static_cast<double>(graph.link_count());
   BLINK_ASSIGN_OR_RETURN(Plan plan, PlanOf(spec, /*estimated=*/false, size));
   if (plan.one.has_value()) plan.one->variant.reset();
@@ -91,8 +94,9 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", reports.node_count(),
                                                       " nodes, but the attribute folder has ", attributes.node_count));
   }
-  ProblemSize size = SizeOf(attributes);
-  size.flip_probability = reports.parameters().flip_probability();
+  ProblemSize size = SizeOf(FactsOf(attributes));
+  size.flip_probability = reports.parameters().sends_bits() ? reports.parameters().flip_probability() : 0;
+  BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec, attributes, /*estimated=*/true, size.flip_probability));
   BLINK_ASSIGN_OR_RETURN(Plan plan, PlanOf(spec, /*estimated=*/true, size));
   Analysis analysis;
   analysis.tie_seed = options.tie_seed;
@@ -123,7 +127,9 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   training_options.checkpoint_every_s = options.checkpoint_every_s;
   training_options.progress = [&](double fraction, const std::string& text) { tell(Stage::kTraining, fraction, text); };
   tell(Stage::kTraining, 0, "preparing the training");
+  // What the pairs cost depends on the links, which are known only now: the plan above was made as if there were none.
   size.links = analysis.estimate.expected_links;
+  BLINK_ASSIGN_OR_RETURN(plan, PlanOf(spec, /*estimated=*/true, size));
   const auto weights_of = [&](const std::optional<Variant>& variant) -> const LinkWeights& {
     return analysis.estimate.Of(variant.value_or(Variant::kHard));
   };

@@ -53,9 +53,13 @@ struct Analysis {
   std::vector<Tried> search;  // empty: none was asked for
 };
 
+// CheckTrainable (trainable.h) with this machine's GPUs; `estimated`: on links from reports, not on given ones.
+absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
+                                double flip_probability);
+
 // Checks the reports, estimates the links and trains as `spec` says. FAILED_PRECONDITION when attributes and reports
 // have another n, or when every report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max out of range.
-// Dropping needs a second copy of the reports.
+// What CheckTrainableHere refuses is refused before anything is estimated. Dropping needs a second copy of the reports.
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 

@@ -4,52 +4,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
 
 namespace blink {
 namespace {
 
-Model ModelOf(v1::Model model) {
-  switch (model) {
-    case v1::MODEL_MLP:
-      return Model::kMlp;
-    case v1::MODEL_GRAPHSAGE:
-      return Model::kGraphSage;
-    case v1::MODEL_GAT:
-      return Model::kGat;
-    default:
-      return Model::kGcn;
-  }
-}
-
-NodeFeatures NodeFeaturesOf(v1::NodeFeatures kind) {
-  switch (kind) {
-    case v1::NODE_FEATURES_GIVEN:
-      return NodeFeatures::kGiven;
-    case v1::NODE_FEATURES_DEGREE:
-      return NodeFeatures::kDegree;
-    case v1::NODE_FEATURES_IDENTITY:
-      return NodeFeatures::kIdentity;
-    case v1::NODE_FEATURES_GIVEN_AND_DEGREE:
-      return NodeFeatures::kGivenAndDegree;
-    default:
-      return NodeFeatures::kAuto;
-  }
-}
-
-Variant VariantOf(v1::Variant variant) {
-  return variant == v1::VARIANT_SOFT     ? Variant::kSoft
-         : variant == v1::VARIANT_HYBRID ? Variant::kHybrid
-                                         : Variant::kHard;
-}
-
 // `normal`: a normalised spec.
 Candidate CandidateOf(const v1::TrainingSpec& normal) {
   Candidate candidate;
   TrainOptions& options = candidate.options;
-  options.model = ModelOf(normal.model());
-  if (options.model != Model::kMlp) candidate.variant = VariantOf(normal.variant());
+  options.model = FromProto(normal.model()).value_or(options.model);
+  if (options.model != Model::kMlp) candidate.variant = FromProto(normal.variant()).value_or(Variant::kHard);
   options.learning_rate = normal.learning_rate();
   options.weight_decay = normal.weight_decay();
   options.dropout = normal.dropout();
@@ -59,20 +26,49 @@ Candidate CandidateOf(const v1::TrainingSpec& normal) {
   options.patience = static_cast<int>(normal.patience());
   options.balance_classes = normal.balance_classes();
   options.deterministic = normal.deterministic();
-  options.node_features = NodeFeaturesOf(normal.node_features());
+  options.node_features = FromProto(normal.node_features()).value_or(options.node_features);
   options.seed = normal.seed();
   options.device = normal.device();
   options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
   return candidate;
 }
 
+// Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of the layer (1
+// without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
+double PairAttentionSeconds(const TrainOptions& options, const ProblemSize& size) {
+  constexpr double kSecondsPerOperation = 5e-11;
+  double operations = 0;
+  for (int layer = 0; layer < options.layers; ++layer) {
+    const double width = layer + 1 == options.layers ? size.classes : options.hidden;
+    operations += 2 * (20 + 2 * width);       // forward with a gradient, and backward
+    if (layer > 0) operations += 20 + width;  // the evaluation; the first layer's serves both
+  }
+  return operations * size.nodes * size.nodes * options.epochs * kSecondsPerOperation;
+}
+
 }  // namespace
+
+std::string PairName(const Candidate& candidate) {
+  return absl::StrCat(ModelName(candidate.options.model), candidate.variant ? " " : "",
+                      candidate.variant ? VariantName(*candidate.variant) : "");
+}
 
 std::string CandidateName(const Candidate& candidate) {
   const TrainOptions& options = candidate.options;
-  return absl::StrCat(ModelName(options.model), candidate.variant ? " " : "",
-                      candidate.variant ? VariantName(*candidate.variant) : "", ", learning rate ",
-                      options.learning_rate, ", weight decay ", options.weight_decay, ", dropout ", options.dropout);
+  return absl::StrCat(PairName(candidate), ", learning rate ", options.learning_rate, ", weight decay ",
+                      options.weight_decay, ", dropout ", options.dropout);
+}
+
+bool AttendsAllPairs(const Candidate& candidate) {
+  return candidate.options.model == Model::kGat && candidate.variant == Variant::kSoft;
+}
+
+std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size) {
+  const std::string takes = absl::StrFormat("it takes about %.1f hours of one core, and more than %g are not spent unasked: ",
+                                            NominalSeconds(candidate, size) / 3600, kNominalSecondsMax / 3600);
+  if (!AttendsAllPairs(candidate)) return takes + "name its model and variant to train it all the same";
+  return takes + "use Hard or Hybrid links, GCN or GraphSAGE, or fewer epochs, or insist with allow_slow_attention "
+                 "(--allow-slow-attention)";
 }
 
 absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec) {
@@ -93,12 +89,12 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
   double products = static_cast<double>(size.feature_values) * options.hidden + n * options.hidden * width;
   if (options.model == Model::kGat) {
-    // Attention is over all pairs where all have a weight.
-    products += (soft ? n * n : own + n) * (width + kExponential * options.layers);
+    if (!soft) products += (own + n) * (width + kExponential * options.layers);
   } else if (options.model != Model::kMlp) {
     products += own * width;
   }
-  return kPasses * products * options.epochs / kMultiplicationsPerSecond;
+  return kPasses * products * options.epochs / kMultiplicationsPerSecond +
+         (AttendsAllPairs(candidate) ? PairAttentionSeconds(options, size) : 0);
 }
 
 double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
@@ -127,11 +123,11 @@ namespace {
 
 // In the order of a search (docs/TUNING.md): the bound without links, then pairs whose variants and models all differ, the
 // strongest first, then the others.
-constexpr std::pair<v1::Model, v1::Variant> kPairs[] = {
-    {v1::MODEL_MLP, v1::VARIANT_UNSPECIFIED},   {v1::MODEL_GRAPHSAGE, v1::VARIANT_SOFT}, {v1::MODEL_GCN, v1::VARIANT_HYBRID},
-    {v1::MODEL_GAT, v1::VARIANT_HARD},          {v1::MODEL_GCN, v1::VARIANT_SOFT},       {v1::MODEL_GRAPHSAGE, v1::VARIANT_HYBRID},
-    {v1::MODEL_GCN, v1::VARIANT_HARD},          {v1::MODEL_GRAPHSAGE, v1::VARIANT_HARD}, {v1::MODEL_GAT, v1::VARIANT_HYBRID},
-    {v1::MODEL_GAT, v1::VARIANT_SOFT}};
+constexpr std::pair<Model, Variant> kPairs[] = {
+    {Model::kMlp, Variant::kHard},          {Model::kGraphSage, Variant::kSoft}, {Model::kGcn, Variant::kHybrid},
+    {Model::kGat, Variant::kHard},          {Model::kGcn, Variant::kSoft},       {Model::kGraphSage, Variant::kHybrid},
+    {Model::kGcn, Variant::kHard},          {Model::kGraphSage, Variant::kHard}, {Model::kGat, Variant::kHybrid},
+    {Model::kGat, Variant::kSoft}};
 
 }  // namespace
 
@@ -140,22 +136,25 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
-  const bool named = normal.model() != v1::MODEL_UNSPECIFIED && normal.variant() != v1::VARIANT_UNSPECIFIED;
-  std::vector<v1::Model> without_variant;  // models of which there is one pair only, and it is there
+  const bool takes_variant = estimated && normal.model() != v1::MODEL_MLP;
+  const bool named =
+      normal.model() != v1::MODEL_UNSPECIFIED && (!takes_variant || normal.variant() != v1::VARIANT_UNSPECIFIED);
+  std::vector<Model> without_variant;  // models of which there is one pair only, and it is there
   for (const auto& [model, variant] : kPairs) {
-    const bool has_variant = estimated && model != v1::MODEL_MLP;
-    if (normal.model() != v1::MODEL_UNSPECIFIED && normal.model() != model) continue;
-    if (normal.variant() != v1::VARIANT_UNSPECIFIED && normal.variant() != variant && has_variant) continue;
+    const bool has_variant = estimated && model != Model::kMlp;
+    if (FromProto(normal.model()).value_or(model) != model) continue;
+    if (has_variant && FromProto(normal.variant()).value_or(variant) != variant) continue;
     if (!has_variant) {
       if (std::find(without_variant.begin(), without_variant.end(), model) != without_variant.end()) continue;
       without_variant.push_back(model);
     }
     v1::TrainingSpec of_pair = normal;
-    of_pair.set_model(model);
-    of_pair.set_variant(variant);
+    of_pair.set_model(ToProto(model));
+    of_pair.set_variant(ToProto(variant));
     Candidate candidate = CandidateOf(of_pair);
     if (!has_variant) candidate.variant.reset();
-    const bool costly = !named && NominalSeconds(candidate, size) > kNominalSecondsMax;
+    const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
+    const bool costly = !insisted && NominalSeconds(candidate, size) > kNominalSecondsMax;
     (costly ? grid.too_costly_ : grid.pairs_).push_back(std::move(candidate));
   }
   for (const Setting& setting : kSettings) {

@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/links/link_weights.h"
-#include "aggregator_server/train/trainer.h"
+#include "aggregator_server/train/train_options.h"
 #include "blink/v1/operator.pb.h"
 
 namespace blink {
@@ -30,6 +29,8 @@ struct Candidate {
 
 // "gcn soft, learning rate 0.01, weight decay 0.0001, dropout 0.1"
 std::string CandidateName(const Candidate& candidate);
+// "gcn soft"
+std::string PairName(const Candidate& candidate);
 
 // The one candidate of a spec that asks for no search. INVALID_ARGUMENT: the spec is out of range, or asks for one.
 absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec);
@@ -39,24 +40,30 @@ struct ProblemSize {
   uint32_t nodes = 0;
   uint64_t feature_values = 0;  // stored ones
   uint32_t classes = 0;
-  double flip_probability = 0;  // of the reports: how many pairs have a one; 0 without reports
+  double flip_probability = 0;  // of the reports: how many pairs have a one; 0 without bits
   double links = 0;             // expected
 };
 
-// Seconds that a training takes on one nominal core (4 * 10^9 multiplications a second), roughly. A matter of counting,
-// never of measuring: what a search tries must not depend on the machine.
+// Seconds that a training takes on one nominal core, roughly. A matter of counting, never of measuring: what is tried or refused must
+// depend on neither the machine nor its threads.
 double NominalSeconds(const Candidate& candidate, const ProblemSize& size);
 
 // Bytes that a training takes beside what all trainings share (the links, the attributes), roughly and at most: copies of
 // the features, the links of the model's own, the layers with their gradients.
 double TrainingBytes(const Candidate& candidate, const ProblemSize& size);
 
+// What takes longer is not done unless somebody insists: a search leaves out such a pair whose model and variant the spec does not
+// both name; attention over all pairs of nodes (GAT on Soft), which alone grows as n^2 whatever the reports say, needs
+// allow_slow_attention, named or not.
+inline constexpr double kNominalSecondsMax = 3600;
+bool AttendsAllPairs(const Candidate& candidate);
+// "it takes about 2.3 hours of one core ..." and what to do.
+std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size);
+
 class CandidateGrid {
  public:
-  static constexpr double kNominalSecondsMax = 3600;
-
   // What `spec` sets restricts the grid. `estimated`: there are variants to choose from; otherwise the links are given.
-  // A pair that would take more than kNominalSecondsMax is not tried, unless the spec names variant and model.
+  // A pair that would take more than kNominalSecondsMax is not tried, unless the spec insists.
   // INVALID_ARGUMENT: the spec is out of range, or asks for no search.
   static absl::StatusOr<CandidateGrid> Create(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size);
 

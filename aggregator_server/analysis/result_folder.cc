@@ -44,11 +44,6 @@ std::string CurvesCsv(const TrainResult& training) {
 constexpr size_t kClassesListedMax = 1000;
 constexpr size_t kFlagsListedMax = 100;  // in metrics.json; plausibility.csv has all
 
-const char* NodeFeaturesName(NodeFeatures kind) {
-  constexpr const char* kNames[] = {"auto", "given", "degree", "identity", "given+degree"};
-  return kNames[static_cast<int>(kind)];
-}
-
 std::string Score(double z) { return std::isnan(z) ? "" : absl::StrFormat("%.3f", z); }
 
 std::string PlausibilityCsv(const Checks& checks) {

@@ -67,10 +67,7 @@ class Searcher {
     model_.search = std::move(tried_);
     model_.result.threads = threads_;  // of the search; the best candidate may have had a share of them
     for (const Candidate& candidate : grid_.too_costly()) {
-      model_.search.push_back(
-          {.candidate = candidate,
-           .skipped = absl::StrCat("takes about ", std::lround(NominalSeconds(candidate, size_) / 60),
-                                   " minutes of one core: name its model and variant to train it all the same")});
+      model_.search.push_back({.candidate = candidate, .skipped = WhyTooCostly(candidate, size_)});
     }
     return std::move(model_);
   }
@@ -78,7 +75,8 @@ class Searcher {
  private:
   std::string NothingToTrain() const {
     return absl::StrCat("every pair of model and variant that could be searched takes more than ",
-                        CandidateGrid::kNominalSecondsMax / 60, " minutes of one core: name model and variant");
+                        kNominalSecondsMax / 60, " minutes of one core: name model and variant, or insist with allow_slow_attention "
+                        "(--allow-slow-attention)");
   }
 
   // The pairs that have been tried, the best first.

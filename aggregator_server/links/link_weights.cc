@@ -39,10 +39,6 @@ std::vector<uint32_t> FirstPositions(absl::Span<const uint32_t> class_of_node, u
 
 }  // namespace
 
-const char* VariantName(Variant variant) {
-  return variant == Variant::kHard ? "hard" : variant == Variant::kSoft ? "soft" : "hybrid";
-}
-
 uint32_t PairOnes::WordsFor(absl::Span<const uint32_t> class_of_node, uint32_t class_count) {
   return (FirstPositions(class_of_node, class_count).back() + 63) / 64;
 }

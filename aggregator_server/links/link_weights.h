@@ -18,11 +18,9 @@
 
 #include "absl/types/span.h"
 #include "common/graph/csr_graph.h"
+#include "common/training/training_choices.h"
 
 namespace blink {
-
-enum class Variant { kHard, kSoft, kHybrid };
-const char* VariantName(Variant variant);  // "hard", "soft", "hybrid"
 
 // The ones that were received about each pair, packed. Rows are of nodes; the columns are positions, in an order in
 // which the nodes of a class lie side by side, so that a run of columns has one weight: bit p of row i of `any` says

@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/train/gpus.h"
 
 namespace blink {
 namespace {
@@ -73,6 +74,12 @@ absl::StatusOr<TrainDevice> ChooseDevice(const std::string& name) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("unknown device \"", name.substr(0, 32), "\": use auto, cpu, or cuda:<index> such as cuda:0"));
+}
+
+Gpus FindGpus() {
+  if (const absl::Status loaded = LoadCuda(); !loaded.ok()) return {.why_none = std::string(loaded.message())};
+  const int count = static_cast<int>(torch::cuda::device_count());
+  return {.count = count, .why_none = count == 0 ? "the NVIDIA driver shows no GPU" : ""};
 }
 
 torch::Generator MakeGenerator(const torch::Device& device, uint64_t seed) {

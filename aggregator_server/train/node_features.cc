@@ -9,22 +9,14 @@
 namespace blink {
 namespace {
 
-absl::StatusOr<FeatureMatrix> GivenFeatures(const NodeAttributes& attributes) {
-  const FeatureMatrix& features = attributes.features;
-  if (features.cols == 0) {
-    return absl::InvalidArgumentError(
-        "the data set has no node features: add features.npz or features.npy beside labels.csv, or let one feature per node "
-        "(identity) or the estimated degree (degree) stand for them");
-  }
-  if (!features.values.empty()) {
-    const auto [low, high] = std::minmax_element(features.values.begin(), features.values.end());
-    const float smallest = features.sparse ? std::min(*low, 0.0f) : *low;  // what is not stored is 0
-    if (!std::isfinite(*high - smallest)) {  // NormalizeFeatures subtracts the smallest
-      return absl::InvalidArgumentError(absl::StrCat("the node features span ", smallest, " to ", *high,
-                                                     ", more than a float32 can hold: scale them, column by column"));
-    }
-  }
-  return features;
+// What NormalizeFeatures, which subtracts the smallest, must be able to hold.
+absl::Status CheckSpan(const FeatureMatrix& features) {
+  if (features.values.empty()) return absl::OkStatus();
+  const auto [low, high] = std::minmax_element(features.values.begin(), features.values.end());
+  const float smallest = features.sparse ? std::min(*low, 0.0f) : *low;  // what is not stored is 0
+  if (std::isfinite(*high - smallest)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the node features span ", smallest, " to ", *high,
+                                                 ", more than a float32 can hold: scale them, column by column"));
 }
 
 FeatureMatrix IdentityFeatures(uint32_t n) {
@@ -86,28 +78,18 @@ FeatureMatrix Beside(const FeatureMatrix& left, const FeatureMatrix& right) {
 }  // namespace
 
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attributes) {
-  if (asked != NodeFeatures::kAuto) return asked;
-  if (attributes.features.cols > 0) return NodeFeatures::kGiven;
-  return attributes.node_count <= kIdentityNodesMax ? NodeFeatures::kIdentity : NodeFeatures::kDegree;
+  return ResolveNodeFeatures(asked, attributes.features.cols > 0, attributes.node_count);
 }
 
 absl::StatusOr<FeatureMatrix> MakeNodeFeatures(const LinkWeights& weights, const NodeAttributes& attributes,
                                                NodeFeatures kind, Model model, int threads) {
-  const NodeFeatures asked = kind;
+  BLINK_RETURN_IF_ERROR(CheckNodeFeatures(model, kind, attributes.features.cols > 0, attributes.node_count));
   kind = ResolveNodeFeatures(kind, attributes);
   if (kind == NodeFeatures::kIdentity) return IdentityFeatures(attributes.node_count);
-  if (kind == NodeFeatures::kGiven) return GivenFeatures(attributes);
-  if (model == Model::kMlp) {
-    return absl::InvalidArgumentError(
-        asked == NodeFeatures::kAuto
-            ? "the data set has no node features, and the MLP sees no link that a degree could be taken from: choose a model "
-              "that sees links, or identity features"
-            : "the MLP sees no link, so the degree cannot be its feature: choose given or identity features, or a model that "
-              "sees links");
-  }
   if (kind == NodeFeatures::kDegree) return DegreeFeatures(weights, threads);
-  BLINK_ASSIGN_OR_RETURN(const FeatureMatrix given, GivenFeatures(attributes));
-  return Beside(NormalizeFeatures(given), DegreeFeatures(weights, threads));
+  BLINK_RETURN_IF_ERROR(CheckSpan(attributes.features));
+  if (kind == NodeFeatures::kGiven) return attributes.features;
+  return Beside(NormalizeFeatures(attributes.features), DegreeFeatures(weights, threads));
 }
 
 }  // namespace blink

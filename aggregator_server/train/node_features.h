@@ -9,11 +9,7 @@
 
 namespace blink {
 
-// Of larger graphs the first layer of identity features, `hidden` weights a node, would be larger than all the rest.
-inline constexpr uint32_t kIdentityNodesMax = 100'000;
-
-// kAuto as what it stands for: kGiven; where the data set has no features kIdentity, which docs/TUNING.md compares with the degree, and
-// beyond kIdentityNodesMax nodes kDegree.
+// kAuto as what it stands for (training_choices.h).
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attributes);
 
 // What the first layer gets after NormalizeFeatures (which MakeInput applies), [n, width]:

@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator_server/train/attention_cost.h"
 #include "aggregator_server/train/data_warnings.h"
 #include "aggregator_server/train/determinism.h"
 #include "aggregator_server/train/device.h"
@@ -20,29 +19,13 @@ namespace blink {
 namespace {
 
 absl::Status ValidateOptions(const TrainOptions& options) {
-  // Negated comparisons, so that NaN is refused too.
-  if (!(options.learning_rate > 0 && options.learning_rate <= 10)) {
-    return absl::InvalidArgumentError(absl::StrCat("learning_rate is ", options.learning_rate, ": it must be in (0, 10]"));
-  }
-  if (!(options.weight_decay >= 0 && options.weight_decay <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("weight_decay is ", options.weight_decay, ": it must be in [0, 1]"));
-  }
-  if (!(options.dropout >= 0 && options.dropout < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("dropout is ", options.dropout, ": it must be in [0, 1)"));
-  }
-  if (options.epochs < 1 || options.epochs > 100'000) {
-    return absl::InvalidArgumentError(absl::StrCat("epochs is ", options.epochs, ": it must be in 1 .. 100,000"));
-  }
-  if (options.hidden < 1 || options.hidden > 4096) {
-    return absl::InvalidArgumentError(absl::StrCat("hidden is ", options.hidden, ": it must be in 1 .. 4096"));
-  }
-  if (options.layers < 1 || options.layers > 8) {
-    return absl::InvalidArgumentError(absl::StrCat("layers is ", options.layers, ": it must be in 1 .. 8"));
-  }
-  if (options.patience < 0 || options.patience > 100'000) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("patience is ", options.patience, ": it must be in 1 .. 100,000, or 0 to train all epochs"));
-  }
+  BLINK_RETURN_IF_ERROR(CheckTrainingNumbers({.learning_rate = options.learning_rate,
+                                              .weight_decay = options.weight_decay,
+                                              .dropout = options.dropout,
+                                              .epochs = options.epochs,
+                                              .hidden = options.hidden,
+                                              .layers = options.layers,
+                                              .patience = options.patience}));
   if (!(options.checkpoint_every_s >= 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("checkpoint_every_s is ", options.checkpoint_every_s, ": it must be 0 (after every epoch) or more"));
@@ -88,7 +71,6 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;
   resolved.threads = ThreadsOrCores(options.threads);
-  if (device.device.is_cpu()) BLINK_RETURN_IF_ERROR(CheckAttentionCost(weights, attributes.class_count, resolved));
   // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do not:
   // so the same seed gives the same model with any number of threads.
   at::set_num_threads(1);
@@ -123,11 +105,6 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
 }
 
 }  // namespace
-
-const char* ModelName(Model model) {
-  constexpr const char* kNames[] = {"mlp", "gcn", "graphsage", "gat"};
-  return kNames[static_cast<int>(model)];
-}
 
 absl::StatusOr<std::string> ResolveDevice(const std::string& name) {
   try {

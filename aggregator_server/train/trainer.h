@@ -3,56 +3,16 @@
 #define BLINK_AGGREGATOR_SERVER_TRAIN_TRAINER_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/train/evaluation.h"
+#include "aggregator_server/train/train_options.h"
 #include "common/graph/node_attributes.h"
 
 namespace blink {
-
-enum class Model { kMlp, kGcn, kGraphSage, kGat };
-const char* ModelName(Model model);  // "mlp", "gcn", "graphsage", "gat"
-
-// What stands for the nodes at the entrance.
-enum class NodeFeatures {
-  kAuto,    // the given ones; where there are none, identity, and of very large graphs the degree (node_features.h)
-  kGiven,
-  kDegree,  // the estimated degree alone
-  kIdentity,  // one feature per node
-  kGivenAndDegree
-};
-
-struct TrainOptions {
-  Model model = Model::kGcn;
-  double learning_rate = 0.01;  // Adam
-  double weight_decay = 1e-4;   // L2, as torch::optim::Adam has it
-  double dropout = 0.1;         // between the layers
-  int epochs = 300;
-  int hidden = 16;              // width of the layers but the last
-  int layers = 2;
-  int patience = 0;             // ends after so many epochs without a lower validation loss; 0: never before `epochs`
-  // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
-  bool balance_classes = false;
-  NodeFeatures node_features = NodeFeatures::kAuto;
-  uint64_t seed = 1;
-  std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
-  bool cpu_when_out_of_memory = false;
-  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price; TrainResult::deterministic says whether
-  // that sufficed. A CPU is deterministic always.
-  bool deterministic = false;
-  int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
-  // GAT over Soft weights costs the square of the nodes; on a CPU a training of more than about an hour is refused without this.
-  bool allow_slow_attention = false;
-  // Where the state of the training is kept, so that the same training that is ended and started again goes on from there, to
-  // the same bits. What another training left there is not used and replaced. Empty: nowhere.
-  std::string checkpoint_file;
-  double checkpoint_every_s = 20;  // and after the last epoch
-  std::function<void(int epoch, double validation_loss)> progress;
-};
 
 struct TrainResult {
   std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
@@ -87,8 +47,8 @@ struct TrainResult {
 absl::StatusOr<std::string> ResolveDevice(const std::string& name);
 
 // Throws nothing. The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of
-// range, features whose span float32 cannot hold, a training that diverged, GAT over Soft weights of so many nodes that it
-// would take more than an hour. FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on the
+// range, features whose span float32 cannot hold, a training that diverged. What it would cost is not asked here
+// (analysis/trainable.h). FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on the
 // device or before. INTERNAL: anything else.
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options);
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -17,12 +18,15 @@
 #include "aggregator_server/analysis/result_place.h"
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/train/checkpoint.h"
+#include "aggregator_server/train/gpus.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/base/standard_output.h"
 #include "common/base/status_macros.h"
 #include "common/base/strict_numbers.h"
+#include "common/flags/training_flags.h"
 #include "common/graph/dataset.h"
+#include "common/wire/training_spec.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -34,6 +38,8 @@ struct WorkerOptions {
   std::string output;
   int threads = 0;
   double checkpoint_every_s = 20;
+  v1::TrainingSpec training;     // what is set here goes before round.json
+  std::optional<uint64_t> seed;  // likewise
 };
 
 // What could not be written, stdio remembers until the end (EndProgram).
@@ -61,6 +67,19 @@ class ProgressPrinter {
   std::chrono::steady_clock::time_point last_;
 };
 
+v1::TrainingSpec SpecOf(const WorkerOptions& options, const v1::Round& round) {
+  v1::TrainingSpec spec = OverrideTrainingSpec(round.training(), options.training);
+  if (options.seed) spec.set_seed(*options.seed);
+  return spec;
+}
+
+// For the aggregator, which links no LibTorch: a round that wants a GPU is refused where there is none.
+int TellGpus() {
+  const Gpus gpus = FindGpus();
+  PrintLine({{"gpus", gpus.count}, {"why_none", gpus.why_none}});
+  return 0;
+}
+
 absl::Status Run(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
   BLINK_ASSIGN_OR_RETURN(NodeAttributes attributes, ReadAttributes(options.attributes));
@@ -78,10 +97,12 @@ absl::Status Run(const WorkerOptions& options) {
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
   analysis_options.progress = ProgressPrinter();
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
-                         Analyse(folder.reports, attributes, folder.round.training(), analysis_options));
+                         Analyse(folder.reports, attributes, SpecOf(options, folder.round), analysis_options));
 
+  const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
   BLINK_RETURN_IF_ERROR(WriteResultFolder(place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis,
-                                          attributes, ReportOrigin::kRound, folder.round.active_nodes()));
+                                          attributes, is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay,
+                                          folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
@@ -112,7 +133,11 @@ absl::Status RunWithoutExceptions(const WorkerOptions& options) {
 int Main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!InitLogging("blink-worker", "info").ok()) return static_cast<int>(ExitCode::kInternal);
-  CLI::App app("Estimates the links of a sealed round and trains on them. Started by blink-aggregator.", "blink-worker");
+  CLI::App app(
+      "Estimates the links of a sealed round and trains on them. Started by blink-aggregator; by hand, on a round's folder or a copy of "
+      "it, to train again, or search, on the reports that were collected, which costs no privacy: what a flag says goes before "
+      "round.json.",
+      "blink-worker");
   app.set_version_flag("--version", std::string(BLINK_VERSION));
   app.footer(ExitCodeTable());
   WorkerOptions options;
@@ -126,13 +151,34 @@ int Main(int argc, char** argv) {
   app.add_option("--checkpoint-every", options.checkpoint_every_s,
                  "Seconds between the checkpoints of a training in OUTPUT.checkpoint, 0: one after every epoch (20)")
       ->check(CLI::Range(0.0, 86400.0));
+  TrainingFlags training;
+  training.AddTo(&app);
+  app.add_option("--seed", options.seed, "Seed of initialisation and dropout (the round's)");
+  std::string on_out_of_memory;
+  app.add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU (the round's)")
+      ->check(CLI::IsMember({"fail", "cpu"}));
+  bool asks_for_gpus = false;
+  app.add_flag_callback(
+      "--gpus",
+      [&] {
+        asks_for_gpus = true;
+        throw CLI::Success();  // as --version: nothing else is asked for
+      },
+      "Print how many GPUs this machine can train on, and do nothing else");
   RefuseStrangeNumbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (asks_for_gpus) return TellGpus();
     if (error.get_exit_code() == 0) return app.exit(error);
     app.exit(error);
     return Fail(ExitCode::kUsage, error.what());
+  }
+  const absl::StatusOr<v1::TrainingSpec> spec = training.Spec();
+  if (!spec.ok()) return Fail(ExitCode::kUsage, std::string(spec.status().message()));
+  options.training = *spec;
+  if (!on_out_of_memory.empty()) {
+    options.training.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
   }
   const absl::Status status = RunWithoutExceptions(options);
   if (status.ok()) return 0;

@@ -5,31 +5,37 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
 
-constexpr uint32_t kEpochsMax = 100'000;
-constexpr uint32_t kHiddenMax = 4096;
-constexpr uint32_t kLayersMax = 8;
 constexpr uint32_t kCandidatesMax = 1000;
 constexpr size_t kDeviceDigitsMax = 3;
+constexpr char kUnspecified[] = "unspecified";
 
-// By the enumerator's number; 0 is UNSPECIFIED.
-constexpr const char* kVariantNames[] = {"unspecified", "hard", "soft", "hybrid"};
-constexpr const char* kModelNames[] = {"unspecified", "mlp", "gcn", "graphsage", "gat"};
-constexpr const char* kNodeFeaturesNames[] = {"unspecified", "given", "degree", "identity", "given+degree"};
+// The wire's numbers: those of Variant and Model plus 1, for UNSPECIFIED; those of NodeFeatures, whose kAuto is UNSPECIFIED.
+static_assert(v1::VARIANT_HARD == static_cast<int>(Variant::kHard) + 1);
+static_assert(v1::VARIANT_SOFT == static_cast<int>(Variant::kSoft) + 1);
+static_assert(v1::VARIANT_HYBRID == static_cast<int>(Variant::kHybrid) + 1);
+static_assert(v1::Variant_ARRAYSIZE == kVariantNames.size() + 1);
+static_assert(v1::MODEL_MLP == static_cast<int>(Model::kMlp) + 1);
+static_assert(v1::MODEL_GCN == static_cast<int>(Model::kGcn) + 1);
+static_assert(v1::MODEL_GRAPHSAGE == static_cast<int>(Model::kGraphSage) + 1);
+static_assert(v1::MODEL_GAT == static_cast<int>(Model::kGat) + 1);
+static_assert(v1::Model_ARRAYSIZE == kModelNames.size() + 1);
+static_assert(v1::NODE_FEATURES_UNSPECIFIED == static_cast<int>(NodeFeatures::kAuto));
+static_assert(v1::NODE_FEATURES_GIVEN == static_cast<int>(NodeFeatures::kGiven));
+static_assert(v1::NODE_FEATURES_DEGREE == static_cast<int>(NodeFeatures::kDegree));
+static_assert(v1::NODE_FEATURES_IDENTITY == static_cast<int>(NodeFeatures::kIdentity));
+static_assert(v1::NODE_FEATURES_GIVEN_AND_DEGREE == static_cast<int>(NodeFeatures::kGivenAndDegree));
+static_assert(v1::NodeFeatures_ARRAYSIZE == kNodeFeaturesNames.size());
 
-template <size_t kCount>
-const char* NameOf(const char* const (&names)[kCount], int value) {
-  return names[value > 0 && value < static_cast<int>(kCount) ? value : 0];
-}
-
-template <typename Enum, size_t kCount>
-std::optional<Enum> OfName(const char* const (&names)[kCount], const std::string& name) {
-  for (size_t value = 1; value < kCount; ++value) {
-    if (name == names[value]) return static_cast<Enum>(value);
+template <typename Wire, typename Choice>
+std::optional<Wire> WireOfName(absl::Span<const char* const> names, size_t first, const std::string& name) {
+  for (size_t choice = first; choice < names.size(); ++choice) {
+    if (name == names[choice]) return ToProto(static_cast<Choice>(choice));
   }
   return std::nullopt;
 }
@@ -42,10 +48,6 @@ bool IsDevice(absl::string_view device) {
   if (device.empty() || device.size() > kDeviceDigitsMax) return false;
   if (device.size() > 1 && device.front() == '0') return false;
   return std::all_of(device.begin(), device.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
-  return absl::InvalidArgumentError(absl::StrCat("training.", field, " is ", value, ", but must be in ", range));
 }
 
 // Names of enumerators that a newer peer may know and this one does not.
@@ -70,17 +72,18 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
 }
 
 void FillDefaults(v1::TrainingSpec& spec) {
+  const TrainingNumbers defaults;
   if (spec.candidates() == 0) {
     if (spec.variant() == v1::VARIANT_UNSPECIFIED) spec.set_variant(v1::VARIANT_HARD);
     if (spec.model() == v1::MODEL_UNSPECIFIED) spec.set_model(v1::MODEL_GCN);
-    if (spec.learning_rate() == 0.0) spec.set_learning_rate(0.01);
-    if (!spec.has_weight_decay()) spec.set_weight_decay(1e-4);
-    if (!spec.has_dropout()) spec.set_dropout(0.1);
+    if (spec.learning_rate() == 0.0) spec.set_learning_rate(defaults.learning_rate);
+    if (!spec.has_weight_decay()) spec.set_weight_decay(defaults.weight_decay);
+    if (!spec.has_dropout()) spec.set_dropout(defaults.dropout);
   }
   if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
-  if (spec.epochs() == 0) spec.set_epochs(300);
-  if (spec.hidden() == 0) spec.set_hidden(16);
-  if (spec.layers() == 0) spec.set_layers(2);
+  if (spec.epochs() == 0) spec.set_epochs(static_cast<uint32_t>(defaults.epochs));
+  if (spec.hidden() == 0) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
+  if (spec.layers() == 0) spec.set_layers(static_cast<uint32_t>(defaults.layers));
   if (spec.device().empty()) spec.set_device("auto");
 }
 
@@ -89,34 +92,69 @@ void FillDefaults(v1::TrainingSpec& spec) {
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
   FillDefaults(spec);
-  // Written so that NaN fails.
+  TrainingNumbers numbers{.epochs = spec.epochs(), .hidden = spec.hidden(), .layers = spec.layers(), .patience = spec.patience()};
   const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
-  if (!searched && !(spec.learning_rate() > 0 && spec.learning_rate() <= 10)) {
-    return OutOfRange("learning_rate", spec.learning_rate(), "(0, 10]");
+  if (!searched) numbers.learning_rate = spec.learning_rate();
+  if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();
+  if (spec.has_dropout()) numbers.dropout = spec.dropout();
+  BLINK_RETURN_IF_ERROR(CheckTrainingNumbers(numbers, "training."));
+  if (spec.candidates() > kCandidatesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.candidates is ", spec.candidates(), ", but must be in 0 .. 1,000"));
   }
-  if (!(spec.weight_decay() >= 0 && spec.weight_decay() <= 1)) {
-    return OutOfRange("weight_decay", spec.weight_decay(), "[0, 1]");
-  }
-  if (!(spec.dropout() >= 0 && spec.dropout() < 1)) return OutOfRange("dropout", spec.dropout(), "[0, 1)");
-  if (spec.epochs() > kEpochsMax) return OutOfRange("epochs", spec.epochs(), "1 .. 100,000");
-  if (spec.hidden() > kHiddenMax) return OutOfRange("hidden", spec.hidden(), "1 .. 4096");
-  if (spec.layers() > kLayersMax) return OutOfRange("layers", spec.layers(), "1 .. 8");
-  if (spec.patience() > kEpochsMax) return OutOfRange("patience", spec.patience(), "0 .. 100,000");
-  if (spec.candidates() > kCandidatesMax) return OutOfRange("candidates", spec.candidates(), "0 .. 1,000");
   if (!IsDevice(spec.device())) {
     return absl::InvalidArgumentError("training.device must be \"auto\", \"cpu\" or \"cuda:<index>\"");
   }
   return spec;
 }
 
-const char* VariantName(v1::Variant variant) { return NameOf(kVariantNames, variant); }
-const char* ModelName(v1::Model model) { return NameOf(kModelNames, model); }
-const char* NodeFeaturesName(v1::NodeFeatures kind) { return NameOf(kNodeFeaturesNames, kind); }
+v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given) {
+  if (given.candidates() > 0) {
+    of_round.clear_variant();
+    of_round.clear_model();
+    of_round.clear_learning_rate();
+    of_round.clear_weight_decay();
+    of_round.clear_dropout();
+  }
+  of_round.MergeFrom(given);
+  return of_round;
+}
 
-std::optional<v1::Variant> VariantOfName(const std::string& name) { return OfName<v1::Variant>(kVariantNames, name); }
-std::optional<v1::Model> ModelOfName(const std::string& name) { return OfName<v1::Model>(kModelNames, name); }
+std::optional<Variant> FromProto(v1::Variant variant) {
+  if (variant == v1::VARIANT_UNSPECIFIED || !v1::Variant_IsValid(variant)) return std::nullopt;
+  return static_cast<Variant>(variant - 1);
+}
+std::optional<Model> FromProto(v1::Model model) {
+  if (model == v1::MODEL_UNSPECIFIED || !v1::Model_IsValid(model)) return std::nullopt;
+  return static_cast<Model>(model - 1);
+}
+std::optional<NodeFeatures> FromProto(v1::NodeFeatures kind) {
+  if (!v1::NodeFeatures_IsValid(kind)) return std::nullopt;
+  return static_cast<NodeFeatures>(kind);
+}
+v1::Variant ToProto(Variant variant) { return static_cast<v1::Variant>(static_cast<int>(variant) + 1); }
+v1::Model ToProto(Model model) { return static_cast<v1::Model>(static_cast<int>(model) + 1); }
+v1::NodeFeatures ToProto(NodeFeatures kind) { return static_cast<v1::NodeFeatures>(kind); }
+
+const char* VariantName(v1::Variant variant) {
+  const std::optional<Variant> known = FromProto(variant);
+  return known ? VariantName(*known) : kUnspecified;
+}
+const char* ModelName(v1::Model model) {
+  const std::optional<Model> known = FromProto(model);
+  return known ? ModelName(*known) : kUnspecified;
+}
+const char* NodeFeaturesName(v1::NodeFeatures kind) {
+  const std::optional<NodeFeatures> known = FromProto(kind);
+  return known && *known != NodeFeatures::kAuto ? NodeFeaturesName(*known) : kUnspecified;
+}
+
+std::optional<v1::Variant> VariantOfName(const std::string& name) {
+  return WireOfName<v1::Variant, Variant>(kVariantNames, 0, name);
+}
+std::optional<v1::Model> ModelOfName(const std::string& name) { return WireOfName<v1::Model, Model>(kModelNames, 0, name); }
 std::optional<v1::NodeFeatures> NodeFeaturesOfName(const std::string& name) {
-  return OfName<v1::NodeFeatures>(kNodeFeaturesNames, name);
+  return WireOfName<v1::NodeFeatures, NodeFeatures>(kNodeFeaturesNames, 1, name);  // "auto" has no name: it is what is unset
 }
 
 }  // namespace blink

@@ -1,20 +1,33 @@
-// What a round is to train (TrainingSpec): the names of its choices, its ranges and its defaults.
+// What a round is to train (TrainingSpec): its defaults, and how its choices stand for those of common/training.
 #ifndef BLINK_COMMON_WIRE_TRAINING_SPEC_H_
 #define BLINK_COMMON_WIRE_TRAINING_SPEC_H_
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "blink/v1/operator.pb.h"
+#include "common/training/training_choices.h"
 
 namespace blink {
 
-// Checks the ranges and fills what is unset: variant hard, model gcn, learning rate 0.01, weight decay 1e-4, dropout
-// 0.1, 300 epochs, 16 hidden, 2 layers, device auto, no patience, no balancing, no search. With candidates > 0 the
-// first five stay unset: they are searched. Idempotent. INVALID_ARGUMENT naming the field and its range.
+// Checks the ranges and fills what is unset: variant hard, model gcn, device auto, no patience, no balancing, no search, and the
+// numbers of TrainingNumbers. With candidates > 0 variant, model, learning rate, weight decay and dropout stay unset: they are
+// searched. Idempotent. INVALID_ARGUMENT naming the field and its range.
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
+
+// What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates > 0) is not
+// bound by the round's own variant, model, learning rate, weight decay and dropout; candidates that are given as 0 end the
+// round's search, and what it left open gets its default.
+v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given);
+
+// Nothing for an unset or unknown value; of the features an unset one is kAuto.
+std::optional<Variant> FromProto(v1::Variant variant);
+std::optional<Model> FromProto(v1::Model model);
+std::optional<NodeFeatures> FromProto(v1::NodeFeatures kind);
+v1::Variant ToProto(Variant variant);
+v1::Model ToProto(Model model);
+v1::NodeFeatures ToProto(NodeFeatures kind);
 
 // Names as the command line and the results have them; of an unset or unknown value "unspecified".
 const char* VariantName(v1::Variant variant);         // hard, soft, hybrid

@@ -138,7 +138,7 @@ TEST(CandidateGrid, OfAGivenGraphThereAreNoVariants) {
 
 TEST(CandidateGrid, LeavesOutWhatWouldTakeHoursUnlessItIsNamed) {
   const ProblemSize large{
-      .nodes = 22'470, .feature_values = 2'900'000, .classes = 4, .flip_probability = 0.3, .links = 170'000};
+      .nodes = 60'000, .feature_values = 2'900'000, .classes = 4, .flip_probability = 0.05, .links = 170'000};
   v1::TrainingSpec spec = SearchSpec(1000);
   spec.set_epochs(300);
   const CandidateGrid grid = CandidateGrid::Create(spec, true, large).value();
@@ -146,9 +146,26 @@ TEST(CandidateGrid, LeavesOutWhatWouldTakeHoursUnlessItIsNamed) {
   EXPECT_EQ(grid.too_costly()[0].options.model, Model::kGat);
   EXPECT_EQ(grid.too_costly()[0].variant, Variant::kSoft);
   EXPECT_EQ(grid.pairs().size(), 9u);
+  spec.set_allow_slow_attention(true);
+  EXPECT_EQ(CandidateGrid::Create(spec, true, large)->pairs().size(), 10u);
+  spec.set_allow_slow_attention(false);
   spec.set_model(v1::MODEL_GAT);
   spec.set_variant(v1::VARIANT_SOFT);
+  EXPECT_TRUE(CandidateGrid::Create(spec, true, large)->pairs().empty()) << "attention over all pairs is insisted on by its own field";
+  spec.set_allow_slow_attention(true);
   EXPECT_EQ(CandidateGrid::Create(spec, true, large)->pairs().size(), 1u);
+}
+
+TEST(CandidateGrid, LeavesOutLinksOfHoursUnlessModelAndVariantAreNamed) {
+  ProblemSize dense{.nodes = 60'000, .feature_values = 60'000, .classes = 4, .flip_probability = 0, .links = 0};
+  v1::TrainingSpec spec = SearchSpec(1000);
+  spec.set_epochs(3000);
+  spec.set_model(v1::MODEL_GRAPHSAGE);
+  EXPECT_EQ(CandidateGrid::Create(spec, true, dense)->pairs().size(), 3u);
+  dense.links = 1e9;
+  EXPECT_TRUE(CandidateGrid::Create(spec, true, dense)->pairs().empty());
+  spec.set_variant(v1::VARIANT_HARD);
+  EXPECT_EQ(CandidateGrid::Create(spec, true, dense)->pairs().size(), 1u);
 }
 
 TEST(CandidateGrid, RefusesASpecThatIsOutOfRangeOrAsksForNoSearch) {

@@ -329,6 +329,29 @@ TEST_F(SimulateTest, RefusesCheckpointsWhereEveryStartDrawsOtherNoise) {
   EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
 }
 
+TEST_F(SimulateTest, RefusesWhatCanNeverBeTrainedBeforeAReportIsDrawn) {
+  SimulateOptions options = Options();
+  options.training.set_model(v1::MODEL_MLP);
+  options.training.set_node_features(v1::NODE_FEATURES_DEGREE);
+  ExpectRefused(options, "training.node_features is degree");
+  options = Options();
+  options.training.set_device("cuda:127");
+  absl::Status refused = Simulate(options).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("training.device is cuda:127"));
+  for (uint32_t i = 0; i < data_.attributes.node_count; ++i) {
+    if (data_.attributes.split[i] == Split::kValidation) data_.attributes.labels[i] = -1;
+  }
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  for (const SimulatedGraph graph : {SimulatedGraph::kBlink, SimulatedGraph::kTrue}) {
+    options = Options();
+    options.graph = graph;
+    refused = Simulate(options).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("validation split"));
+  }
+}
+
 TEST_F(SimulateTest, TheTrueGraphIsNotPrivateAndHasNoReports) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;

@@ -45,9 +45,9 @@ class WorkerTest : public testing::SmallRound {
     for (std::string line; std::getline(stream, line);) ended.lines.push_back(json::parse(line));
     return ended;
   }
-  Ended RunRound() const {
+  Ended RunRound(const std::string& flags = "") const {
     return RunWorker(absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ",
-                                  Output(), " --threads 2"));
+                                  Output(), " --threads 2 ", flags));
   }
   void ExpectRefused(const Ended& ended, ExitCode code, const std::string& text) const {
     EXPECT_EQ(ended.exit_code, static_cast<int>(code));
@@ -121,6 +121,67 @@ INSTANTIATE_TEST_SUITE_P(
                       Asked{"SearchOfHard", v1::VARIANT_HARD, v1::MODEL_UNSPECIFIED, 6}),
     [](const ::testing::TestParamInfo<Asked>& info) { return std::string(info.param.name); });
 
+TEST_F(WorkerTest, FlagsGoBeforeWhatTheRoundSays) {
+  const Ended ended = RunRound("--model graphsage --variant hybrid --dropout 0 --epochs 7 --hidden 5 --seed 11");
+  ASSERT_EQ(ended.exit_code, 0) << ended.lines.back();
+  const json train = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value())["train"];
+  EXPECT_EQ(train["model"], "graphsage");
+  EXPECT_EQ(train["variant"], "hybrid");
+  EXPECT_EQ(train["dropout"], 0);
+  EXPECT_EQ(train["epochs"], 7);
+  EXPECT_EQ(train["hidden"], 5);
+  EXPECT_EQ(train["seed"], 11);
+  EXPECT_EQ(train["learning_rate"], 0.05) << "the round's";
+}
+
+TEST_F(WorkerTest, SearchesTheReportsOfARoundThatDidNotAndTrainsOnceOnThoseOfOneThatDid) {
+  Ended ended = RunRound("--tune 3 --model gcn");
+  ASSERT_EQ(ended.exit_code, 0) << ended.lines.back();
+  json train = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value())["train"];
+  EXPECT_EQ(train["candidates"].size(), 3u);
+  v1::Round round = ReadRoundFolder(folder_ + "/round").value().round;
+  round.mutable_training()->set_candidates(12);
+  round.mutable_training()->clear_learning_rate();
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  ended = RunRound("--tune 0");
+  ASSERT_EQ(ended.exit_code, 0) << ended.lines.back();
+  train = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value())["train"];
+  EXPECT_FALSE(train.contains("candidates"));
+  EXPECT_EQ(train["model"], "gcn");
+  EXPECT_EQ(train["learning_rate"], 0.01) << "the default: the round had left it to its search";
+}
+
+TEST_F(WorkerTest, SaysHowManyGpusThereAreAndNeedsNoOtherFlag) {
+  const Ended ended = RunWorker("--gpus");
+  EXPECT_EQ(ended.exit_code, 0);
+  ASSERT_EQ(ended.lines.size(), 1u);
+  ASSERT_TRUE(ended.lines[0]["gpus"].is_number_integer());
+  EXPECT_EQ(ended.lines[0]["gpus"] == 0, ended.lines[0]["why_none"] != "");
+}
+
+TEST_F(WorkerTest, RefusesWhatCanNeverBeTrainedBeforeItEstimates) {
+  Ended ended = RunRound("--model mlp --node-features degree");
+  ExpectRefused(ended, ExitCode::kBadInput, "training.node_features is degree");
+  EXPECT_EQ(ended.lines.size(), 1u) << "no progress";
+  ExpectRefused(RunRound("--device cuda:127"), ExitCode::kBadInput, "training.device is cuda:127");
+  NodeAttributes unlabelled = data_.attributes;
+  for (uint32_t i = 0; i < unlabelled.node_count; ++i) {
+    if (unlabelled.split[i] == Split::kTrain) unlabelled.labels[i] = -1;
+  }
+  std::filesystem::remove_all(folder_ + "/attributes");
+  ASSERT_TRUE(WriteAttributes(unlabelled, folder_ + "/attributes").ok());
+  ended = RunRound();
+  ExpectRefused(ended, ExitCode::kBadInput, "no labelled node is in the training split");
+  EXPECT_EQ(ended.lines.size(), 1u) << "no progress";
+}
+
+TEST_F(WorkerTest, RefusesReportsOfAnotherNumberThanTheRoundCounts) {
+  v1::Round round = ReadRoundFolder(folder_ + "/round").value().round;
+  round.set_reports(kReports + 1);
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  ExpectRefused(RunRound(), ExitCode::kBadInput, "counts 181");
+}
+
 TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThen) {
   ASSERT_EQ(RunRound().exit_code, 0);
   std::filesystem::rename(Output(), folder_ + "/before");
@@ -156,6 +217,7 @@ TEST_F(WorkerTest, CountsRetiredNodesApartFromMissingOnes) {
   *round.mutable_parameters() = ParametersToProto(parameters_);
   *round.mutable_training() = testing::SmallSpec();
   round.set_active_nodes(185);
+  round.set_reports(kReports);
   ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
   ASSERT_EQ(RunRound().exit_code, 0);
   const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
@@ -323,6 +385,8 @@ TEST_F(WorkerTest, RefusesAMissingRoundFolder) {
 TEST_F(WorkerTest, RefusesWrongFlags) {
   ExpectRefused(RunWorker("--round-folder x"), ExitCode::kUsage, "required");
   ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "");
+  ExpectRefused(RunRound("--tune 1001"), ExitCode::kUsage, "--tune");
+  ExpectRefused(RunRound("--dropout 1"), ExitCode::kUsage, "--dropout is 1");
   ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every -1"), ExitCode::kUsage, "checkpoint-every");
   ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every nan"), ExitCode::kUsage, "checkpoint-every");
 }

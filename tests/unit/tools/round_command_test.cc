@@ -106,7 +106,8 @@ class RoundCommand : public ::testing::Test {
     try {
       app.parse(arguments);
       code = run();
-    } catch (const CLI::ParseError&) {
+    } catch (const CLI::ParseError& error) {
+      std::fprintf(stderr, "%s\n", error.what());
     }
     out_ = ::testing::internal::GetCapturedStdout();
     err_ = ::testing::internal::GetCapturedStderr();
@@ -171,6 +172,11 @@ TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
   EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), DefaultDegreeSharePpm(4'000'000)) << "filled in";
   ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "7"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().candidates(), 7u);
+  EXPECT_FALSE(service_.asked.training().allow_slow_attention());
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "0", "--allow-slow-attention"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().candidates(), 0u);
+  EXPECT_EQ(service_.asked.training().variant(), v1::VARIANT_HARD) << "no search";
+  EXPECT_TRUE(service_.asked.training().allow_slow_attention());
 }
 
 TEST_F(RoundCommand, StatusNamesVariantModelAndWhatIsSearched) {
@@ -229,7 +235,7 @@ TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
                                              {"--epsilon", "1", "--learning-rate", "0"}, {"--epsilon", "1", "--dropout", "1"},
                                              {"--epsilon", "1", "--learning-rate", "11"}, {"--epsilon", "1", "--device", "gpu"},
                                              {"--epsilon", "1", "--epochs", "0"}, {"--epsilon", "1", "--layers", "9"},
-                                             {"--epsilon", "1", "--tune", "0"}, {"--epsilon", "1", "--tune", "1001"},
+                                             {"--epsilon", "1", "--tune", "-1"}, {"--epsilon", "1", "--tune", "1001"},
                                              {"--epsilon", "1", "--tune", "many"}, {"--epsilon", "1", "--patience", "100001"}}) {
     std::vector<std::string> arguments = {"create"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
@@ -299,7 +305,12 @@ TEST_F(RoundCommand, TheAggregatorsRefusalsKeepTheirSentenceAndGetTheirCode) {
 }
 
 TEST_F(RoundCommand, RefusesARoundIdThatIsNone) {
-  for (const char* id : {"x", "../..", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}) EXPECT_EQ(Round({"status", id}), 3) << id;
+  for (const char* id : {"x", "../..", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "0123456789abcdef0123456789abcdef0"}) {
+    for (const char* command : {"status", "watch", "seal", "cancel", "result"}) {
+      EXPECT_EQ(Round({command, id}), 2) << command << " " << id;
+      EXPECT_THAT(err_, HasSubstr("is no round id, which has 32 lower-case hexadecimal digits")) << command;
+    }
+  }
   EXPECT_EQ(Round({"status"}), 2);
 }
 

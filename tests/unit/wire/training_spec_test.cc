@@ -100,6 +100,79 @@ TEST(TrainingSpec, RefusesADeviceItCannotMean) {
   }
 }
 
+TEST(TrainingSpec, TakesTheNumbersDefaultsFromTheOnePlaceThatChecksThem) {
+  EXPECT_TRUE(CheckTrainingNumbers({}).ok());
+  const auto spec = NormalizeTrainingSpec({});
+  EXPECT_EQ(spec->learning_rate(), TrainingNumbers{}.learning_rate);
+  EXPECT_EQ(spec->epochs(), TrainingNumbers{}.epochs);
+}
+
+TEST(TrainingSpec, TheWiresChoicesStandForTheDomainsAndBack) {
+  for (size_t k = 0; k < kVariantNames.size(); ++k) {
+    const auto variant = static_cast<Variant>(k);
+    EXPECT_EQ(FromProto(ToProto(variant)), variant);
+    EXPECT_STREQ(VariantName(ToProto(variant)), kVariantNames[k]);
+  }
+  for (size_t k = 0; k < kModelNames.size(); ++k) {
+    const auto model = static_cast<Model>(k);
+    EXPECT_EQ(FromProto(ToProto(model)), model);
+    EXPECT_STREQ(ModelName(ToProto(model)), kModelNames[k]);
+  }
+  for (size_t k = 1; k < kNodeFeaturesNames.size(); ++k) {
+    const auto kind = static_cast<NodeFeatures>(k);
+    EXPECT_EQ(FromProto(ToProto(kind)), kind);
+    EXPECT_STREQ(NodeFeaturesName(ToProto(kind)), kNodeFeaturesNames[k]);
+  }
+  EXPECT_FALSE(FromProto(v1::VARIANT_UNSPECIFIED).has_value());
+  EXPECT_FALSE(FromProto(static_cast<v1::Model>(77)).has_value());
+  EXPECT_FALSE(FromProto(static_cast<v1::NodeFeatures>(-1)).has_value());
+  EXPECT_EQ(FromProto(v1::NODE_FEATURES_UNSPECIFIED), NodeFeatures::kAuto);
+}
+
+TEST(TrainingSpec, WhatIsGivenGoesBeforeWhatTheRoundSays) {
+  v1::TrainingSpec of_round, given;
+  of_round.set_model(v1::MODEL_GAT);
+  of_round.set_variant(v1::VARIANT_SOFT);
+  of_round.set_learning_rate(0.5);
+  of_round.set_dropout(0.4);
+  of_round.set_balance_classes(true);
+  of_round.set_epochs(70);
+  given.set_model(v1::MODEL_GCN);
+  given.set_balance_classes(false);
+  given.set_weight_decay(0);
+  const v1::TrainingSpec spec = OverrideTrainingSpec(of_round, given);
+  EXPECT_EQ(spec.model(), v1::MODEL_GCN);
+  EXPECT_EQ(spec.variant(), v1::VARIANT_SOFT);
+  EXPECT_EQ(spec.learning_rate(), 0.5);
+  EXPECT_TRUE(spec.has_weight_decay());
+  EXPECT_FALSE(spec.balance_classes()) << "what is given as no overrides a yes";
+  EXPECT_EQ(spec.epochs(), 70u);
+}
+
+TEST(TrainingSpec, ASearchThatIsGivenIsNotBoundByTheRoundsChoicesAndOneThatIsTakenBackEnds) {
+  v1::TrainingSpec of_round, given;
+  of_round.set_model(v1::MODEL_GAT);
+  of_round.set_learning_rate(0.5);
+  of_round.set_hidden(32);
+  given.set_candidates(5);
+  given.set_variant(v1::VARIANT_HARD);
+  v1::TrainingSpec spec = NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).value();
+  EXPECT_EQ(spec.candidates(), 5u);
+  EXPECT_EQ(spec.model(), v1::MODEL_UNSPECIFIED);
+  EXPECT_EQ(spec.variant(), v1::VARIANT_HARD);
+  EXPECT_EQ(spec.learning_rate(), 0);
+  EXPECT_EQ(spec.hidden(), 32u);
+  of_round = {};
+  of_round.set_candidates(24);
+  of_round.set_dropout(0.3);
+  given = {};
+  given.set_candidates(0);
+  spec = NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).value();
+  EXPECT_EQ(spec.candidates(), 0u);
+  EXPECT_EQ(spec.model(), v1::MODEL_GCN) << "the default of what the search had left open";
+  EXPECT_EQ(spec.dropout(), 0.3);
+}
+
 TEST(TrainingSpec, NamesGoBothWays) {
   for (const char* name : {"hard", "soft", "hybrid"}) EXPECT_STREQ(VariantName(VariantOfName(name).value()), name);
   for (const char* name : {"mlp", "gcn", "graphsage", "gat"}) EXPECT_STREQ(ModelName(ModelOfName(name).value()), name);

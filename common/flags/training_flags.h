@@ -1,6 +1,6 @@
-// The flags that say what to train, as `blink simulate` and `blink round create` share them.
-#ifndef BLINK_TOOLS_TRAINING_FLAGS_H_
-#define BLINK_TOOLS_TRAINING_FLAGS_H_
+// The flags that say what to train, as `blink round create`, `blink simulate` and `blink-worker` share them.
+#ifndef BLINK_COMMON_FLAGS_TRAINING_FLAGS_H_
+#define BLINK_COMMON_FLAGS_TRAINING_FLAGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -18,17 +18,21 @@ struct TrainingFlags {
   std::optional<std::string> variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
   std::optional<uint32_t> epochs, hidden, layers, patience;
-  bool balance_classes = false, deterministic = false;
+  std::optional<bool> balance_classes, deterministic, allow_slow_attention;
   std::string tune;  // empty: without a number
   const CLI::Option* tune_option = nullptr;
 
   // Keeps pointers to the members until the command line has been parsed.
   void AddTo(CLI::App* command);
 
-  // What was given, nothing else. INVALID_ARGUMENT, naming flag or field and range.
+  // What was given, nothing else: --tune 0 and --balance-classes=false too are set, so that they override what a round says.
+  // INVALID_ARGUMENT, naming flag or field and range.
   absl::StatusOr<v1::TrainingSpec> Spec() const;
 };
 
+// "training.weight_decay is 2, ..." as "--weight-decay is 2, ...": who types flags is told of flags.
+absl::Status NamingTheFlag(const absl::Status& status);
+
 }  // namespace blink
 
-#endif  // BLINK_TOOLS_TRAINING_FLAGS_H_
+#endif  // BLINK_COMMON_FLAGS_TRAINING_FLAGS_H_

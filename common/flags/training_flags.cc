@@ -1,21 +1,30 @@
-#include "tools/training_flags.h"
+#include "common/flags/training_flags.h"
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
+#include "common/training/training_choices.h"
 #include "common/wire/training_spec.h"
 
 namespace blink {
 
+namespace {
+
+std::vector<std::string> NamesOf(absl::Span<const char* const> names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
 void TrainingFlags::AddTo(CLI::App* command) {
   command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
-      ->check(CLI::IsMember({"hard", "soft", "hybrid"}));
+      ->check(CLI::IsMember(NamesOf(kVariantNames)));
   command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links (gcn)")
-      ->check(CLI::IsMember({"mlp", "gcn", "graphsage", "gat"}));
+      ->check(CLI::IsMember(NamesOf(kModelNames)));
   command->add_option("--learning-rate", learning_rate, "Of Adam, (0, 10] (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
   command->add_option("--dropout", dropout, "Between the layers, [0, 1) (0.1)");
@@ -29,9 +38,11 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command
       ->add_option("--node-features", node_features,
                    "given, degree, identity or given+degree (given; without any, identity, beyond 100,000 nodes degree)")
-      ->check(CLI::IsMember({"given", "degree", "identity", "given+degree"}));
+      ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kNodeFeaturesNames).subspan(1))));
   command->add_flag("--deterministic", deterministic,
                     "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");
+  command->add_flag("--allow-slow-attention", allow_slow_attention,
+                    "Train GAT on Soft links even where the attention of all pairs of nodes takes more than an hour of one core");
   command->add_option("--device", device, "auto, cpu or cuda:<index> (auto)");
   tune_option =
       command
@@ -39,23 +50,20 @@ void TrainingFlags::AddTo(CLI::App* command) {
               "--tune", tune,
               absl::StrCat("Train at most so many candidates (", kCandidatesDefault,
                            ") on the same reports and keep the one that validates best: searches variant, model, "
-                           "learning rate, weight decay and dropout where they are not given"))
+                           "learning rate, weight decay and dropout where they are not given; 0: search nothing"))
           ->expected(0, 1);
 }
 
-namespace {
-
-// "training.weight_decay is 2, ..." as "--weight-decay is 2, ...": who types flags is told of flags.
 absl::Status NamingTheFlag(const absl::Status& status) {
   constexpr size_t kPrefix = sizeof("training.") - 1;
   std::string message(status.message());
   if (status.ok() || message.compare(0, kPrefix, "training.") != 0) return status;
-  const size_t end = std::min(message.find(' '), message.size());
-  std::replace(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
-  return absl::Status(status.code(), "--" + message.substr(kPrefix));
+  const size_t end = std::min(message.find_first_of(" :"), message.size());
+  std::string flag = message.substr(kPrefix, end - kPrefix);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (flag == "candidates") flag = "tune";
+  return absl::Status(status.code(), absl::StrCat("--", flag, message.substr(end)));
 }
-
-}  // namespace
 
 absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   v1::TrainingSpec spec;
@@ -74,13 +82,14 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (hidden) spec.set_hidden(*hidden);
   if (layers) spec.set_layers(*layers);
   if (patience) spec.set_patience(*patience);
-  if (balance_classes) spec.set_balance_classes(true);
-  if (deterministic) spec.set_deterministic(true);
+  if (balance_classes) spec.set_balance_classes(*balance_classes);
+  if (deterministic) spec.set_deterministic(*deterministic);
+  if (allow_slow_attention) spec.set_allow_slow_attention(*allow_slow_attention);
   if (device) spec.set_device(*device);
   if (tune_option != nullptr && tune_option->count() > 0) {
     uint32_t candidates = kCandidatesDefault;
-    if (!tune.empty() && (!absl::SimpleAtoi(tune, &candidates) || candidates == 0)) {
-      return absl::InvalidArgumentError(absl::StrCat("--tune: '", tune, "' is not from 1 to 1,000"));
+    if (!tune.empty() && !absl::SimpleAtoi(tune, &candidates)) {
+      return absl::InvalidArgumentError(absl::StrCat("--tune: '", tune, "' is not from 0 to 1,000"));
     }
     spec.set_candidates(candidates);
   }

@@ -1,0 +1,25 @@
+// The files of a round's result, as GetResult and `blink round result` name them (docs/PROTOCOL.md says what is in them).
+#ifndef BLINK_COMMON_WIRE_ARTIFACTS_H_
+#define BLINK_COMMON_WIRE_ARTIFACTS_H_
+
+#include <array>
+
+namespace blink {
+
+struct Artifact {
+  const char* name;
+  bool since_the_first;  // an older aggregator, or a round of one, does not have the others
+};
+
+inline constexpr std::array<Artifact, 8> kArtifacts = {{{"metrics.json", true},
+                                                        {"predictions.csv", true},
+                                                        {"curves.csv", true},
+                                                        {"links.csv", true},
+                                                        {"links.npz", false},
+                                                        {"plausibility.csv", false},
+                                                        {"model.pt", true},
+                                                        {"model.ts", false}}};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_WIRE_ARTIFACTS_H_
