@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/main/attribute_facts.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/graph/dataset.h"
 #include "common/wire/roster.h"
 #include "common/wire/round.h"
 
@@ -68,21 +68,14 @@ absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& ros
 
 }  // namespace
 
-absl::Status CheckAttributes(const std::string& folder, uint32_t node_count) {
-  BLINK_ASSIGN_OR_RETURN(const NodeAttributes attributes, ReadAttributes(folder));
-  if (attributes.node_count == node_count) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the attribute folder ", folder, " describes ",
-                                                    attributes.node_count, " nodes, the roster (--roster) has ",
-                                                    node_count, ": a node that joins brings its row, a retired one keeps it"));
-}
-
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOptions& options, Clock& clock) {
   BLINK_RETURN_IF_ERROR(ValidateDeployment(options.deployment.name));
   Deployment deployment = options.deployment;
   BLINK_ASSIGN_OR_RETURN(const Roster roster, Roster::Create(deployment.name, deployment.roster_version,
                                                              deployment.node_count, deployment.retired));
   deployment.retired = roster.retired();
-  BLINK_RETURN_IF_ERROR(CheckAttributes(options.attributes_folder, options.deployment.node_count));
+  const auto facts = std::make_shared<AttributeFacts>(options.attributes_folder, options.deployment.node_count);
+  BLINK_RETURN_IF_ERROR(facts->Get().status());
   BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder + "/rosters"));
   BLINK_ASSIGN_OR_RETURN(deployment.earlier, ReadEarlierRosters(options.data_folder));
   if (!deployment.earlier.empty()) BLINK_RETURN_IF_ERROR(roster.CheckFollows(deployment.earlier.back()));
@@ -99,6 +92,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   pipeline.active_nodes = roster.active_count();
   pipeline.rounds_folder = absl::StrCat(options.data_folder, "/rounds");
   pipeline.attributes_folder = options.attributes_folder;
+  pipeline.facts = [facts] { return facts->Get(); };
   pipeline.worker_path = options.worker_path;
   pipeline.worker_threads = options.worker_threads;
   pipeline.worker_limits = options.worker_limits;

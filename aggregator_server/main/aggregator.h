@@ -33,13 +33,11 @@ struct AggregatorOptions {
   Clock* certificate_clock = &SystemClock();  // by which certificates expire; TLS itself looks at the system's
 };
 
-// The public attributes are there, hold no edges, and have as many nodes as the roster. FAILED_PRECONDITION: the folder holds edges, or has another n.
-absl::Status CheckAttributes(const std::string& folder, uint32_t node_count);
-
 class Aggregator {
  public:
   // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail. FAILED_PRECONDITION: the
-  // roster (options.deployment) does not follow those that DATA/rosters/<version>.json remembers, see Roster::CheckFollows.
+  // roster (options.deployment) does not follow those that DATA/rosters/<version>.json remembers, see Roster::CheckFollows; the attribute
+  // folder holds edges, or has another n.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 

@@ -3,8 +3,8 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -15,6 +15,7 @@
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/wire/artifacts.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 
@@ -22,12 +23,11 @@ namespace blink {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 constexpr uint64_t kOpenForMsMin = 1'000;
 constexpr uint64_t kOpenForMsMax = 31'536'000'000;
 constexpr size_t kRequestIdCharactersMax = 64;
 constexpr uint64_t kMetricsBytesMax = 1 << 20;
-constexpr std::array<const char*, 8> kArtifacts = {"metrics.json", "predictions.csv",  "curves.csv", "links.csv",
-                                                   "links.npz",    "plausibility.csv", "model.pt",   "model.ts"};
 const std::vector<v1::RoundState>& Running() {
   static const auto* const states = new std::vector<v1::RoundState>{
       v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING};
@@ -47,6 +47,17 @@ uint32_t ActiveNodes(const v1::Round& round) {
   return round.active_nodes() > 0 ? round.active_nodes() : round.parameters().node_count();
 }
 
+// A checkpoint grows with every epoch, and a search has one more with every candidate: their size is how far a worker has come.
+uint64_t CheckpointBytes(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const uint64_t size = entry.path().extension() == ".checkpoint" ? entry.file_size(error) : 0;
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
 absl::Status CheckRequestId(const std::string& request_id) {
   const bool printable =
       std::all_of(request_id.begin(), request_id.end(), [](char c) { return c > ' ' && c < '\x7f'; });
@@ -63,13 +74,20 @@ Pipeline::~Pipeline() { Stop(); }
 
 absl::Status Pipeline::Start() {
   BLINK_RETURN_IF_ERROR(MakeDirectories(options_.rounds_folder));
+  std::set<std::string> going_on;
   for (const v1::Round& round : store_.ListRounds()) {
+    if (!IsTerminal(round.state())) going_on.insert(round.round_id());
     if (round.state() == v1::ROUND_STATE_OPEN) {
       open_[round.round_id()] = {round.deadline_ms(), ActiveNodes(round), round.reports() >= ActiveNodes(round)};
     } else if (!IsTerminal(round.state())) {
       spdlog::info("round {} goes on: it is {}", round.round_id(), RoundStateName(round.state()));
       sealed_.push_back(round.round_id());
     }
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.rounds_folder, error)) {
+    const std::string round_id = entry.path().filename().string();
+    if (going_on.count(round_id) == 0) RemoveWhatWorkersKept(round_id);
   }
   scheduler_ = std::thread([this] { Schedule(); });
   runner_ = std::thread([this] { Run(); });
@@ -115,6 +133,8 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
     return absl::InvalidArgumentError(absl::StrCat("degree_max is ", request.degree_max(), ", it must be in 1 .. ",
                                                    options_.node_count - 1, ", or 0 for no bound"));
   }
+  std::lock_guard<std::mutex> create_lock(create_mutex_);
+  BLINK_RETURN_IF_ERROR(CheckTrainableByWorker(training, parameters));
   v1::Round round;
   BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), NewRoundId());
   round.set_deployment(options_.deployment);
@@ -129,7 +149,6 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   round.set_implausible(request.implausible() == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : request.implausible());
   round.set_degree_max(request.degree_max());
 
-  std::lock_guard<std::mutex> create_lock(create_mutex_);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (open_.size() >= kRoundsListedMax) {
@@ -151,6 +170,36 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
     return stored;
   }
   return WithLive(std::move(stored));
+}
+
+absl::Status Pipeline::CheckTrainableByWorker(const v1::TrainingSpec& training, const PrivacyParameters& parameters) {
+  if (!options_.facts) return absl::OkStatus();
+  const absl::StatusOr<TrainingFacts> facts = options_.facts();
+  if (!facts.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("no round can be trained: ", facts.status().message()));
+  }
+  if (!gpus_.has_value()) BLINK_RETURN_IF_ERROR(AskForGpus());
+  return CheckTrainable(training, *facts,
+                        {.flip_probability = parameters.sends_bits() ? parameters.flip_probability() : 0, .gpus = gpus_});
+}
+
+absl::Status Pipeline::AskForGpus() {
+  WorkerLimits limits = options_.worker_limits;
+  limits.wall_time = kGpusAnswerMax;
+  const auto is_stopping = [this] {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return stopping_;
+  };
+  const absl::StatusOr<WorkerExit> exit =
+      RunWorker({options_.worker_path, "--gpus"}, limits, [](const WorkerProgress&) {}, is_stopping);
+  const std::string why = exit.ok() ? exit->message : std::string(exit.status().message());
+  // Its own verdict on itself, such as too little memory for its libraries, would be that on every round.
+  if (exit.ok() ? exit->kind == WorkerExit::Kind::kError : !absl::IsResourceExhausted(exit.status())) {
+    return absl::FailedPreconditionError(absl::StrCat("no round can be trained, the worker does not start: ", why));
+  }
+  if (exit.ok()) gpus_ = exit->gpus;
+  if (!gpus_.has_value()) spdlog::warn("it is not known which GPUs the worker has: it did not answer {}", why);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why) {
@@ -265,10 +314,11 @@ void Pipeline::Unwatch(uint64_t id) {
 
 absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, const std::string& artifact) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
-  if (std::find(kArtifacts.begin(), kArtifacts.end(), artifact) == kArtifacts.end()) {
+  const auto is_asked_for = [&](const Artifact& known) { return artifact == known.name; };
+  if (std::none_of(kArtifacts.begin(), kArtifacts.end(), is_asked_for)) {
+    const auto append_name = [](std::string* out, const Artifact& known) { out->append(known.name); };
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no such artifact: ask for ",
-                     absl::StrJoin(kArtifacts.begin(), kArtifacts.end() - 1, ", "), " or ", kArtifacts.back()));
+        absl::StrCat("there is no such artifact: ask for ", absl::StrJoin(kArtifacts, ", ", append_name)));
   }
   if (round.state() != v1::ROUND_STATE_READY) {
     return absl::FailedPreconditionError(
@@ -280,6 +330,16 @@ absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, co
 
 std::string Pipeline::FolderOf(const std::string& round_id) const {
   return absl::StrCat(options_.rounds_folder, "/", round_id);
+}
+
+std::string Pipeline::CheckpointFolderOf(const std::string& round_id) const {
+  return absl::StrCat(FolderOf(round_id), "/result.checkpoint");
+}
+
+void Pipeline::RemoveWhatWorkersKept(const std::string& round_id) {
+  std::error_code ignored;  // what is left does no harm, and the next start tries again
+  std::filesystem::remove_all(absl::StrCat(FolderOf(round_id), "/result.tmp"), ignored);
+  std::filesystem::remove_all(CheckpointFolderOf(round_id), ignored);
 }
 
 void Pipeline::Schedule() {
@@ -325,6 +385,9 @@ void Pipeline::Run() {
     sealed_.pop_front();
     lock.unlock();
     const absl::Status processed = Process(round_id);
+    if (const absl::StatusOr<v1::Round> round = store_.GetRound(round_id); round.ok() && IsTerminal(round->state())) {
+      RemoveWhatWorkersKept(round_id);
+    }
     lock.lock();
     live_.erase(round_id);
     cancelled_.erase(round_id);
@@ -342,7 +405,7 @@ absl::Status Pipeline::Process(const std::string& round_id) {
   const absl::Status written = WriteRoundFolder(round);
   if (absl::IsResourceExhausted(written)) return written;  // there may be space later
   if (!written.ok()) return Fail(round_id, std::string(written.message()));
-  int crashes = 0;
+  Crashes crashes{.checkpoint_bytes = CheckpointBytes(CheckpointFolderOf(round_id))};
   bool ended = false;
   while (!ended) BLINK_RETURN_IF_ERROR(Attempt(round_id, crashes, ended));
   return absl::OkStatus();
@@ -360,7 +423,7 @@ absl::Status Pipeline::WriteRoundFolder(const v1::Round& round) {
 }
 
 // Whether the state was changed by somebody else meanwhile (cancelled): then there is nothing left to do.
-absl::Status Pipeline::Attempt(const std::string& round_id, int& crashes, bool& ended) {
+absl::Status Pipeline::Attempt(const std::string& round_id, Crashes& crashes, bool& ended) {
   ended = true;
   const absl::StatusOr<v1::Round> round = store_.UpdateRound(round_id, Running(), [](v1::Round& changed) {
     if (changed.state() == v1::ROUND_STATE_SEALED) changed.set_state(v1::ROUND_STATE_ESTIMATING);
@@ -386,14 +449,11 @@ absl::Status Pipeline::Attempt(const std::string& round_id, int& crashes, bool& 
       [&] { return ShouldStop(round_id); });
   if (absl::IsResourceExhausted(exit.status())) return exit.status();
   if (!exit.ok()) return Fail(round_id, std::string(exit.status().message()));
-  if (exit->kind == WorkerExit::Kind::kSignal && round->attempts() >= options_.attempts_max) {
-    return Fail(round_id, absl::StrCat(exit->message, " (attempt ", round->attempts(), " of at most ", options_.attempts_max,
-                                       ", those before restarts of the aggregator included)"));
-  }
-  return Conclude(round_id, *exit, crashes, ended);
+  return Conclude(*round, *exit, crashes, ended);
 }
 
-absl::Status Pipeline::Conclude(const std::string& round_id, const WorkerExit& exit, int& crashes, bool& ended) {
+absl::Status Pipeline::Conclude(const v1::Round& round, const WorkerExit& exit, Crashes& crashes, bool& ended) {
+  const std::string& round_id = round.round_id();
   ended = true;
   switch (exit.kind) {
     case WorkerExit::Kind::kDone:
@@ -406,8 +466,16 @@ absl::Status Pipeline::Conclude(const std::string& round_id, const WorkerExit& e
     case WorkerExit::Kind::kSignal:
       break;
   }
-  if (++crashes >= options_.crashes_max) {
-    return Fail(round_id, absl::StrCat(exit.message, " (the worker has crashed ", crashes, " times)"));
+  const uint64_t checkpoint_bytes = CheckpointBytes(CheckpointFolderOf(round_id));
+  const bool has_progressed = checkpoint_bytes > crashes.checkpoint_bytes;
+  if (has_progressed) crashes = {.checkpoint_bytes = checkpoint_bytes};
+  if (++crashes.count >= options_.crashes_max) {
+    return Fail(round_id, absl::StrCat(exit.message, " (the worker has crashed ", crashes.count, " times",
+                                       checkpoint_bytes > 0 ? " since its last checkpoint" : "", ")"));
+  }
+  if (!has_progressed && round.attempts() >= options_.attempts_max) {
+    return Fail(round_id, absl::StrCat(exit.message, " (attempt ", round.attempts(), " of at most ", options_.attempts_max,
+                                       ", those before restarts of the aggregator included)"));
   }
   spdlog::warn("round {}: {}; starting it again", round_id, exit.message);
   ended = false;

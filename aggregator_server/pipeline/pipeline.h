@@ -9,7 +9,8 @@
 //
 // Every state is durable before anything follows from it, so that a new Pipeline on the same store goes on where the old one
 // stood: open rounds keep their deadline, rounds between sealed and ready run the worker again. A worker that dies by a signal is started again,
-// up to three times; an error that it reports itself is final.
+// up to three times without progress in between, which is what its checkpoints show; an error that it reports itself is final. What a worker
+// keeps to go on from (result.checkpoint) is removed when its round has ended, in whatever way.
 #ifndef BLINK_AGGREGATOR_SERVER_PIPELINE_PIPELINE_H_
 #define BLINK_AGGREGATOR_SERVER_PIPELINE_PIPELINE_H_
 
@@ -20,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -27,10 +29,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator_server/analysis/trainable.h"
 #include "aggregator_server/pipeline/worker_process.h"
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/operator.pb.h"
 #include "common/base/clock.h"
+#include "common/privacy/parameters.h"
 
 namespace blink {
 
@@ -44,8 +48,11 @@ struct PipelineOptions {
   std::string worker_path;
   int worker_threads = 0;         // 0: the worker's own choice
   WorkerLimits worker_limits;
-  int crashes_max = 3;            // attempts that may end by a signal
-  uint32_t attempts_max = 10;     // in all, restarts of the aggregator included
+  // What is public of the nodes, as the attribute folder is now, so that a round that can never be trained is refused; thread-safe.
+  // Empty: not known, and nothing is refused for it.
+  std::function<absl::StatusOr<TrainingFacts>()> facts;
+  int crashes_max = 3;            // attempts that may end by a signal, without a new checkpoint in between
+  uint32_t attempts_max = 10;     // in all, restarts of the aggregator included; not counted against one that has made progress
   absl::Duration retry_after = absl::Seconds(5);  // after a full disk
 };
 
@@ -62,7 +69,9 @@ class Pipeline {
   // Ends the child process and the threads; the rounds stay where they are.
   void Stop();
 
-  // INVALID_ARGUMENT naming the field and its range. RESOURCE_EXHAUSTED: 64 rounds are open.
+  // INVALID_ARGUMENT naming the field and its range, or the remedy where it cannot be trained (CheckTrainable). FAILED_PRECONDITION: the
+  // attributes, the worker or its machine do not allow it. RESOURCE_EXHAUSTED: 64 rounds are open. The first one asks the worker
+  // for its machine's GPUs, which takes a second.
   absl::StatusOr<v1::Round> CreateRound(const v1::CreateRoundRequest& request);
   // NOT_FOUND; FAILED_PRECONDITION when the round is not open. The round may come back FAILED: below the quorum.
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
@@ -97,19 +106,28 @@ class Pipeline {
     bool training = false;  // the store knows that the round is in training
   };
 
+  struct Crashes {
+    int count = 0;                  // since the last progress
+    uint64_t checkpoint_bytes = 0;  // of the checkpoints at the latest of them, or at the beginning
+  };
+
   void Schedule();
   void Run();
+  absl::Status CheckTrainableByWorker(const v1::TrainingSpec& training, const PrivacyParameters& parameters);
+  absl::Status AskForGpus();
+  void RemoveWhatWorkersKept(const std::string& round_id);
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why);
   // One sealed round, to its end or to the pipeline's. An error: try again later.
   absl::Status Process(const std::string& round_id);
   absl::Status WriteRoundFolder(const v1::Round& round);
-  absl::Status Attempt(const std::string& round_id, int& crashes, bool& ended);
-  absl::Status Conclude(const std::string& round_id, const WorkerExit& exit, int& crashes, bool& ended);
+  absl::Status Attempt(const std::string& round_id, Crashes& crashes, bool& ended);
+  absl::Status Conclude(const v1::Round& round, const WorkerExit& exit, Crashes& crashes, bool& ended);
   absl::Status Fail(const std::string& round_id, const std::string& reason);
   absl::Status Publish(const std::string& round_id);
   void Hear(const std::string& round_id, const WorkerProgress& progress);
   bool ShouldStop(const std::string& round_id);
   std::string FolderOf(const std::string& round_id) const;
+  std::string CheckpointFolderOf(const std::string& round_id) const;
   v1::Round WithLive(v1::Round round);
   void Changed(const std::string& round_id);  // without the lock
   void NotifyWatchers(const std::set<std::string>& round_ids);
@@ -119,6 +137,7 @@ class Pipeline {
   Clock& clock_;
 
   std::mutex create_mutex_;  // so that the number of open rounds holds
+  std::optional<Gpus> gpus_;  // of the worker, once it has answered; guarded by create_mutex_
 
   std::mutex mutex_;
   std::condition_variable wake_scheduler_;

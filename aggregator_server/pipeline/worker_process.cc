@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
@@ -182,6 +183,7 @@ absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const Wor
 struct Speech {
   std::string error;       // of its error line
   std::string last_words;  // last line of standard error
+  std::optional<Gpus> gpus;
 };
 
 void HearOutput(const std::string& line, Speech& speech, const std::function<void(const WorkerProgress&)>& progress) {
@@ -189,6 +191,10 @@ void HearOutput(const std::string& line, Speech& speech, const std::function<voi
   if (!said.is_object()) return;
   if (const auto error = said.find("error"); error != said.end() && error->is_string()) {
     speech.error = Printable(error->get_ref<const std::string&>(), kErrorBytesMax);
+    return;
+  }
+  if (const auto gpus = said.find("gpus"); gpus != said.end() && gpus->is_number_integer()) {
+    speech.gpus = Gpus{.count = gpus->get<int>(), .why_none = Printable(said.value("why_none", ""), kTextBytesMax)};
     return;
   }
   const auto stage = said.find("stage");
@@ -216,16 +222,39 @@ void HearErrors(const std::string& line, Speech& speech) {
   speech.last_words = text.substr(0, 300);
 }
 
-WorkerExit Verdict(int status, const Speech& speech) {
+// What a limit on the address space looks like from outside: libraries that cannot be mapped, an allocation that nobody caught.
+bool SpeaksOfMemory(const std::string& words) {
+  for (const char* sign : {"failed to map segment", "annot allocate memory", "bad_alloc", "an't allocate memory", "out of memory"}) {
+    if (absl::StrContains(words, sign)) return true;
+  }
+  return false;
+}
+
+std::string MemoryRemedy(const WorkerLimits& limits) {
+  return absl::StrCat("--worker-memory-bytes limits it to ", limits.memory_bytes,
+                      " bytes of address space, of which its libraries alone take about 600,000,000: raise the limit, or leave it out");
+}
+
+WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits) {
   WorkerExit result;
+  result.gpus = speech.gpus;
   const std::string last_words =
       speech.last_words.empty() ? std::string() : absl::StrCat("; its last words: ", speech.last_words);
+  const bool limited = limits.memory_bytes > 0;
+  const bool failed = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+  if (failed && limited && speech.error.empty() && SpeaksOfMemory(speech.last_words)) {
+    result.kind = WorkerExit::Kind::kError;
+    result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    result.message = absl::StrCat("the worker ran out of memory: ", MemoryRemedy(limits), last_words);
+    return result;
+  }
   if (WIFSIGNALED(status)) {
     result.kind = WorkerExit::Kind::kSignal;
     result.code = WTERMSIG(status);
     const char* name = ::sigabbrev_np(result.code);
     result.message = absl::StrCat("the worker was killed by signal ", result.code, " (SIG", name ? name : "?", ")",
-                                  result.code == SIGKILL ? ", perhaps for want of memory" : "", last_words);
+                                  result.code == SIGKILL ? ", perhaps for want of memory" : "",
+                                  limited ? absl::StrCat(" (", MemoryRemedy(limits), ")") : std::string(), last_words);
     return result;
   }
   result.code = WEXITSTATUS(status);
@@ -275,7 +304,7 @@ absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, 
   ::kill(-child.pid, SIGKILL);  // what it may have left behind in its group
   if (child.output.get() >= 0) output.Read(child.output.get(), hear_output);
   if (child.errors.get() >= 0) errors.Read(child.errors.get(), hear_errors);
-  WorkerExit result = Verdict(status, speech);
+  WorkerExit result = Verdict(status, speech, limits);
   // A worker that finished although it was asked to stop has finished.
   if (result.kind != WorkerExit::Kind::kDone && (stopped || timed_out)) {
     result.kind = stopped ? WorkerExit::Kind::kStopped : WorkerExit::Kind::kTimeout;

@@ -4,17 +4,20 @@
 // thread that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a line:
 //   {"stage":"estimating"|"training","progress":0.4,"text":"epoch 120 of 300"}
 //   {"error":"...","exit_code":3}                      before it ends with that exit code
+//   {"gpus":1,"why_none":""}                           its answer to --gpus
 // Lines that are none of these are ignored. Its standard error goes to the log, and its last line is kept as its last words.
 #ifndef BLINK_AGGREGATOR_SERVER_PIPELINE_WORKER_PROCESS_H_
 #define BLINK_AGGREGATOR_SERVER_PIPELINE_WORKER_PROCESS_H_
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator_server/train/gpus.h"
 #include "blink/v1/common.pb.h"
 
 namespace blink {
@@ -34,7 +37,7 @@ struct WorkerProgress {
 struct WorkerExit {
   enum class Kind {
     kDone,     // exit code 0
-    kError,    // another exit code: its own verdict, which another attempt would not change
+    kError,    // another exit code: its own verdict, which another attempt would not change; or limits.memory_bytes did not suffice
     kSignal,   // killed, by whatever
     kTimeout,  // killed by us: longer than limits.wall_time
     kStopped,  // killed by us: `should_stop` asked for it
@@ -42,6 +45,7 @@ struct WorkerExit {
   Kind kind = Kind::kDone;
   int code = 0;         // exit code or signal
   std::string message;  // one sentence for a person: what happened, and the worker's last words
+  std::optional<Gpus> gpus;  // where it was asked for them
 };
 
 // Runs `arguments` ([0] is the program's path) until it has ended. `progress` and `should_stop` are called on this thread,

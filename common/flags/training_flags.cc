@@ -33,15 +33,15 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command->add_option("--layers", layers, "1 .. 8 (2)");
   command->add_option("--patience", patience,
                       "End after so many epochs without a lower validation loss (0: not before --epochs)");
-  command->add_flag("--balance-classes", balance_classes,
+  balance_classes.option = command->add_flag("--balance-classes", balance_classes.value,
                     "Weigh the training loss by the inverse frequency of the classes");
   command
       ->add_option("--node-features", node_features,
                    "given, degree, identity or given+degree (given; without any, identity, beyond 100,000 nodes degree)")
       ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kNodeFeaturesNames).subspan(1))));
-  command->add_flag("--deterministic", deterministic,
+  deterministic.option = command->add_flag("--deterministic", deterministic.value,
                     "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");
-  command->add_flag("--allow-slow-attention", allow_slow_attention,
+  allow_slow_attention.option = command->add_flag("--allow-slow-attention", allow_slow_attention.value,
                     "Train GAT on Soft links even where the attention of all pairs of nodes takes more than an hour of one core");
   command->add_option("--device", device, "auto, cpu or cuda:<index> (auto)");
   tune_option =
@@ -82,9 +82,9 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (hidden) spec.set_hidden(*hidden);
   if (layers) spec.set_layers(*layers);
   if (patience) spec.set_patience(*patience);
-  if (balance_classes) spec.set_balance_classes(*balance_classes);
-  if (deterministic) spec.set_deterministic(*deterministic);
-  if (allow_slow_attention) spec.set_allow_slow_attention(*allow_slow_attention);
+  if (balance_classes.given()) spec.set_balance_classes(balance_classes.value);
+  if (deterministic.given()) spec.set_deterministic(deterministic.value);
+  if (allow_slow_attention.given()) spec.set_allow_slow_attention(allow_slow_attention.value);
   if (device) spec.set_device(*device);
   if (tune_option != nullptr && tune_option->count() > 0) {
     uint32_t candidates = kCandidatesDefault;

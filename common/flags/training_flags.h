@@ -18,7 +18,13 @@ struct TrainingFlags {
   std::optional<std::string> variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
   std::optional<uint32_t> epochs, hidden, layers, patience;
-  std::optional<bool> balance_classes, deterministic, allow_slow_attention;
+  // A flag of CLI11 has no third state: whether one was given, the option knows.
+  struct Flag {
+    bool value = false;
+    const CLI::Option* option = nullptr;
+    bool given() const { return option != nullptr && option->count() > 0; }
+  };
+  Flag balance_classes, deterministic, allow_slow_attention;
   std::string tune;  // empty: without a number
   const CLI::Option* tune_option = nullptr;
 

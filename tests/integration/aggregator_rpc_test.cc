@@ -444,5 +444,33 @@ TEST_F(AggregatorRpcTest, DoesNotStartOnEdgesOnAnotherRosterOrOnATakenPort) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "data3/store")) << "refused before anything was made";
 }
 
+TEST_F(AggregatorRpcTest, RefusesARoundThatItsAttributesAsTheyAreNowCanNeverTrain) {
+  v1::CreateRoundRequest request;
+  request.set_deployment("demo");
+  request.mutable_parameters()->set_epsilon_micro(6'000'000);
+  request.mutable_parameters()->set_degree_share_ppm(100'000);
+  request.set_open_for_ms(60'000);
+  request.mutable_training()->set_node_features(v1::NODE_FEATURES_GIVEN);
+  const auto create = [&] {
+    grpc::ClientContext context;
+    v1::Round round;
+    return Operator()->CreateRound(&context, request, &round);
+  };
+  EXPECT_TRUE(create().ok());
+  std::filesystem::remove(options_.attributes_folder + "/features.npz");
+  grpc::Status refused = create();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("training.node_features is given, but there are no node features"));
+  request.mutable_training()->clear_node_features();
+  EXPECT_TRUE(create().ok()) << "without them it can be trained";
+  request.mutable_training()->set_device("cuda:0");
+  EXPECT_EQ(create().error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "the stand-in has no GPU";
+  request.mutable_training()->clear_device();
+  std::ofstream(options_.attributes_folder + "/edges.csv") << "source,target\n0,1\n";
+  refused = create();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("edges"));
+}
+
 }  // namespace
 }  // namespace blink

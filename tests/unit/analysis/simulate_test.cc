@@ -333,7 +333,7 @@ TEST_F(SimulateTest, RefusesWhatCanNeverBeTrainedBeforeAReportIsDrawn) {
   SimulateOptions options = Options();
   options.training.set_model(v1::MODEL_MLP);
   options.training.set_node_features(v1::NODE_FEATURES_DEGREE);
-  ExpectRefused(options, "training.node_features is degree");
+  ExpectRefused(options, "the degree cannot be its feature");
   options = Options();
   options.training.set_device("cuda:127");
   absl::Status refused = Simulate(options).status();

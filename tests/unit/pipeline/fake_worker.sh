@@ -1,5 +1,9 @@
 #!/bin/sh
 # Stands in for blink-worker: what it does is written in <attributes>/behaviour. It counts its starts in <attributes>/starts.
+if [ "$1" = --gpus ]; then
+  echo '{"gpus":0,"why_none":"a stand-in has none"}'
+  exit 0
+fi
 while [ $# -gt 0 ]; do
   case "$1" in
     --round-folder) round=$2 ;;
@@ -32,6 +36,32 @@ case "$(cat "$attributes/behaviour")" in
   crash)
     echo "out of luck" >&2
     kill -KILL $$ ;;
+  crash-with-progress)
+    mkdir -p "$output.checkpoint"
+    echo epoch >> "$output.checkpoint/training.checkpoint"
+    if [ $(wc -l < "$output.checkpoint/training.checkpoint") -lt 8 ]; then kill -KILL $$; fi
+    succeed ;;
+  checkpoint-then-crash)
+    mkdir -p "$output.checkpoint" "$output.tmp"
+    echo epoch > "$output.checkpoint/training.checkpoint"
+    kill -KILL $$ ;;
+  checkpoint-then-error)
+    mkdir -p "$output.checkpoint" "$output.tmp"
+    echo epoch > "$output.checkpoint/training.checkpoint"
+    echo '{"error":"it diverged","exit_code":3}'
+    exit 3 ;;
+  checkpoint-then-hang)
+    mkdir -p "$output.checkpoint"
+    echo epoch > "$output.checkpoint/training.checkpoint"
+    say training 0.3 "hanging"
+    sleep 600 ;;
+  no-memory-for-libraries)
+    echo "blink-worker: error while loading shared libraries: libtorch_cpu.so: failed to map segment from shared object" >&2
+    exit 127 ;;
+  no-memory-uncaught)
+    echo "terminate called after throwing an instance of 'std::bad_alloc'" >&2
+    echo "  what():  std::bad_alloc" >&2
+    kill -ABRT $$ ;;
   error)
     echo 'not json'
     echo '{"error":"the device cuda:7 does not exist","exit_code":3}'

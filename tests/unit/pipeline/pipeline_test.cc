@@ -80,6 +80,9 @@ class PipelineTest : public ::testing::Test {
       pipeline_->NoteReport(round_id, put->reports);
     }
   }
+  bool HasCheckpoint(const std::string& round_id) const {
+    return std::filesystem::exists(options_.rounds_folder + "/" + round_id + "/result.checkpoint");
+  }
   v1::Round Get(const std::string& round_id) { return *pipeline_->GetRound(round_id); }
   bool Reaches(const std::string& round_id, v1::RoundState state) {
     const bool reached = Eventually([&] { return Get(round_id).state() == state; });
@@ -182,6 +185,116 @@ TEST_F(PipelineTest, FailsAfterThreeCrashesWithSignalAndLastWords) {
   EXPECT_THAT(Get(id).failure_reason(), HasSubstr("out of luck"));
   EXPECT_THAT(Get(id).failure_reason(), HasSubstr("(the worker has crashed 3 times)"));
   EXPECT_EQ(Starts(), 3);
+}
+
+TEST_F(PipelineTest, ForgetsCrashesBetweenWhichATrainingMadeProgressAndRemovesItsCheckpointAtTheEnd) {
+  Behave("crash-with-progress");
+  options_.attempts_max = 5;
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Starts(), 8);
+  EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); }));
+}
+
+TEST_F(PipelineTest, CountsCrashesAfterTheSameCheckpointAndRemovesItWhenTheRoundHasFailed) {
+  for (const char* behaviour : {"checkpoint-then-crash", "checkpoint-then-error"}) {
+    Behave(behaviour);
+    const std::string id = Create();
+    Report(id, 0, kNodes - 1);
+    ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+    EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); })) << behaviour;
+    EXPECT_FALSE(std::filesystem::exists(options_.rounds_folder + "/" + id + "/result.tmp"));
+    EXPECT_TRUE(std::filesystem::exists(options_.rounds_folder + "/" + id + "/reports.blr")) << "can be trained on by hand";
+  }
+  EXPECT_EQ(Starts(), 3 + 1);
+}
+
+TEST_F(PipelineTest, KeepsACheckpointAcrossARestartUntilTheRoundIsCancelled) {
+  Behave("checkpoint-then-hang");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Get(id).progress_text() == "hanging"; }));
+  StartPipeline();
+  ASSERT_TRUE(Eventually([&] { return Starts() == 2 && Get(id).progress_text() == "hanging"; }));
+  EXPECT_TRUE(HasCheckpoint(id));
+  ASSERT_TRUE(pipeline_->Cancel(id).ok());
+  EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); }));
+}
+
+TEST_F(PipelineTest, RemovesAtItsStartWhatTheWorkersOfEndedAndUnknownRoundsLeft) {
+  Behave("error");
+  const std::string failed = Create();
+  Report(failed, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(failed, v1::ROUND_STATE_FAILED));
+  pipeline_->Stop();
+  const std::string unknown(32, 'e');
+  for (const std::string& id : {failed, unknown}) {
+    std::filesystem::create_directories(options_.rounds_folder + "/" + id + "/result.checkpoint");
+  }
+  StartPipeline();
+  EXPECT_FALSE(HasCheckpoint(failed));
+  EXPECT_FALSE(HasCheckpoint(unknown));
+}
+
+TEST_F(PipelineTest, SaysThatTheMemoryLimitWasTooSmallAndTriesNoSecondTime) {
+  options_.worker_limits.memory_bytes = uint64_t{1} << 40;  // of which the stand-in only says that it does not suffice
+  StartPipeline();
+  int starts = 0;
+  for (const char* behaviour : {"no-memory-for-libraries", "no-memory-uncaught"}) {
+    Behave(behaviour);
+    const std::string id = Create();
+    Report(id, 0, kNodes - 1);
+    ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("ran out of memory: --worker-memory-bytes limits it to 1099511627776 bytes"));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("raise the limit"));
+    EXPECT_EQ(Starts(), ++starts);
+  }
+}
+
+TEST_F(PipelineTest, RefusesARoundThatCanNeverBeTrained) {
+  TrainingFacts facts{.nodes = kNodes, .features = 0, .classes = 2, .labelled_train = 5, .labelled_validation = 5};
+  absl::Status unreadable;
+  options_.facts = [&]() -> absl::StatusOr<TrainingFacts> {
+    if (!unreadable.ok()) return unreadable;
+    return facts;
+  };
+  StartPipeline();
+  const auto refused = [&](const v1::CreateRoundRequest& request, absl::StatusCode code, const std::string& named) {
+    const auto round = pipeline_->CreateRound(request);
+    EXPECT_EQ(round.status().code(), code) << round.status();
+    EXPECT_THAT(std::string(round.status().message()), HasSubstr(named));
+  };
+  v1::CreateRoundRequest request = Request();
+  request.mutable_training()->set_model(v1::MODEL_MLP);
+  request.mutable_training()->set_node_features(v1::NODE_FEATURES_DEGREE);
+  refused(request, absl::StatusCode::kInvalidArgument, "training.node_features is degree");
+  request = Request();
+  request.mutable_training()->set_device("cuda:0");
+  refused(request, absl::StatusCode::kFailedPrecondition, "a stand-in has none");
+  facts.labelled_validation = 0;
+  refused(Request(), absl::StatusCode::kFailedPrecondition, "validation split");
+  unreadable = absl::InvalidArgumentError("labels.csv: line 3");
+  refused(Request(), absl::StatusCode::kFailedPrecondition, "no round can be trained: labels.csv: line 3");
+  EXPECT_TRUE(pipeline_->ListRounds().empty());
+  unreadable = absl::OkStatus();
+  facts.labelled_validation = 5;
+  EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
+}
+
+TEST_F(PipelineTest, RefusesRoundsWhileTheWorkerDoesNotStart) {
+  options_.facts = [] {
+    return TrainingFacts{.nodes = kNodes, .classes = 2, .labelled_train = 5, .labelled_validation = 5};
+  };
+  const std::string worker = options_.worker_path;
+  options_.worker_path = folder_ / "worker";
+  StartPipeline();
+  absl::Status refused = pipeline_->CreateRound(Request()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the worker does not start"));
+  std::filesystem::create_symlink(worker, options_.worker_path);
+  EXPECT_TRUE(pipeline_->CreateRound(Request()).ok()) << "it is asked again";
 }
 
 TEST_F(PipelineTest, CountsTheAttemptsOfBeforeARestartTruthfully) {

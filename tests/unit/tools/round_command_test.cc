@@ -160,6 +160,10 @@ TEST_F(RoundCommand, CreateSendsWhatToTrain) {
   EXPECT_TRUE(spec.balance_classes());
   EXPECT_EQ(spec.node_features(), v1::NODE_FEATURES_GIVEN_AND_DEGREE);
   EXPECT_EQ(spec.candidates(), 0u);
+  EXPECT_FALSE(spec.has_deterministic()) << "what was not given is not set: it would override what a round says";
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--balance-classes=false"}), 0) << err_;
+  EXPECT_TRUE(service_.asked.training().has_balance_classes());
+  EXPECT_FALSE(service_.asked.training().balance_classes());
 }
 
 TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
