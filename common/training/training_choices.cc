@@ -54,7 +54,7 @@ absl::Status CheckNodeFeatures(Model model, NodeFeatures kind, bool given_exist,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       prefix, "node_features is ", NodeFeaturesName(kind),
-      " and model is mlp, which sees no link, so the degree cannot be its feature: choose ", given_exist ? "given or " : "",
+      " and model is mlp, but the MLP sees no link, so the degree cannot be its feature: choose ", given_exist ? "given or " : "",
       "identity features, or a model that sees links"));
 }
 
