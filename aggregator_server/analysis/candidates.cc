@@ -1,6 +1,7 @@
 #include "aggregator_server/analysis/candidates.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -157,6 +158,7 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
     const bool costly = !insisted && NominalSeconds(candidate, size) > kNominalSecondsMax;
     (costly ? grid.too_costly_ : grid.pairs_).push_back(std::move(candidate));
   }
+  if (grid.pairs_.empty()) grid.TakeTheLeastCostly(size);
   for (const Setting& setting : kSettings) {
     const Setting restricted{normal.learning_rate() > 0 ? normal.learning_rate() : setting.learning_rate,
                              normal.has_weight_decay() ? normal.weight_decay() : setting.weight_decay,
@@ -167,6 +169,18 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   grid.taken_.assign(grid.pairs_.size(), 0);
   grid.count_ = static_cast<int>(std::min<size_t>(normal.candidates(), grid.pairs_.size() * grid.settings_.size()));
   return grid;
+}
+
+// How many links there are is known only when the reports are spent, and then a search must not come to nothing for it.
+void CandidateGrid::TakeTheLeastCostly(const ProblemSize& size) {
+  const auto cost = [&](const Candidate& pair) {
+    return AttendsAllPairs(pair) ? std::numeric_limits<double>::infinity() : NominalSeconds(pair, size);
+  };
+  const auto least = std::min_element(too_costly_.begin(), too_costly_.end(),
+                                      [&](const Candidate& a, const Candidate& b) { return cost(a) < cost(b); });
+  if (least == too_costly_.end() || AttendsAllPairs(*least)) return;
+  pairs_.push_back(std::move(*least));
+  too_costly_.erase(least);
 }
 
 CandidateGrid::Entry CandidateGrid::Take(size_t pair) {

@@ -63,7 +63,8 @@ std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size);
 class CandidateGrid {
  public:
   // What `spec` sets restricts the grid. `estimated`: there are variants to choose from; otherwise the links are given.
-  // A pair that would take more than kNominalSecondsMax is not tried, unless the spec insists.
+  // A pair that would take more than kNominalSecondsMax is not tried, unless the spec insists, or nothing
+  // else is left and it is the least costly.
   // INVALID_ARGUMENT: the spec is out of range, or asks for no search.
   static absl::StatusOr<CandidateGrid> Create(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size);
 
@@ -88,6 +89,7 @@ class CandidateGrid {
   };
   static const Setting kSettings[18];  // the most promising first
   CandidateGrid() = default;
+  void TakeTheLeastCostly(const ProblemSize& size);
   Entry Take(size_t pair);  // its next setting
 
   std::vector<Candidate> pairs_, too_costly_;

@@ -110,7 +110,7 @@ uint64_t TieHash(uint64_t tie_seed, NodeIndex i, NodeIndex j) {
 absl::StatusOr<LinkWeights> HybridWeights(const ReportSet& reports, PairCounts& counts, double expected_links,
                                           uint64_t tie_seed, const std::function<void(double)>& progress) {
   const Posterior& posterior = counts.posterior();
-  const auto wanted = static_cast<uint64_t>(std::floor(2 * expected_links)) / 2;
+  const auto wanted = static_cast<uint64_t>(std::floor(expected_links + kHybridSlack));
   double told = 0;  // a pass that is made again does not take the progress back
   const auto part = [&](double begin, double end) {
     return [&, begin, end](double fraction) {

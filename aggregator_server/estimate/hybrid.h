@@ -12,8 +12,11 @@
 
 namespace blink {
 
-// ||P||_1 counts both directions, which are chosen together: floor(floor(2 * expected_links) / 2) pairs, as many as
-// that number says to its last bit. (EstimateLinks gives it exactly where it is a whole number, without bits.)
+// Links, by which a sum of P may fall short of the number that it stands for: where the bits leave no doubt every P is
+// 1 less an error of the prior and of rounding, and the last link is one as well as the first.
+inline constexpr double kHybridSlack = 1e-6;
+
+// ||P||_1 counts both directions, which are chosen together: floor(expected_links + kHybridSlack) pairs.
 //
 // P takes few values, and the pairs of each can be counted: so the value at the cut is exact (value_cut.h). The pairs
 // above it are taken, and of those at it the ones with the smallest TieHash(tie_seed, i, j): the same seed chooses the

@@ -17,7 +17,8 @@
 
 namespace blink {
 
-// Memory: per thread 24 K bytes a class of the block, no more than table_bytes() in all, nor than 24 K^2.
+// Memory: per thread 24 K bytes a class of the block, which has at least one class and otherwise as many as
+// `table_bytes` allows; never more than 24 K^2.
 // Time: every pair with ones is counted once, whatever the number of blocks; a pass over the reports and their
 // transpose, n^2 / 64 words, for each block. With one block (K up to 1,180) the table is kept, and costs its pass once.
 class PairCounts {

@@ -11,9 +11,9 @@
 namespace blink {
 
 // exp(x) for x <= 0 (rounding may put it slightly above), relative error below 2e-7; 0 below -87, where a float would
-// be denormal. Range reduction by ln 2 and a polynomial (Cephes' expf).
+// be denormal; NaN of NaN. Range reduction by ln 2 and a polynomial (Cephes' expf).
 BLINK_INLINE float ExpOfNegative(float x) {
-  const float inside = x < -87.0f ? -87.0f : x;
+  const float inside = x > -87.0f ? x : -87.0f;  // of NaN too: as an int32_t it would be undefined
   const int32_t k = static_cast<int32_t>(inside * 1.44269504f - 0.5f);  // rounds a negative number
   const float r = (inside - static_cast<float>(k) * 0.693359375f) + static_cast<float>(k) * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -23,7 +23,7 @@ BLINK_INLINE float ExpOfNegative(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   const float result = (p * r * r + r + 1.0f) * std::bit_cast<float>((k + 127) << 23);
-  return x < -87.0f ? 0.0f : result;
+  return x >= -87.0f ? result : x < -87.0f ? 0.0f : x;
 }
 
 BLINK_INLINE float Leaky(float z, float slope) { return z > 0 ? z : slope * z; }

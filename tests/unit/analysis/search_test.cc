@@ -163,7 +163,9 @@ TEST(CandidateGrid, LeavesOutLinksOfHoursUnlessModelAndVariantAreNamed) {
   spec.set_model(v1::MODEL_GRAPHSAGE);
   EXPECT_EQ(CandidateGrid::Create(spec, true, dense)->pairs().size(), 3u);
   dense.links = 1e9;
-  EXPECT_TRUE(CandidateGrid::Create(spec, true, dense)->pairs().empty());
+  const CandidateGrid grid = CandidateGrid::Create(spec, true, dense).value();
+  EXPECT_EQ(grid.pairs().size(), 1u) << "the least costly: the reports are spent when the links are known";
+  EXPECT_EQ(grid.too_costly().size(), 2u);
   spec.set_variant(v1::VARIANT_HARD);
   EXPECT_EQ(CandidateGrid::Create(spec, true, dense)->pairs().size(), 1u);
 }

@@ -44,6 +44,7 @@ TEST(LinkKernels, TheExponentialIsThatOfTheLibrary) {
   EXPECT_EQ(ExpOfNegative(-1e30f), 0.0f);
   EXPECT_EQ(ExpOfNegative(-std::numeric_limits<float>::infinity()), 0.0f);
   EXPECT_EQ(ExpOfNegative(0.0f), 1.0f);
+  EXPECT_TRUE(std::isnan(ExpOfNegative(std::numeric_limits<float>::quiet_NaN()))) << "of a training that diverges";
 }
 
 class Product : public testing::EveryInstructionSet {};
