@@ -107,9 +107,10 @@ struct ChildSetup {
   WorkerLimits limits;
 };
 
-void SetLimit(int resource, uint64_t value) {
+// `grace` above it the kernel kills outright; at the limit of processor time it first sends SIGXCPU, which says why.
+void SetLimit(int resource, uint64_t value, uint64_t grace = 0) {
   if (value == 0) return;
-  const rlimit limit{value, value};
+  const rlimit limit{value, value + grace};
   ::setrlimit(static_cast<__rlimit_resource>(resource), &limit);
 }
 
@@ -131,7 +132,7 @@ void SetLimit(int resource, uint64_t value) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);  // a core would hold the features
   SetLimit(RLIMIT_AS, setup.limits.memory_bytes);
-  SetLimit(RLIMIT_CPU, setup.limits.cpu_seconds);
+  SetLimit(RLIMIT_CPU, setup.limits.cpu_seconds, 5);
   ::execv(setup.argv[0], setup.argv.data());
   const int error = errno;
   [[maybe_unused]] ssize_t ignored = ::write(status_fd, &error, sizeof(error));
@@ -246,6 +247,13 @@ WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits)
     result.kind = WorkerExit::Kind::kError;
     result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     result.message = absl::StrCat("the worker ran out of memory: ", MemoryRemedy(limits), last_words);
+    return result;
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {  // a second try would take as long
+    result.kind = WorkerExit::Kind::kError;
+    result.code = SIGXCPU;
+    result.message = absl::StrCat("the worker used up its processor time: --worker-cpu-seconds limits it to ", limits.cpu_seconds,
+                                  " s of all its threads together: raise the limit, leave it out, or ask for less training", last_words);
     return result;
   }
   if (WIFSIGNALED(status)) {

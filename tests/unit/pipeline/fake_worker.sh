@@ -62,6 +62,8 @@ case "$(cat "$attributes/behaviour")" in
     echo "terminate called after throwing an instance of 'std::bad_alloc'" >&2
     echo "  what():  std::bad_alloc" >&2
     kill -ABRT $$ ;;
+  burn-processor-time)
+    while :; do :; done ;;
   error)
     echo 'not json'
     echo '{"error":"the device cuda:7 does not exist","exit_code":3}'

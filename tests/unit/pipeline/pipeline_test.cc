@@ -253,6 +253,17 @@ TEST_F(PipelineTest, SaysThatTheMemoryLimitWasTooSmallAndTriesNoSecondTime) {
   }
 }
 
+TEST_F(PipelineTest, SaysThatTheProcessorTimeIsUsedUpAndTriesNoSecondTime) {
+  options_.worker_limits.cpu_seconds = 1;
+  StartPipeline();
+  Behave("burn-processor-time");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("--worker-cpu-seconds limits it to 1 s"));
+  EXPECT_EQ(Starts(), 1);
+}
+
 TEST_F(PipelineTest, RefusesARoundThatCanNeverBeTrained) {
   TrainingFacts facts{.nodes = kNodes, .features = 0, .classes = 2, .labelled_train = 5, .labelled_validation = 5};
   absl::Status unreadable;
