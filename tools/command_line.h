@@ -13,6 +13,7 @@
 #define BLINK_TOOLS_COMMAND_LINE_H_
 
 #include <functional>
+#include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -23,6 +24,11 @@ namespace blink {
 void AddProvisionCommand(CLI::App& app, std::function<int()>* run);
 void AddRoundCommand(CLI::App& app, std::function<int()>* run);
 void AddAuditCommand(CLI::App& app, std::function<int()>* run);
+
+// Of a path: an empty one, as of a shell variable that is not set, is refused, not taken for none.
+inline CLI::Validator NotEmpty() {
+  return CLI::Validator([](std::string& text) { return text.empty() ? "the path is empty" : ""; }, "");
+}
 
 // The exit code for `status`; an error's text goes to standard error first, as "blink: <text>". FAILED_PRECONDITION has no code of
 // its own in the table: it is unusable local input, unless the caller says that the peer said it.

@@ -11,6 +11,7 @@
 
 #include "common/base/exit_code.h"
 #include "common/flags/training_flags.h"
+#include "tools/command_line.h"
 #include "tools/simulate_report.h"
 #include "tools/simulate_run.h"
 
@@ -86,7 +87,8 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
   command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
-  command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no flag says otherwise");
+  command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no flag says otherwise")
+      ->check(NotEmpty());
   command
       ->add_option_function<std::string>(
           "--implausible",
@@ -98,12 +100,14 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
           "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
       ->check(CLI::IsMember({"flag", "drop", "keep"}));
   command->add_option("--output", options.output,
-                      "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty");
+                      "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty")
+      ->check(NotEmpty());
   command->add_flag("--replace", options.replace_output, "--output may replace an earlier result (and nothing else)");
   command->add_option("--missing", options.missing, "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
   command->add_option("--checkpoint", options.checkpoint,
                       "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
-                      "--graph true or --insecure-seeded-noise)");
+                      "--graph true or --insecure-seeded-noise)")
+      ->check(NotEmpty());
   CLI::Option* every = command->add_option("--checkpoint-every", options.checkpoint_every_s,
                                            "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
   every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");

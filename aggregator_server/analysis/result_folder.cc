@@ -261,7 +261,7 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   json["reports"] = {{"received", reports},
                      {"nodes", parameters.node_count()},
                      {"retired", parameters.node_count() - active},
-                     {"missing", active - reports}};
+                     {"missing", active > reports ? active - reports : 0}};
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed, analysis.trained);
   json["train"] = TrainJson(analysis.training, analysis.trained);

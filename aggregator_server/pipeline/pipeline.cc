@@ -367,7 +367,7 @@ void Pipeline::Schedule() {
       if (absl::IsFailedPrecondition(sealed)) {  // an operator was faster
         open_.erase(round_id);
       } else if (const auto open = open_.find(round_id); open != open_.end()) {
-        spdlog::error("round {} cannot be sealed, trying again: {}", round_id, sealed.ToString());
+        spdlog::error("round {} cannot be sealed, trying again: {}", round_id, sealed.ToString(absl::StatusToStringMode::kWithNoExtraData));
         open->second.not_before = now + options_.retry_after;
       }
     }
@@ -392,7 +392,7 @@ void Pipeline::Run() {
     live_.erase(round_id);
     cancelled_.erase(round_id);
     if (processed.ok() || stopping_) continue;
-    spdlog::error("round {} waits: {}", round_id, processed.ToString());
+    spdlog::error("round {} waits: {}", round_id, processed.ToString(absl::StatusToStringMode::kWithNoExtraData));
     live_[round_id].text = absl::StrCat("waiting: ", processed.message());
     sealed_.push_back(round_id);
     wake_runner_.wait_for(lock, absl::ToChronoMilliseconds(options_.retry_after), [&] { return stopping_; });

@@ -43,6 +43,8 @@ T ParseLittleEndian(const char* bytes) {
 class HashingReader {
  public:
   static absl::StatusOr<HashingReader> Open(const std::string& path) {
+    // Of anything else than a regular file the open could wait for ever, and the end never come.
+    BLINK_RETURN_IF_ERROR(CheckRegularFile(path));
     std::FILE* file = std::fopen(path.c_str(), "rbe");
     if (file == nullptr) return FileError(errno, "open", path);
     return HashingReader(file, path);
@@ -77,7 +79,7 @@ class HashingReader {
 
 absl::StatusOr<v1::Round> ReadRoundJson(const std::string& folder) {
   const std::string path = folder + "/round.json";
-  BLINK_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kRoundJsonBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string json, ReadRegularFile(path, kRoundJsonBytesMax));
   v1::Round round;
   if (const auto status = google::protobuf::util::JsonStringToMessage(json, &round); !status.ok()) {
     return absl::DataLossError(absl::StrCat(path, " is not the description of a round: ", status.ToString()));
@@ -209,6 +211,10 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   }
   BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
   if (ParseLittleEndian<uint64_t>(bytes.data()) != result.reports.report_count()) return damaged("reports are missing");
+  if (result.round.active_nodes() > parameters.node_count()) {
+    return absl::DataLossError(absl::StrCat(folder, "/round.json counts ", result.round.active_nodes(), " active nodes of ",
+                                            parameters.node_count(), ": fetch the round's folder again"));
+  }
   if (result.round.reports() != result.reports.report_count()) {
     return absl::DataLossError(absl::StrCat(path, " holds ", result.reports.report_count(), " reports, but ", folder,
                                             "/round.json counts ", result.round.reports(),

@@ -329,7 +329,7 @@ void RocksDbStore::Flush(Batch& batch) {
         gathered.entry->flagged += gathered.implausible;
       }
     } else if (absl::Now() >= next_error_log_) {  // every report meets a full disk; the log need not say so each time
-      spdlog::error("{}", written.ToString());
+      spdlog::error("{}", written.ToString(absl::StatusToStringMode::kWithNoExtraData));
       next_error_log_ = absl::Now() + absl::Seconds(10);
     }
     // A status of its own for everyone: the count of a shared one is kept in Abseil's library, where TSan cannot see

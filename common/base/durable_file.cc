@@ -93,16 +93,21 @@ bool IsFileError(const absl::Status& status) { return status.GetPayload(kFileErr
 
 namespace {
 
+absl::Status CheckKind(const struct stat& info, const std::string& path, bool regular) {
+  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  if (regular && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a device, a FIFO or a socket, not a regular file"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> ReadAll(const std::string& path, uint64_t bytes_max, bool regular) {
   // Without waiting: the open of a FIFO that nobody writes to would last for ever.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK | O_NOCTTY : 0)));
   if (fd.get() < 0) return FileError(errno, "open", path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return FileError(errno, "stat", path);
-  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
-  if (regular && !S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a device, a FIFO or a socket, not a regular file"));
-  }
+  if (const absl::Status kind = CheckKind(info, path, regular); !kind.ok()) return kind;
   std::string content;
   content.reserve(info.st_size > 0 ? std::min<uint64_t>(info.st_size, bytes_max) : 0);
   char buffer[1 << 16];
@@ -126,6 +131,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max
 
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max) {
   return ReadAll(path, bytes_max, /*regular=*/true);
+}
+
+absl::Status CheckRegularFile(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return FileError(errno, "open", path);
+  return CheckKind(info, path, /*regular=*/true);
 }
 
 absl::Status SyncDirectory(const std::string& path) {

@@ -34,6 +34,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max
 
 // The same of a regular file alone: INVALID_ARGUMENT for a device, a FIFO or a socket, which it does not wait for.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max);
+// Its refusals, for what is not read at once. A link to a regular file is one.
+absl::Status CheckRegularFile(const std::string& path);
 
 // Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode = 0600);

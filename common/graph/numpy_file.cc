@@ -262,7 +262,7 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
 }
 
 absl::StatusOr<FeatureMatrix> ReadDenseNpy(const std::string& path) {
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kFeatureFileBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kFeatureFileBytesMax));
   BLINK_ASSIGN_OR_RETURN(const NpyArray array, ParseNpy(bytes, path));
   if (array.shape.size() != 2) return Malformed(path, "features must have two dimensions, nodes and features");
   BLINK_ASSIGN_OR_RETURN(FeatureMatrix features, EmptyMatrix(array.shape[0], array.shape[1], path));
@@ -277,7 +277,7 @@ absl::Status WriteDenseNpy(const FeatureMatrix& features, const std::string& pat
 
 absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path) {
   // Missing files and rights get the same texts as everywhere; libzip only says "can't open".
-  const absl::StatusOr<std::string> probe = ReadFile(path, 0);
+  const absl::StatusOr<std::string> probe = ReadRegularFile(path, 0);
   if (!probe.ok() && probe.status().code() != absl::StatusCode::kOutOfRange) return probe.status();
   int error = 0;
   std::unique_ptr<zip_t, ZipDiscard> archive(zip_open(path.c_str(), ZIP_RDONLY, &error));

@@ -253,6 +253,20 @@ TEST_F(SimulateTest, GoesOnFromItsCheckpointsWhereTheLinksAreTheSame) {
   }
 }
 
+TEST_F(SimulateTest, RefusesACheckpointFolderWhereItsResultGoes) {
+  SimulateOptions options = Options();
+  options.insecure_seeded_noise = true;
+  options.output = folder_ + "/out";
+  for (const char* checkpoint : {"/out", "/out/", "/out/states", "/./out/../out/states", "/out.tmp", "/out.tmp/states", "/out.old"}) {
+    options.checkpoint = folder_ + checkpoint;
+    ExpectRefused(options, "name a folder apart from --output");
+  }
+  for (const char* checkpoint : {"/outer", "/out.states"}) {
+    options.checkpoint = folder_ + checkpoint;
+    EXPECT_TRUE(ValidateSimulateOptions(options).ok()) << checkpoint;
+  }
+}
+
 TEST_F(SimulateTest, RefusesACheckpointFolderThatIsNotThisSimulations) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
@@ -104,6 +106,21 @@ TEST_F(DatasetTest, MissingFilesAreNotFound) {
   WriteSmall();
   std::filesystem::remove(folder_ + "/edges.csv");
   EXPECT_EQ(ReadDataset(folder_).status().code(), absl::StatusCode::kNotFound);
+}
+
+// Of a FIFO the open would wait for ever, and a device has no end.
+TEST_F(DatasetTest, RefusesWhatIsNoRegularFileAtOnce) {
+  for (const char* name : {"labels.csv", "split.csv", "classes.txt", "edges.csv", "features.npz", "features.npy"}) {
+    const std::string path = absl::StrCat(folder_, "/", name);
+    for (const bool fifo : {true, false}) {
+      WriteSmall();
+      std::filesystem::remove(path);
+      if (fifo) ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+      if (!fifo) std::filesystem::create_symlink("/dev/zero", path);
+      EXPECT_THAT(ErrorOfDataset(), HasSubstr("not a regular file")) << name;
+      std::filesystem::remove(path);
+    }
+  }
 }
 
 TEST_F(DatasetTest, EachMalformedLineIsNamed) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -145,6 +147,33 @@ TEST_F(ReportFileTest, RefusesARoundOfAnotherNumberOfReportsOrWithoutAnId) {
     refused = ReadRoundFolder(folder_).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << id;
     EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("round.json"), HasSubstr("round_id"))) << id;
+  }
+}
+
+TEST_F(ReportFileTest, RefusesARoundOfMoreActiveNodesThanItHas) {
+  Write(Parameters(), {0, 3});
+  v1::Round round = ReadRoundFolder(folder_).value().round;
+  round.set_active_nodes(kNodes + 1);
+  ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+  const absl::Status refused = ReadRoundFolder(folder_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("counts 131 active nodes of 130"));
+}
+
+// Of a FIFO the open would wait for ever, and a device has no end.
+TEST_F(ReportFileTest, RefusesWhatIsNoRegularFileAtOnce) {
+  Write(Parameters(), {0, 3});
+  for (const char* name : {"reports.blr", "round.json"}) {
+    const std::string path = absl::StrCat(folder_, "/", name), kept = path + ".kept";
+    std::filesystem::rename(path, kept);
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_THAT(std::string(ReadRoundFolder(folder_).status().message()), HasSubstr("not a regular file"));
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink("/dev/zero", path);
+    EXPECT_THAT(std::string(ReadRoundFolder(folder_).status().message()), HasSubstr("not a regular file"));
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink(kept, path);
+    EXPECT_TRUE(ReadRoundFolder(folder_).ok());
   }
 }
 
