@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it changes that the published maximum-likelihood iteration stops after 200 rounds: the links that it expects, and the error of P.
 
-    pip install numpy && experiments/accuracy/fixed_point.py [--dataset citeseer --degree-share 0.9] [--rounds 200 5000]
+    pip install numpy && experiments/accuracy/fixed_point.py [--dataset citeseer --degree-share 0.9] [--rounds 200 3000]
 
 For each epsilon one draw of the noisy degrees; then the fixed point beta_i <- log d_i - log sum_{j != i} 1 / (e^-beta_j + e^beta_i) from
 beta = 0, stopped after each number of --rounds. Links: what the prior expects, beside half the sum of the (clipped) noisy degrees, which it
@@ -55,7 +55,7 @@ def main():
     parser.add_argument("--reference", type=pathlib.Path, default=os.environ.get("BLINK_REFERENCE"), help="($BLINK_REFERENCE)")
     parser.add_argument("--dataset", default="facebook")
     parser.add_argument("--degree-share", type=float, default=0.1, help="(%(default)s, as in published_mae.csv)")
-    parser.add_argument("--rounds", nargs="+", type=int, default=[200, 5000])
+    parser.add_argument("--rounds", nargs="+", type=int, default=[200, 3000], help="(%(default)s)")
     parser.add_argument("--epsilon", nargs="+", type=int, default=list(range(1, 9)))
     options = parser.parse_args()
     if options.datasets is None or options.reference is None:

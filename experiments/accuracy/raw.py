@@ -1,7 +1,8 @@
-"""The file of finished trials: one line each, on the disk before the next trial begins.
+"""The file of finished trials: one line each, on the disk before the next trial begins. ../degree_share keeps its own with it.
 
 A run that is killed loses the trials it was in. A line that was torn (loss of power) is cut off when the file is opened again. Lines are
-only ever appended: of two lines for one trial the later one counts.
+only ever appended. Of two lines for one trial by the same binary with the same options the first counts, so that nobody draws again until a
+figure pleases; the trial is replaced only by another binary or other options.
 """
 import contextlib
 import csv
@@ -20,53 +21,53 @@ class RawError(Exception):
     """The file cannot be used; the text says why and what to do."""
 
 
-def line_of(row):
+def lines_of(rows, columns):
     out = io.StringIO()
-    csv.DictWriter(out, COLUMNS, lineterminator="\n").writerow(row)
+    csv.DictWriter(out, columns, lineterminator="\n").writerows(rows)
     return out.getvalue()
 
 
-def parse(text, path):
+def parse(text, path, columns=COLUMNS):
     """Rows of whole lines, in order."""
     lines = text.splitlines()
     if not lines:
         return []
-    if tuple(lines[0].split(",")) != COLUMNS:
-        raise RawError(f"{path} has other columns than this version writes: name another file with --raw, or move it away")
+    if tuple(lines[0].split(",")) != columns:
+        raise RawError(f"{path} has other columns than this version writes: name another place for it, or move it away")
     rows = list(csv.DictReader(lines))
     for number, row in enumerate(rows, 2):
         if None in row or None in row.values():
-            raise RawError(f"{path}, line {number}: {len(COLUMNS)} fields were expected; correct or delete the line")
+            raise RawError(f"{path}, line {number}: {len(columns)} fields were expected; correct or delete the line")
     return rows
 
 
-def read(path):
+def read(path, columns=COLUMNS):
     """Rows of a file that may be in use, or not exist."""
     if not path.exists():
         return []
     text = path.read_text()
-    return parse(text[:text.rfind("\n") + 1], path)
+    return parse(text[:text.rfind("\n") + 1], path, columns)
 
 
 class RawFile:
-    """Appends rows; one process at a time. `rows` are those that were there."""
+    """Appends rows; one process at a time. `rows` are those that are there."""
 
-    def __init__(self, path):
+    def __init__(self, path, columns=COLUMNS):
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.path, self.lock = path, threading.Lock()
+        self.path, self.columns, self.lock = path, columns, threading.Lock()
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self.descriptor)
-            raise RawError(f"another run writes to {path}: wait for it, or name another file with --raw") from None
+            raise RawError(f"another run writes to {path}: wait for it, or name another place") from None
         text = path.read_text()
         whole = text.rfind("\n") + 1
         if whole < len(text):
             os.ftruncate(self.descriptor, len(text[:whole].encode()))
-        self.rows = parse(text[:whole], path)
+        self.rows = parse(text[:whole], path, columns)
         if not whole:
-            self._write(",".join(COLUMNS) + "\n")
+            self._write(",".join(columns) + "\n")
 
     def _write(self, text):
         """All of it, durably, or RawError and nothing of it."""
@@ -81,10 +82,11 @@ class RawFile:
                 os.ftruncate(self.descriptor, before)
             raise RawError(f"{self.path} could not be written: {problem.strerror or problem}; make room, then the same command goes on") from None
 
-    def append(self, row):
+    def append(self, *rows):
+        """All of them, or RawError and none."""
         with self.lock:
-            self._write(line_of(row))
-            self.rows.append(row)
+            self._write(lines_of(rows, self.columns))
+            self.rows += rows
 
 
 def key(row):
@@ -92,5 +94,9 @@ def key(row):
 
 
 def newest(rows):
-    """key -> the last row of it."""
-    return {key(row): row for row in rows}
+    """key -> the row that counts: the first one of the binary and options that came last."""
+    first, last = {}, {}
+    for row in rows:
+        made_by = (key(row), row["binary"], row["options"])
+        last[key(row)] = first.setdefault(made_by, row)
+    return last

@@ -1,4 +1,5 @@
 """From finished trials to results.csv and RESULTS.md: ours beside what was published."""
+import collections
 import csv
 import dataclasses
 import math
@@ -10,28 +11,42 @@ from cells import DATASETS, EPSILONS, MODELS, VARIANTS, Cell
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The trials of a cell. The first `wanted` are judged, a number that was fixed before any was seen; more are only shown."""
+    """The trials of a cell. Those that are `wanted` are judged, 0 to a number that was fixed before any was seen, and no other ever stands for
+    one of them; more are only shown."""
 
     cell: Cell
     published: object     # cells.Published
-    values: tuple         # of all trials in their order: accuracies, or mean absolute errors
-    wanted: int
+    values: dict          # number of the trial -> accuracy, or mean absolute error
+    wanted: tuple         # numbers of the trials
     labels: tuple         # of the binaries they came from
+    epochs: tuple         # of training, as text: one unless the trials differ
+    option_sets: int      # how many different options the trials had: 1 as it should be
+
+    @property
+    def judged(self):
+        """Values of the wanted trials that are there."""
+        return [self.values[trial] for trial in self.wanted if trial in self.values]
 
     @property
     def complete(self):
-        return len(self.values) >= self.wanted
+        return len(self.judged) == len(self.wanted)
+
+    @property
+    def more(self):
+        """Whether there are trials beyond the wanted ones."""
+        return len(self.values) > len(self.judged)
 
     @property
     def mean(self):
-        return statistics.fmean(self.values[:self.wanted])
+        return statistics.fmean(self.judged) if self.judged else None
 
     @property
     def std(self):
-        return statistics.stdev(self.values[:self.wanted]) if len(self.values[:self.wanted]) > 1 else None
+        return statistics.stdev(self.judged) if len(self.judged) > 1 else None
 
     def with_all_trials(self):
-        return dataclasses.replace(self, wanted=len(self.values))
+        """What lacks a wanted trial still does."""
+        return dataclasses.replace(self, wanted=tuple(sorted({*self.wanted, *self.values})))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,10 +77,18 @@ def collect(rows, published, trials=None):
     for cell in published:
         if cell in found:
             name = "mae" if cell.kind == "mae" else "test_accuracy"
-            wanted = min(trials or math.inf, cells_module.default_trials(cell))
-            results[cell] = Result(cell, published[cell], tuple(float(row[name]) for row in found[cell]), wanted,
-                                   tuple(sorted({row["label"] for row in found[cell]})))
+            wanted = tuple(range(min(trials or math.inf, cells_module.default_trials(cell))))
+            distinct = {part: tuple(sorted({part_of(row) for row in found[cell]})) for part, part_of in
+                        (("labels", lambda row: row["label"]), ("epochs", epochs_of), ("options", lambda row: row["options"]))}
+            results[cell] = Result(cell, published[cell], {int(row["trial"]): float(row[name]) for row in found[cell]}, wanted,
+                                   distinct["labels"], distinct["epochs"], len(distinct["options"]))
     return results
+
+
+def epochs_of(row):
+    """The epochs that a trial was trained for, as its options name them."""
+    words = row["options"].split()
+    return words[words.index("--epochs") + 1] if "--epochs" in words[:-1] else "?"
 
 
 def _bounds_of(cell, results):
@@ -112,16 +135,16 @@ def write_csv(results, path):
         out = csv.writer(file, lineterminator="\n")
         out.writerow(("dataset", "kind", "variant", "model", "epsilon", "trials", "judged_trials", "mean", "std", "published_mean",
                       "published_std", "recovered", "published_recovered", "criterion", "difference", "tolerance", "verdict",
-                      "all_trials_mean", "binary"))
+                      "all_trials_mean", "binary", "epochs", "option_sets"))
         for result in results.values():
             cell, verdict = result.cell, judge(result, results)
             judged = ("", "", "", "") if verdict is None else (verdict.criterion, _number(verdict.difference), _number(verdict.tolerance),
                                                                verdict.word)
             out.writerow((cell.dataset, cell.kind, cell.variant, cell.model, cell.epsilon, len(result.values),
-                          min(result.wanted, len(result.values)), _number(result.mean), _number(result.std),
+                          len(result.judged), _number(result.mean), _number(result.std),
                           _number(result.published.mean), _number(result.published.std), _number(recovered(result, results)),
                           _number(recovered(result, results, published=True)), *judged, _number(result.with_all_trials().mean),
-                          " ".join(result.labels)))
+                          " ".join(result.labels), " ".join(result.epochs), result.option_sets))
 
 
 def _points(mean, std):
@@ -136,7 +159,7 @@ def _percent(share):
 
 
 def _trials(result):
-    return str(len(result.values[:result.wanted])) if result.complete else f"{len(result.values)} of {result.wanted}"
+    return str(len(result.judged)) if result.complete else f"{len(result.judged)} of {len(result.wanted)}"
 
 
 def _signed(verdict):
@@ -152,7 +175,7 @@ def _signed(verdict):
 def _rows(name, result, results):
     """The row of the judged trials, and one of all where there are more."""
     lines = []
-    for shown in (result, result.with_all_trials()) if len(result.values) > result.wanted else (result,):
+    for shown in (result, result.with_all_trials()) if result.more else (result,):
         label = name if shown is result else f"{name}, all trials"
         cells = [label, _trials(shown), _points(shown.mean, shown.std), _points(shown.published.mean, shown.published.std)]
         shares = [_percent(recovered(shown, results)), _percent(recovered(shown, results, published=True))]
@@ -210,8 +233,9 @@ def _mae(dataset, results):
             judged = "– | – | –" if verdict is None else (
                 f"{100 * verdict.difference / mean:+.1f} % | {100 * verdict.tolerance / mean:.1f} % | "
                 + (verdict.word if verdict.holds else f"**{verdict.word}**"))
-            with_loops = f"{result.mean + loops:.4g} | " if loops else ""
-            lines.append(f"| {epsilon} | {_trials(result)} | {result.mean:.4g} ± {std} | {with_loops}{mean:.4g} ± "
+            ours = "–" if result.mean is None else f"{result.mean:.4g} ± {std}"
+            with_loops = f"{'–' if result.mean is None else f'{result.mean + loops:.4g}'} | " if loops else ""
+            lines.append(f"| {epsilon} | {_trials(result)} | {ours} | {with_loops}{mean:.4g} ± "
                          f"{result.published.std:.2g} | {judged} |")
     if not lines:
         return []
@@ -232,16 +256,16 @@ def _outside(results):
             continue
         unit = "% of the links' worth" if verdict.criterion == "recovered" else "points"
         line = f"- {result.cell}: {100 * verdict.difference:+.1f} {unit} (tolerance {100 * verdict.tolerance:.1f})"
-        if len(result.values) > result.wanted:
+        if result.more:
             every = judge(result.with_all_trials(), results)
-            line += f" with the first {result.wanted} trials; {100 * every.difference:+.1f}, {every.word}, with all {len(result.values)}"
+            line += f" with the first {len(result.wanted)} trials; {100 * every.difference:+.1f}, {every.word}, with all {len(result.values)}"
         lines.append(line)
     return ["## Outside", "", *(lines or ["None."]), ""]
 
 
 def _difference_of_trial(result, trial, results):
     """Verdict.difference of one trial alone, the bounds being the means that they are."""
-    alone = dataclasses.replace(result, values=result.values[trial:trial + 1], wanted=1)
+    alone = dataclasses.replace(result, wanted=(trial,))
     return judge(alone, {**results, result.cell: alone}).difference
 
 
@@ -256,9 +280,9 @@ def _families(results):
                 if not found:
                     continue
                 mean = statistics.fmean(judge(result, results).difference for result in found)
-                several = [result for result in found if result.wanted > 1]
+                several = [result for result in found if len(result.wanted) > 1]
                 by_seed = [statistics.fmean(_difference_of_trial(result, trial, results) for result in several)
-                           for trial in range(min((result.wanted for result in several), default=0))]
+                           for trial in range(min((len(result.wanted) for result in several), default=0))]
                 error = f" ± {100 * statistics.stdev(by_seed) / math.sqrt(len(by_seed)):.2f}" if len(by_seed) > 1 else ""
                 unit = "% recovered" if dataset in cells_module.FEATURES_LOST else "points"
                 lines.append(f"| {dataset} | {variant} | {model} | {len(found)} | {100 * mean:+.2f}{error} {unit} |")
@@ -273,16 +297,61 @@ ABOUT = """Written by `experiments/accuracy/run`; README.md beside it says how, 
 
 - **Cora, CiteSeer** (the published features and splits): a cell is *inside* when the means differ by at most one point or two published standard deviations, whichever is more.
 - **Facebook**: the published features are lost, so its accuracies are not compared. *Recovered* is (accuracy − MLP) / (true graph − MLP), what of the links' worth is kept; a cell is *alike* when ours and the published one differ by at most the same tolerance over the published (true graph − MLP).
-- A cell counts only with all its trials (5; 1 for Facebook Soft at ε ≤ 4), and with the first of them where there are more.
+- A cell counts only with all the trials that it is judged by, from trial 0 on: no other stands for one that is missing, and more of them change nothing.
 """
+
+
+def _listed(cells, most=6):
+    """Names of cells, as many as can be read."""
+    names = [str(cell) for cell in cells]
+    return "; ".join(names[:most]) + (f"; and {len(names) - most} more" if len(names) > most else "")
+
+
+def _how_made(results, rows):
+    """By how many trials cells are judged, what those that exist were made with, and what deviates from the published way."""
+    by_trials = collections.defaultdict(list)
+    for result in results.values():
+        by_trials[len(result.wanted)].append(result)
+    judged = ", ".join(f"{len(found)} cells by {trials} trial{'s' * (trials > 1)}" for trials, found in sorted(by_trials.items(), reverse=True))
+    lines = [f"Judged: {judged}" + f"; {sum(not result.complete for result in results.values())} of them lack some."]
+    few = [result.cell for result in results.values() if len(result.wanted) < cells_module.default_trials(result.cell)]
+    if few:
+        lines.append(f"**{len(few)} cells are judged by fewer trials than this experiment fixed beforehand** (--trials).")
+    trained = collections.Counter(epochs_of(row) for row in rows if row["kind"] != "mae")
+    lines.append(f"{len(rows)} trials; epochs of training (published: {cells_module.PUBLISHED_EPOCHS}): "
+                 + (", ".join(f"{epochs} in {count} trials" for epochs, count in sorted(trained.items())) or "none trained")
+                 + ("; the error of P needs no training." if any(row["kind"] == "mae" for row in rows) else "."))
+    others = [cell for cell, result in results.items() if cell.kind != "mae" and result.epochs != (str(cells_module.PUBLISHED_EPOCHS),)]
+    if others:
+        lines.append(f"**{len(others)} cells have trials of other epochs than the published ones**: {_listed(others)}.")
+    sets = collections.Counter(result.option_sets for result in results.values())
+    mixed = [cell for cell, result in results.items() if result.option_sets > 1]
+    lines.append(f"{sets[1]} cells were made with one set of options each"
+                 + (f"; **{len(mixed)} cells mix several**: {_listed(mixed)}." if mixed else ", no cell with several."))
+    altered = [cell for cell in dict.fromkeys(Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon"))) for row in rows
+                                              if not _published_options(row, results))]
+    if altered:
+        lines.append(f"**{len(altered)} cells have trials with other hyper-parameters than the published ones**: {_listed(altered)}.")
+    labels = collections.Counter(row["label"] for row in rows)
+    lines.append("Binaries (label of each trial): " + ", ".join(f"{label} in {count}" for label, count in sorted(labels.items())) + ".")
+    features = sorted({row["options"].split()[0] for row in rows if row["dataset"] in cells_module.FEATURES_LOST and row["kind"] != "mae"})
+    if features:
+        lines.append(f"Facebook's features: {', '.join(features)}.")
+    return ["- " + line for line in lines]
+
+
+def _published_options(row, results):
+    """Whether a trial's options are the published ones, whatever its epochs and the folder of its features. True where no cell is known."""
+    cell = Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon")))
+    if cell not in results:
+        return True
+    return tuple(row["options"].split()[1:]) == cells_module.arguments(cell, results[cell].published, epochs_of(row))
 
 
 def write_markdown(results, published, path, rows):
     """`rows`: the trials, for their number and the binaries they came from."""
     lines = ["# Accuracy beside the published figures", "", ABOUT]
-    features = sorted({row["options"].split()[0] for row in rows if row["dataset"] in cells_module.FEATURES_LOST and row["kind"] != "mae"})
-    lines += [f"Binaries (label of each trial): {', '.join(sorted({row['label'] for row in rows}))}. {len(rows)} trials."
-              + (f" Facebook's features: {', '.join(features)}." if features else ""), ""]
+    lines += [*_how_made(results, rows), ""]
     shown = [dataset for dataset in DATASETS if any(cell.dataset == dataset for cell in results)]
     lines += [f"- {summary_line(dataset, results, published)}" for dataset in shown] + [""]
     lines += _outside(results) + _families(results)

@@ -14,6 +14,7 @@ from blinktest import SOURCE_DIR
 sys.path.insert(0, str(SOURCE_DIR / "experiments" / "accuracy"))
 import cells  # noqa: E402
 import hashed  # noqa: E402
+import raw  # noqa: E402
 import table  # noqa: E402
 from cells import Cell, Published  # noqa: E402
 
@@ -80,7 +81,8 @@ class Verdicts(unittest.TestCase):
     def rows(self, cell, *values):
         kind = "mae" if cell.kind == "mae" else "test_accuracy"
         return [{"dataset": cell.dataset, "kind": cell.kind, "variant": cell.variant, "model": cell.model, "epsilon": cell.epsilon,
-                 "trial": str(trial), "label": "x", kind: value} for trial, value in enumerate(values)]
+                 "trial": str(trial), "label": "x", "binary": "x", "options": "cora --epochs 300", kind: value}
+                for trial, value in enumerate(values)]
 
     def judge(self, cell, published, values, others=()):
         """others: (cell, published, values) of the bounds."""
@@ -96,6 +98,70 @@ class Verdicts(unittest.TestCase):
         self.assertIsNone(verdict)
         self.assertEqual(table.summary_line("cora", results, known),
                          "cora: 0 of 1 cells inside (0.0 % of all); 0 outside; 1 without all their trials")
+
+    def test_no_other_trial_stands_for_one_that_is_missing(self):
+        # with trial 0 the mean is outside; a verdict without it would be inside
+        for missing in (0, 3):
+            rows = [row for row in self.rows(self.CORA, *([0.6] + [0.5] * 9)) if row["trial"] != str(missing)]
+            results = table.collect(rows, {self.CORA: Published(0.5, 0.001, ())})
+            self.assertFalse(results[self.CORA].complete)
+            self.assertIsNone(table.judge(results[self.CORA], results))
+            self.assertIsNone(table.judge(results[self.CORA].with_all_trials(), results))
+            self.assertIn("without all their trials", table.summary_line("cora", results, {self.CORA: Published(0.5, 0.001, ())}))
+            self.assertIn("| 4 of 5 |", table._rows("8", results[self.CORA], results)[0])
+
+    def test_a_cell_with_none_of_its_trials_has_no_mean_and_can_be_written(self):
+        mae = Cell("facebook", "mae", epsilon="8")
+        known = {self.CORA: Published(0.5, 0.001, ()), mae: Published(1e-5, 1e-6, ())}
+        rows = [row for cell in known for row in self.rows(cell, *[0.5] * 7) if int(row["trial"]) > 4]
+        results = table.collect(rows, known)
+        self.assertIsNone(results[self.CORA].mean)
+        with tempfile.TemporaryDirectory() as folder:
+            table.write_csv(results, pathlib.Path(folder) / "results.csv")
+            table.write_markdown(results, known, pathlib.Path(folder) / "RESULTS.md", rows)
+            self.assertIn("| 8 | 0 of 5 | – |", (pathlib.Path(folder) / "RESULTS.md").read_text())
+
+    def test_a_bound_that_lacks_a_trial_bounds_nothing(self):
+        cell, low, high = Cell("facebook", "private", "hard", "gcn", "6"), Cell("facebook", "mlp", model="mlp"), Cell("facebook", "true", model="gcn")
+        known = {cell: Published(0.8, 0.01, ()), low: Published(0.7, 0.01, ()), high: Published(0.9, 0.01, ())}
+        rows = [row for each, value in ((cell, 0.7), (low, 0.5), (high, 0.9)) for row in self.rows(each, *[value] * 6)]
+        self.assertEqual(table.judge(table.collect(rows, known)[cell], table.collect(rows, known)).word, "alike")
+        rows = [row for row in rows if (row["kind"], row["trial"]) != ("mlp", "0")]
+        self.assertIsNone(table.judge(table.collect(rows, known)[cell], table.collect(rows, known)))
+
+    def markdown(self, rows, known, trials=None):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "RESULTS.md"
+            table.write_markdown(table.collect(rows, known, trials), known, path, rows)
+            return path.read_text()
+
+    def test_the_tables_say_by_how_many_trials_they_judge_and_how_those_were_made(self):
+        published = Published(0.5, 0.001, ("--learning-rate", "0.1"))
+        options = " ".join(("cora",) + cells.arguments(self.CORA, published, 300))
+        rows = [{**row, "options": options} for row in self.rows(self.CORA, *[0.5] * 5)]
+        text = self.markdown(rows, {self.CORA: published})
+        self.assertIn("Judged: 1 cells by 5 trials; 0 of them lack some.", text)
+        self.assertIn("epochs of training (published: 300): 300 in 5 trials.", text)
+        self.assertIn("1 cells were made with one set of options each, no cell with several.", text)
+        self.assertNotIn("**", text[:text.index("## Outside")].replace("**Cora, CiteSeer**", "").replace("**Facebook**", ""))
+        rows[1]["options"] = options.replace("--epochs 300", "--epochs 30")
+        rows[2]["options"] = options.replace("--learning-rate 0.1", "--learning-rate 0.2")
+        text = self.markdown(rows, {self.CORA: published}, 3)
+        self.assertIn("Judged: 1 cells by 3 trials", text)
+        self.assertIn("**1 cells are judged by fewer trials", text)
+        self.assertIn("30 in 1 trials, 300 in 4 trials", text)
+        self.assertIn("**1 cells have trials of other epochs than the published ones**: cora hard gcn epsilon 8.", text)
+        self.assertIn("**1 cells mix several**: cora hard gcn epsilon 8.", text)
+        self.assertIn("**1 cells have trials with other hyper-parameters than the published ones**: cora hard gcn epsilon 8.", text)
+
+    def test_another_draw_never_replaces_one_that_was_recorded(self):
+        row = {**self.rows(self.CORA, 0.5)[0], "binary": "a"}
+        again = {**row, "test_accuracy": 0.9}
+        redone = {**again, "binary": "b"}
+        retrained = {**again, "options": "cora --epochs 30"}
+        for lines, counts in (([row, again], row), ([row, redone], redone), ([row, retrained], retrained),
+                              ([row, redone, {**redone, "test_accuracy": 0.1}], redone), ([row, redone, again], row)):
+            self.assertEqual(list(raw.newest(lines).values()), [counts])
 
     def test_one_point_or_two_deviations_whichever_is_more(self):
         for std, value, word in ((0.001, 0.5099, "inside"), (0.001, 0.511, "outside"), (0.02, 0.539, "inside"), (0.02, 0.541, "outside")):

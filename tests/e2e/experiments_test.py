@@ -1,6 +1,7 @@
 """The drivers of experiments/ and tools/gpu-check, on generated graphs and a few epochs: what they write, that a killed run goes on, and what
 they refuse. The figures mean nothing."""
 import csv
+import fcntl
 import importlib.machinery
 import json
 import os
@@ -229,10 +230,49 @@ class Speed(Experiment):
         self.call("experiments/speed/report", "--tables-only", "--output", self.folder)
         text = (self.folder / "RESULTS.md").read_text()
         self.assertIn("Machine: two cores", text)
-        self.assertIn("Measured with binary new, load 0.1, on 2026-01-02.", text)
+        self.assertIn("Measured: binary new, load 0.1, on 2026-01-02.", text)
         self.assertIn("| 5 | gcn (a) | 3 | 50 | 400 |", text)
         self.assertIn("| 6 | gcn | 3 | 50 | 400 |", text)
         self.assertIn("(a) binary old, load 9, on 2026-01-01", text)
+
+    def load_report(self):
+        loader = importlib.machinery.SourceFileLoader("blink_speed_report", str(SOURCE_DIR / "experiments" / "speed" / "report"))
+        module = types.ModuleType(loader.name)
+        module.__file__ = loader.path
+        loader.exec_module(module)
+        return module
+
+    def test_what_a_row_says_of_itself_is_what_was_run(self):
+        report, calls = self.load_report(), []
+
+        def rows_of(command, _):
+            calls.append([str(word) for word in command])
+            return [{"dataset": "cora", "model": "gcn", "links": 9.0, "turns": [{}] * 3, "blink_epoch_ms": 1.0, "plain_epoch_ms": 2.0,
+                     "sparse_epoch_ms": None, "versions": "torch 9.9", "nodes": 10, "epsilon": "4", "variant": "hard"}]
+
+        report.rows_of = rows_of
+        for quick in (False, True):
+            options = types.SimpleNamespace(quick=quick, datasets="D", python="P", threads=1)
+            _, how = report.measure_peer(options)
+            given = dict(zip(calls[-1], calls[-1][1:]))
+            self.assertEqual(how, f"blink {given['--epochs']} epochs a turn, torch 9.9 with GCNConv(cached=True), {given['--peer-epochs']} epochs a "
+                             f"turn after {given['--peer-warm-up']} that do not count; 1 thread each")
+            self.assertEqual(report.measure_growth(options)[1], "one turn; 1 thread")
+
+    def test_rows_of_one_day_and_of_several_machines_are_told_apart(self):
+        row = {"epsilon": 5, "model": "gcn", "turns": 3, "epoch_ms": 50, "peak_rss_bytes": 4e8, "machine": "one core",
+               "measured": "3 threads; binary old, on 2026-01-02 09:00 UTC"}
+        rows = {"5 gcn": row, "6 gcn": {**row, "epsilon": 6, "turns": 1, "machine": "two cores",
+                                        "measured": "2 threads; binary new, on 2026-01-02 10:00 UTC"}}
+        (self.folder / "results.json").write_text(json.dumps({"sections": {"soft": rows}}))
+        self.call("experiments/speed/report", "--tables-only", "--output", self.folder)
+        text = (self.folder / "RESULTS.md").read_text()
+        self.assertIn("Measured: 2 threads; binary new, two cores, on 2026-01-02 10:00 UTC.", text)
+        self.assertIn("(a) 3 threads; binary old, one core, on 2026-01-02 09:00 UTC", text)
+        self.assertIn("| 5 | gcn (a) | 3 |", text)
+        self.assertIn("| 6 | gcn | 1 |", text)
+        self.assertNotIn("Machine:", text)
+        self.assertNotIn("cached=True", text, "nothing was measured beside torch-geometric")
 
     def test_the_report_names_a_program_that_is_not_there(self):
         _, err = self.call("experiments/speed/report", "--blink", self.folder / "none", "--datasets", self.folder, "--output", self.folder,
@@ -264,7 +304,9 @@ class DegreeShare(Experiment):
 
     def arguments(self, *more):
         return ("experiments/degree_share/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data", "--output", self.folder / "out",
-                "--trials", 1, "--variant", "hard", "--epsilon", 3, *more)
+                "--trials", self.trials, "--variant", "hard", "--epsilon", 3, *more)
+
+    trials = 1
 
     def test_it_goes_on_where_it_was_and_the_default_is_marked(self):
         for graph in ("cora", "citeseer", "twitch_ptbr"):
@@ -280,12 +322,59 @@ class DegreeShare(Experiment):
         rows = [line for line in (self.folder / "out" / "RESULTS.md").read_text().splitlines() if line.startswith("| cora | 3 |")]
         self.assertTrue(rows and all(row.count("*") == 1 for row in rows), rows)
 
+    def test_a_torn_cell_gets_the_trials_that_it_lacks_and_keeps_the_others(self):
+        self.trials = 3
+        blinktest.generate_dataset(self.folder / "data" / "cora", 80)
+        self.call(*self.arguments("--graph", "cora", "--label", "first"))
+        results = self.folder / "out" / "results.csv"
+        lines = results.read_text().splitlines()
+        self.assertEqual(len(lines), 1 + 4 * 3)
+        cell = lines[1].rsplit(",", 5)[0]
+        # the last two trials of a cell are gone, and a loss of power left half a line
+        kept = [line for line in lines if not line.startswith((f"{cell},1,", f"{cell},2,"))]
+        results.write_text("\n".join(kept) + f"\n{cell},1,0.5")
+        self.call(*self.arguments("--graph", "cora", "--tables-only"))
+        self.assertIn("1 cells lack some of them and are left out", (self.folder / "out" / "RESULTS.md").read_text())
+        _, err = self.call(*self.arguments("--graph", "cora", "--label", "second"))
+        self.assertEqual(err.count("cells left"), 1, err)
+        after = results.read_text().splitlines()
+        self.assertEqual(after[:len(kept)], kept)
+        self.assertEqual([(line.rsplit(",", 5)[0], line.split(",")[5], line.split(",")[-1]) for line in after[len(kept):]],
+                         [(cell, "1", "second"), (cell, "2", "second")])
+        text = (self.folder / "out" / "RESULTS.md").read_text()
+        self.assertIn("Binaries: first, second.", text)
+        self.assertNotIn("left out", text)
+
+    def test_another_draw_of_a_trial_that_was_recorded_does_not_count(self):
+        out = self.folder / "out"
+        out.mkdir()
+        rows = [f"cora,hard,graphsage,3,{share},0,{accuracy},{accuracy},0.001,x" for accuracy in (0.5, 0.9) for share in (0.05, 0.1, 0.2, 0.3)]
+        (out / "results.csv").write_text("\n".join(["graph,variant,model,epsilon,share,trial,validation,test,mae,binary", *rows]) + "\n")
+        self.call(*self.arguments("--tables-only"))
+        self.assertIn("| cora | 3 | 50.0 * | 50.0 | 50.0 | 50.0 |", (out / "RESULTS.md").read_text())
+
+    def test_a_second_run_of_one_file_is_refused(self):
+        out = self.folder / "out"
+        out.mkdir()
+        with open(out / "results.csv", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _, err = self.call(*self.arguments(), expect=3)
+        self.assertIn("another run writes to", err)
+
+    def test_a_file_of_other_columns_is_refused_and_kept(self):
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "results.csv").write_text("a,b\n1,2\n")
+        _, err = self.call(*self.arguments(), expect=3)
+        self.assertIn("other columns", err)
+        self.assertEqual((out / "results.csv").read_text(), "a,b\n1,2\n")
+
     def test_a_program_that_is_not_there_or_fails_is_named(self):
         _, err = self.call(*self.arguments("--blink", self.folder / "none"), expect=3)
         self.assertIn("no program at", err)
         _, err = self.call(*self.arguments(), expect=3)
         self.assertIn("exit code 3", err)
-        self.assertFalse((self.folder / "out" / "results.csv").exists())
+        self.assertEqual(len((self.folder / "out" / "results.csv").read_text().splitlines()), 1, "the heading alone")
 
 
 class GpuCheck(Experiment):
