@@ -48,15 +48,7 @@ class StopSignal final : public Clock {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
   }
-  ~StopSignal() override {
-    if (!thread_.joinable()) return;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      quit_ = true;
-    }
-    pthread_kill(thread_.native_handle(), SIGTERM);
-    thread_.join();
-  }
+  ~StopSignal() override { EndWatch(); }
   void Watch(GrpcLink* link) {
     thread_ = std::thread([this, link] {
       int number;
@@ -68,6 +60,18 @@ class StopSignal final : public Clock {
       wake_.notify_all();
       link->Cancel();
     });
+  }
+  // To be called before the link ends. A signal that comes later is not heard: the program is ending.
+  void EndWatch() {
+    if (!thread_.joinable()) return;
+    bool waits;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      quit_ = true;
+      waits = !stopped_;
+    }
+    if (waits) pthread_kill(thread_.native_handle(), SIGTERM);  // the thread has no use for it when it has had its signal
+    thread_.join();
   }
   bool stopped() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -172,6 +176,7 @@ int Run(const Flags& flags) {
   options.stopped = [&stop] { return stop.stopped(); };
   spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment, kit->config.aggregator);
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
+  stop.EndWatch();
   return Report(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
 }
 
