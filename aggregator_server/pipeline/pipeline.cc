@@ -82,6 +82,8 @@ absl::Status Pipeline::Start() {
     } else if (!IsTerminal(round.state())) {
       spdlog::info("round {} goes on: it is {}", round.round_id(), RoundStateName(round.state()));
       sealed_.push_back(round.round_id());
+    } else if (HasReportsToKeep(round)) {
+      sealed_.push_back(round.round_id());
     }
   }
   std::error_code error;
@@ -222,7 +224,7 @@ absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, con
   {
     std::lock_guard<std::mutex> lock(mutex_);
     open_.erase(round_id);
-    if (sealed->state() == v1::ROUND_STATE_SEALED) sealed_.push_back(round_id);
+    sealed_.push_back(round_id);
   }
   wake_runner_.notify_all();
   Changed(round_id);
@@ -234,13 +236,13 @@ absl::StatusOr<v1::Round> Pipeline::Seal(const std::string& round_id) {
 }
 
 absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
-  bool with_runner = false;
+  v1::RoundState before = v1::ROUND_STATE_UNSPECIFIED;
   absl::StatusOr<v1::Round> cancelled = store_.UpdateRound(
       round_id,
       {v1::ROUND_STATE_OPEN, v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING,
        v1::ROUND_STATE_CANCELLED},
       [&](v1::Round& round) {
-        with_runner = round.state() != v1::ROUND_STATE_OPEN && !IsTerminal(round.state());
+        before = round.state();
         round.set_state(v1::ROUND_STATE_CANCELLED);
         round.set_progress_text("cancelled by an operator");
         return absl::OkStatus();
@@ -251,8 +253,13 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
     std::lock_guard<std::mutex> lock(mutex_);
     open_.erase(round_id);
     live_.erase(round_id);
-    if (with_runner) cancelled_.insert(round_id);
+    if (before == v1::ROUND_STATE_OPEN) {
+      sealed_.push_back(round_id);
+    } else if (!IsTerminal(before)) {
+      cancelled_.insert(round_id);
+    }
   }
+  wake_runner_.notify_all();
   Changed(round_id);
   return cancelled;
 }
@@ -401,7 +408,7 @@ void Pipeline::Run() {
 
 absl::Status Pipeline::Process(const std::string& round_id) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
-  if (IsTerminal(round.state())) return absl::OkStatus();
+  if (IsTerminal(round.state())) return KeepReports(round);
   const absl::Status written = WriteRoundFolder(round);
   if (absl::IsResourceExhausted(written)) return written;  // there may be space later
   if (!written.ok()) return Fail(round_id, std::string(written.message()));
@@ -420,6 +427,23 @@ absl::Status Pipeline::WriteRoundFolder(const v1::Round& round) {
       round.round_id(), [&](uint64_t node, const CodedReport& report) { return writer->Add(node, report); }));
   BLINK_RETURN_IF_ERROR(writer->Finish());
   return WriteRoundJson(round, folder);
+}
+
+// A round that sealed has its folder, or fails for what is in the way of one.
+bool Pipeline::HasReportsToKeep(const v1::Round& round) const {
+  std::error_code error;
+  const bool ended_early = round.state() == v1::ROUND_STATE_CANCELLED || round.state() == v1::ROUND_STATE_FAILED;
+  return ended_early && round.reports() > 0 && !std::filesystem::exists(FolderOf(round.round_id()) + "/round.json", error) && !error;
+}
+
+absl::Status Pipeline::KeepReports(const v1::Round& round) {
+  if (!HasReportsToKeep(round)) return absl::OkStatus();
+  const absl::Status written = WriteRoundFolder(round);
+  if (!written.ok() && !absl::IsResourceExhausted(written)) {  // nothing hangs on it
+    spdlog::error("the reports of round {} stay in the store alone: {}", round.round_id(), written.ToString());
+    return absl::OkStatus();
+  }
+  return written;
 }
 
 // Whether the state was changed by somebody else meanwhile (cancelled): then there is nothing left to do.
@@ -463,6 +487,9 @@ absl::Status Pipeline::Conclude(const v1::Round& round, const WorkerExit& exit, 
     case WorkerExit::Kind::kError:
     case WorkerExit::Kind::kTimeout:
       return Fail(round_id, exit.message);
+    case WorkerExit::Kind::kDiskFull:
+      TakeBackAttempt(round_id);
+      return absl::ResourceExhaustedError(exit.message);  // there may be space later
     case WorkerExit::Kind::kSignal:
       break;
   }
@@ -482,9 +509,20 @@ absl::Status Pipeline::Conclude(const v1::Round& round, const WorkerExit& exit, 
   return absl::OkStatus();
 }
 
+// It ended because of the disk: otherwise a crash on the day after would find the attempts used up.
+void Pipeline::TakeBackAttempt(const std::string& round_id) {
+  const auto take_back = [](v1::Round& round) {
+    if (round.attempts() > 0) round.set_attempts(round.attempts() - 1);
+    return absl::OkStatus();
+  };
+  const absl::Status taken = store_.UpdateRound(round_id, Running(), take_back).status();
+  if (!taken.ok()) spdlog::debug("round {}: the attempt counts: {}", round_id, taken.ToString());  // a store that is full as well
+}
+
 absl::Status Pipeline::Publish(const std::string& round_id) {
   const absl::StatusOr<std::string> metrics =
       ReadFile(absl::StrCat(FolderOf(round_id), "/result/metrics.json"), kMetricsBytesMax);
+  if (absl::IsResourceExhausted(metrics.status())) return metrics.status();  // too many open files: the result is there
   if (!metrics.ok()) {
     return Fail(round_id, absl::StrCat("the worker left no result: ", metrics.status().message()));
   }

@@ -9,8 +9,10 @@
 //
 // Every state is durable before anything follows from it, so that a new Pipeline on the same store goes on where the old one
 // stood: open rounds keep their deadline, rounds between sealed and ready run the worker again. A worker that dies by a signal is started again,
-// up to three times without progress in between, which is what its checkpoints show; an error that it reports itself is final. What a worker
-// keeps to go on from (result.checkpoint) is removed when its round has ended, in whatever way.
+// up to three times without progress in between, which is what its checkpoints show; an error that it reports itself is final, but for a
+// full disk, which the round waits out. What a worker keeps to go on from (result.checkpoint) is removed when its round has ended, in
+// whatever way. The reports of a round that was cancelled, or stayed below its quorum, are written to its folder as well: nobody can be
+// asked for them again, and blink-worker can be started on them by hand.
 #ifndef BLINK_AGGREGATOR_SERVER_PIPELINE_PIPELINE_H_
 #define BLINK_AGGREGATOR_SERVER_PIPELINE_PIPELINE_H_
 
@@ -120,8 +122,11 @@ class Pipeline {
   // One sealed round, to its end or to the pipeline's. An error: try again later.
   absl::Status Process(const std::string& round_id);
   absl::Status WriteRoundFolder(const v1::Round& round);
+  bool HasReportsToKeep(const v1::Round& round) const;
+  absl::Status KeepReports(const v1::Round& round);
   absl::Status Attempt(const std::string& round_id, Crashes& crashes, bool& ended);
   absl::Status Conclude(const v1::Round& round, const WorkerExit& exit, Crashes& crashes, bool& ended);
+  void TakeBackAttempt(const std::string& round_id);
   absl::Status Fail(const std::string& round_id, const std::string& reason);
   absl::Status Publish(const std::string& round_id);
   void Hear(const std::string& round_id, const WorkerProgress& progress);
@@ -145,7 +150,7 @@ class Pipeline {
   bool stopping_ = false;
   bool seal_now_ = false;
   std::map<std::string, OpenRound> open_;
-  std::deque<std::string> sealed_;
+  std::deque<std::string> sealed_;    // and those that ended with reports to keep
   std::set<std::string> cancelled_;   // while the runner has them
   std::map<std::string, Live> live_;
   std::set<std::string> changed_;     // watchers are to be told

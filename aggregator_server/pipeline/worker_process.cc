@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -183,6 +184,7 @@ absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const Wor
 // What the child has said so far.
 struct Speech {
   std::string error;       // of its error line
+  bool waits_for_disk = false;
   std::string last_words;  // last line of standard error
   std::optional<Gpus> gpus;
 };
@@ -192,6 +194,8 @@ void HearOutput(const std::string& line, Speech& speech, const std::function<voi
   if (!said.is_object()) return;
   if (const auto error = said.find("error"); error != said.end() && error->is_string()) {
     speech.error = Printable(error->get_ref<const std::string&>(), kErrorBytesMax);
+    const auto waits = said.find("waits_for");
+    speech.waits_for_disk = waits != said.end() && *waits == "disk";
     return;
   }
   if (const auto gpus = said.find("gpus"); gpus != said.end() && gpus->is_number_integer()) {
@@ -267,7 +271,8 @@ WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits)
   }
   result.code = WEXITSTATUS(status);
   if (result.code == 0) return result;
-  result.kind = WorkerExit::Kind::kError;
+  const bool disk_full = speech.waits_for_disk && result.code == static_cast<int>(ExitCode::kNoResources);
+  result.kind = disk_full ? WorkerExit::Kind::kDiskFull : WorkerExit::Kind::kError;
   result.message = speech.error.empty()
                        ? absl::StrCat("the worker ended with exit code ", result.code, last_words)
                        : speech.error;

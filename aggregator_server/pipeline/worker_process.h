@@ -4,6 +4,7 @@
 // thread that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a line:
 //   {"stage":"estimating"|"training","progress":0.4,"text":"epoch 120 of 300"}
 //   {"error":"...","exit_code":3}                      before it ends with that exit code
+//   {"error":"...","exit_code":9,"waits_for":"disk"}   likewise: a disk or quota is full, and with more room it would succeed
 //   {"gpus":1,"why_none":""}                           its answer to --gpus
 // Lines that are none of these are ignored. Its standard error goes to the log, and its last line is kept as its last words.
 #ifndef BLINK_AGGREGATOR_SERVER_PIPELINE_WORKER_PROCESS_H_
@@ -38,6 +39,7 @@ struct WorkerExit {
   enum class Kind {
     kDone,     // exit code 0
     kError,    // another exit code: its own verdict, which another attempt would not change; or limits.memory_bytes did not suffice
+    kDiskFull, // its own verdict too, which more room changes
     kSignal,   // killed, by whatever
     kTimeout,  // killed by us: longer than limits.wall_time
     kStopped,  // killed by us: `should_stop` asked for it

@@ -19,6 +19,7 @@
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/gpus.h"
+#include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/base/standard_output.h"
@@ -114,8 +115,10 @@ ExitCode WorkerExitCode(const absl::Status& status) {
   return ExitCodeFor(status);
 }
 
-int Fail(ExitCode code, const std::string& text) {
-  PrintLine({{"error", text}, {"exit_code", static_cast<int>(code)}});
+int Fail(ExitCode code, const std::string& text, bool waits_for_disk = false) {
+  nlohmann::ordered_json line = {{"error", text}, {"exit_code", static_cast<int>(code)}};
+  if (waits_for_disk) line["waits_for"] = "disk";  // unlike memory, for which another attempt would not help
+  PrintLine(line);
   return static_cast<int>(code);
 }
 
@@ -182,7 +185,7 @@ int Main(int argc, char** argv) {
   }
   const absl::Status status = RunWithoutExceptions(options);
   if (status.ok()) return 0;
-  return Fail(WorkerExitCode(status), std::string(status.message()));
+  return Fail(WorkerExitCode(status), std::string(status.message()), IsDiskFull(status));
 }
 
 }  // namespace

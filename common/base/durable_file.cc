@@ -55,6 +55,9 @@ absl::Status InFile(absl::string_view path, const absl::Status& status) {
 namespace {
 
 constexpr char kFileErrorPayload[] = "blink/file-error";
+constexpr char kDiskFull[] = "disk full";
+
+bool IsWantOfSpace(int errno_value) { return errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG; }
 
 absl::StatusCode CodeOf(int errno_value) {
   switch (errno_value) {
@@ -85,11 +88,16 @@ absl::StatusCode CodeOf(int errno_value) {
 
 absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path) {
   absl::Status status(CodeOf(errno_value), absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno_value)));
-  status.SetPayload(kFileErrorPayload, absl::Cord());
+  status.SetPayload(kFileErrorPayload, absl::Cord(IsWantOfSpace(errno_value) ? kDiskFull : ""));
   return status;
 }
 
 bool IsFileError(const absl::Status& status) { return status.GetPayload(kFileErrorPayload).has_value(); }
+
+bool IsDiskFull(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kFileErrorPayload);
+  return payload.has_value() && *payload == kDiskFull;
+}
 
 namespace {
 

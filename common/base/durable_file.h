@@ -23,7 +23,11 @@ absl::Status FileError(int errno_value, absl::string_view what, absl::string_vie
 // Whether `status` came from FileError. A PERMISSION_DENIED may come from a peer as well, and ends a program otherwise.
 bool IsFileError(const absl::Status& status);
 
-// The same error in other words. What IsFileError asks for stays, which a new absl::Status of the same code would lose.
+// Whether it did because a disk, a quota, or the size that a file may have is full: more room, and the same may succeed. Memory and
+// descriptors are RESOURCE_EXHAUSTED as well, and no such case.
+bool IsDiskFull(const absl::Status& status);
+
+// The same error in other words. What IsFileError and IsDiskFull ask for stays, which a new absl::Status of the same code would lose.
 absl::Status Reworded(const absl::Status& status, absl::string_view message);
 
 // What is wrong with the content of `path`: the same error, the path in front. OK stays OK.

@@ -282,6 +282,23 @@ TEST_F(WorkerTest, EndsWithItsCodeWhenItsOutputOrItsResultCannotBeWritten) {
   EXPECT_EQ(WEXITSTATUS(large), static_cast<int>(ExitCode::kNoResources));
 }
 
+TEST_F(WorkerTest, SaysOfAFullDiskAloneThatAnotherAttemptMaySucceed) {
+  const std::string arguments = absl::StrCat(" --round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
+  const auto last_line = [&](const std::string& limit) {
+    const std::string printed = folder_ + "/printed";
+    std::system(absl::StrCat("bash -c '(", limit, "; ", BLINK_WORKER, arguments, " 2>/dev/null) | tail -n 1 > ", printed, "'").c_str());
+    return json::parse(ReadFile(printed, 1 << 16).value(), nullptr, /*allow_exceptions=*/false);
+  };
+  const json full = last_line("ulimit -f 2");
+  ASSERT_TRUE(full.is_object() && full.contains("exit_code")) << full;
+  EXPECT_EQ(full["exit_code"], static_cast<int>(ExitCode::kNoResources));
+  EXPECT_EQ(full.value("waits_for", ""), "disk") << full;
+  EXPECT_THAT(full["error"].get<std::string>(), HasSubstr("File too large"));
+  const Ended other = RunWorker(absl::StrCat("--round-folder ", folder_, "/none --attributes ", folder_, "/attributes --output ", Output()));
+  ExpectRefused(other, ExitCode::kBadInput, "/none");
+  EXPECT_FALSE(other.lines.back().contains("waits_for"));
+}
+
 // A training with a checkpoint after every epoch, which ends in its middle.
 class KilledWorker : public WorkerTest {
  protected:

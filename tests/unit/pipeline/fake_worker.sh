@@ -55,6 +55,19 @@ case "$(cat "$attributes/behaviour")" in
     echo epoch > "$output.checkpoint/training.checkpoint"
     say training 0.3 "hanging"
     sleep 600 ;;
+  disk-full)
+    say training 0.9 "about to write"
+    mkdir -p "$output.checkpoint"
+    echo epoch > "$output.checkpoint/training.checkpoint"
+    [ -e "$attributes/room" ] && succeed && exit 0
+    echo '{"error":"cannot write model.pt: No space left on device","exit_code":9,"waits_for":"disk"}'
+    exit 9 ;;
+  disk-full-otherwise)  # what says so, but is no error of a full disk
+    echo '{"error":"cannot write model.pt: No space left on device","exit_code":3,"waits_for":"disk"}'
+    exit 3 ;;
+  memory-full)
+    echo '{"error":"the worker ran out of memory: give it more (--worker-memory-bytes)","exit_code":9}'
+    exit 9 ;;
   no-memory-for-libraries)
     echo "blink-worker: error while loading shared libraries: libtorch_cpu.so: failed to map segment from shared object" >&2
     exit 127 ;;

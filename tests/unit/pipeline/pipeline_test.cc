@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "tests/testing/aggregator_fixtures.h"
@@ -262,6 +263,86 @@ TEST_F(PipelineTest, SaysThatTheProcessorTimeIsUsedUpAndTriesNoSecondTime) {
   ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
   EXPECT_THAT(Get(id).failure_reason(), HasSubstr("--worker-cpu-seconds limits it to 1 s"));
   EXPECT_EQ(Starts(), 1);
+}
+
+TEST_F(PipelineTest, WaitsWhileTheWorkersDiskIsFullAndGoesOnFromItsCheckpointWithoutCountingTheAttempts) {
+  Behave("disk-full");
+  options_.attempts_max = 2;
+  options_.retry_after = absl::Milliseconds(100);
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Starts() >= 4; })) << "more than there may be attempts";
+  ASSERT_TRUE(Eventually([&] { return Get(id).progress_text() == "waiting: cannot write model.pt: No space left on device"; }));
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_TRAINING);
+  EXPECT_LE(Get(id).attempts(), 1);
+  EXPECT_TRUE(HasCheckpoint(id));
+  StartPipeline();  // a restart changes nothing
+  const int before = Starts();
+  ASSERT_TRUE(Eventually([&] { return Starts() > before; }));
+  std::ofstream(options_.attributes_folder + "/room") << "room";
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_LE(Get(id).attempts(), 2) << "the restart may have ended one";
+  EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); }));
+}
+
+TEST_F(PipelineTest, TakesTheNextRoundInTurnWhileOneWaitsForTheDiskAndEndsThatOneWhenItIsCancelled) {
+  Behave("disk-full");
+  options_.retry_after = absl::Milliseconds(100);
+  StartPipeline();
+  const std::string waiting = Create();
+  Report(waiting, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return absl::StartsWith(Get(waiting).progress_text(), "waiting: "); }));
+  ASSERT_TRUE(pipeline_->Cancel(waiting).ok());
+  Behave("succeed");
+  const std::string next = Create();
+  Report(next, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(next, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(waiting).state(), v1::ROUND_STATE_CANCELLED);
+  EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(waiting); }));
+}
+
+TEST_F(PipelineTest, FailsForWantOfMemoryAndForAnErrorThatOnlySpeaksOfADisk) {
+  int starts = 0;
+  for (const auto& [behaviour, reason] : {std::pair{"memory-full", "give it more (--worker-memory-bytes)"},
+                                          std::pair{"disk-full-otherwise", "No space left on device"}}) {
+    Behave(behaviour);
+    const std::string id = Create();
+    Report(id, 0, kNodes - 1);
+    ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr(reason));
+    EXPECT_EQ(Starts(), ++starts);
+  }
+}
+
+TEST_F(PipelineTest, KeepsTheReportsOfARoundThatWasCancelledWhileOpenOrStayedBelowItsQuorumWhereTheWorkerReadsThem) {
+  const auto kept = [&](const std::string& id) {
+    const auto folder = ReadRoundFolder(options_.rounds_folder + "/" + id);
+    return folder.ok() ? static_cast<int>(folder->reports.report_count()) : -1;
+  };
+  const std::string cancelled = Create();
+  Report(cancelled, 0, 3);
+  ASSERT_TRUE(pipeline_->Cancel(cancelled).ok());
+  EXPECT_TRUE(Eventually([&] { return kept(cancelled) == 4; }));
+  const std::string failed = Create(/*quorum=*/5);
+  Report(failed, 0, 2);
+  ASSERT_TRUE(pipeline_->Seal(failed).ok());
+  EXPECT_TRUE(Eventually([&] { return kept(failed) == 3; }));
+  EXPECT_EQ(Starts(), 0) << "nothing is trained";
+  EXPECT_EQ(Get(failed).state(), v1::ROUND_STATE_FAILED);
+  pipeline_->Stop();
+  std::filesystem::remove_all(options_.rounds_folder);
+  StartPipeline();  // which takes up what a crash, or an older version, left undone
+  EXPECT_TRUE(Eventually([&] { return kept(cancelled) == 4 && kept(failed) == 3; }));
+}
+
+TEST_F(PipelineTest, MakesNoFolderForARoundWithoutReports) {
+  const std::string id = Create();
+  ASSERT_TRUE(pipeline_->Cancel(id).ok());
+  const std::string next = Create();
+  Report(next, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(next, v1::ROUND_STATE_READY));  // the runner has been past the first
+  EXPECT_FALSE(std::filesystem::exists(options_.rounds_folder + "/" + id));
 }
 
 TEST_F(PipelineTest, RefusesARoundThatCanNeverBeTrained) {
