@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -498,6 +499,27 @@ absl::Status RocksDbStore::VisitReports(const std::string& round_id,
 
 }  // namespace
 
+namespace {
+
+// RocksDB as Debian builds it ends the process by an assertion when the disk is full while it opens a store that exists.
+absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() != ".log") continue;  // replayed, and written as a table
+    std::error_code gone;
+    const uint64_t size = at->file_size(gone);
+    if (!gone) needed += size;
+  }
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return absl::OkStatus();  // it is tried then
+  const uint64_t available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+  if (available >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("cannot open the store ", folder, ": its disk has ", available, " bytes left, and ",
+                                                   needed, " are needed; free space on the aggregator's disk"));
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string& folder, RocksDbOptions options) {
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   absl::StatusOr<FileLock> lock = FileLock::Acquire(absl::StrCat(folder, "/store.lock"));
@@ -506,6 +528,7 @@ absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string&
                     absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(),
                                      absl::IsAborted(lock.status()) ? ": end it first, or use another data folder" : ""));
   }
+  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, options.space_to_open));
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(options), folder, &raw);
   if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));

@@ -18,9 +18,10 @@ struct RocksDbOptions {
   rocksdb::Env* env = nullptr;         // tests make it fail; nullptr: the machine's
   uint64_t space_reserve =
       64 << 20;  // bytes of the disk that stay free: what the write buffers need when they are flushed
+  uint64_t space_to_open = 4 << 20;  // free bytes without which it is not opened, besides what its logs become
 };
 
-// Opens or makes the store in `folder`. ABORTED: another process holds it. DATA_LOSS: damaged (a torn tail of the log,
+// Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: damaged (a torn tail of the log,
 // which holds nothing acknowledged, is not damage). FAILED_PRECONDITION: of another format. Memory: about 64 MB, and n
 // bits an open round.
 //

@@ -80,6 +80,19 @@ TEST(DiskFull, LeavesAReserveOfTheDiskFreeAndWritesNothingIntoIt) {
   EXPECT_TRUE(put(**store).ok());
 }
 
+TEST(DiskFull, IsSaidWhenTheStoreIsOpenedAndLeavesItAsItIs) {
+  testing::TempFolder folder;
+  ASSERT_TRUE((*OpenRocksDbStore(folder / "store"))->CreateRound(MakeRound(10), "").ok());
+  RocksDbOptions options;
+  options.space_to_open = uint64_t{1} << 62;  // no disk has so much
+  const auto refused = OpenRocksDbStore(folder / "store", options);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("bytes left"));
+  auto store = OpenRocksDbStore(folder / "store");
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->GetRound(kRoundId).ok());
+}
+
 TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
   testing::TempFolder folder;
   auto file_system = std::make_shared<FullableFileSystem>();
