@@ -245,6 +245,7 @@ int Main(int argc, char** argv) {
   account->add_flag("--json", flags.json, "one JSON object");
   RefuseStrangeNumbers(app);
   try {
+    RefuseEmptyValues(argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);

@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
 #endif
   blink::RefuseStrangeNumbers(app);
   try {
+    blink::RefuseEmptyValues(argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted);

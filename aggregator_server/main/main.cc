@@ -164,6 +164,7 @@ int Main(int argc, char** argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
   RefuseStrangeNumbers(app);
   try {
+    RefuseEmptyValues(argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);

@@ -170,6 +170,7 @@ int Main(int argc, char** argv) {
       "Print how many GPUs this machine can train on, and do nothing else");
   RefuseStrangeNumbers(app);
   try {
+    RefuseEmptyValues(argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (asks_for_gpus) return TellGpus();

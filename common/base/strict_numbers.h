@@ -1,5 +1,5 @@
 // CLI11 reads numbers with strtoull and strtold: 2^64 becomes 2^64 - 1, -18446744073709551615 becomes 1, 010 is 8, and
-// nan passes every range. A privacy tool takes a number as it is written, or not at all.
+// nan passes every range. A privacy tool takes a number as it is written, or not at all. A value that was forgotten is none.
 #ifndef BLINK_COMMON_BASE_STRICT_NUMBERS_H_
 #define BLINK_COMMON_BASE_STRICT_NUMBERS_H_
 
@@ -14,20 +14,35 @@
 
 namespace blink {
 
+// What is no whole number at all. How large it may be the option's own checks say next, and RefuseTooLarge in the end.
 inline std::string RefuseStrangeWhole(std::string& text, bool is_signed) {
   const bool negative = is_signed && absl::StartsWith(text, "-");
   std::string digits = text.substr(negative ? 1 : 0);
-  uint64_t value = 0;
-  int64_t signed_value = 0;
-  const bool fits = !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos &&
-                    (is_signed ? absl::SimpleAtoi(text, &signed_value) : absl::SimpleAtoi(text, &value));
-  if (!fits) {
-    return text + (is_signed ? " is not a whole number of at most 64 bits"
-                             : " is not a whole number from 0 to 18446744073709551615");
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) {
+    return text + (is_signed ? " is not a whole number" : " is not a whole number of 0 or more");
   }
   digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));  // or it would be octal
   text = (negative ? "-" : "") + digits;
   return "";
+}
+
+inline std::string RefuseTooLarge(const std::string& text, bool is_signed) {
+  uint64_t value = 0;
+  int64_t signed_value = 0;
+  if (is_signed ? absl::SimpleAtoi(text, &signed_value) : absl::SimpleAtoi(text, &value)) return "";
+  return text + (is_signed ? " does not fit into 64 bits" : " is larger than 18446744073709551615");
+}
+
+// A check for options of fewer than 64 bits, of which CLI11 only says that it could not convert them.
+inline CLI::Validator WholeNumber(uint64_t min, uint64_t max) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        uint64_t value = 0;
+        const std::string problem = RefuseStrangeWhole(text, false);
+        if (problem.empty() && absl::SimpleAtoi(text, &value) && value >= min && value <= max) return std::string();
+        return text + " is not a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+      },
+      "");
 }
 
 inline std::string RefuseStrangeReal(std::string& text) {
@@ -37,20 +52,36 @@ inline std::string RefuseStrangeReal(std::string& text) {
   return plain && absl::SimpleAtod(text, &value) && std::isfinite(value) ? "" : text + " is not a finite number";
 }
 
+inline void RefuseStrangeWholes(CLI::Option& option, bool is_signed) {
+  option.transform(CLI::Validator([=](std::string& text) { return RefuseStrangeWhole(text, is_signed); }, ""));  // first
+  option.check(CLI::Validator([=](std::string& text) { return RefuseTooLarge(text, is_signed); }, ""));          // last
+}
+
 // Checks what is given to every option of a number, of `app` and all its subcommands, before anything else does. To be
 // called when all options are there; the error is a CLI::ValidationError that names the option.
 inline void RefuseStrangeNumbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
     if (absl::StartsWith(type, "UINT")) {
-      option->transform(CLI::Validator([](std::string& text) { return RefuseStrangeWhole(text, false); }, ""));
+      RefuseStrangeWholes(*option, false);
     } else if (absl::StartsWith(type, "INT")) {
-      option->transform(CLI::Validator([](std::string& text) { return RefuseStrangeWhole(text, true); }, ""));
+      RefuseStrangeWholes(*option, true);
     } else if (absl::StartsWith(type, "FLOAT")) {
       option->transform(CLI::Validator([](std::string& text) { return RefuseStrangeReal(text); }, ""));
     }
   }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) RefuseStrangeNumbers(*command);
+}
+
+// For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs. To be called before the arguments are parsed.
+inline void RefuseEmptyValues(int argc, const char* const* argv) {
+  for (int k = 1; k < argc; ++k) {
+    const std::string argument = argv[k];
+    if (argument == "--") return;  // no options from here on
+    if (absl::StartsWith(argument, "--") && argument.find('=') == argument.size() - 1) {
+      throw CLI::ValidationError(argument.substr(0, argument.size() - 1), "there is no value behind the =");
+    }
+  }
 }
 
 }  // namespace blink

@@ -1,6 +1,7 @@
 #include "common/flags/training_flags.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_numbers.h"
 #include "common/training/training_choices.h"
 #include "common/wire/training_spec.h"
 
@@ -18,6 +20,31 @@ namespace {
 
 std::vector<std::string> NamesOf(absl::Span<const char* const> names) { return {names.begin(), names.end()}; }
 
+// On the wire 0 stands for the default: asked for by name it is out of range.
+absl::Status CheckNumbers(const TrainingFlags& flags) {
+  const auto whole = [](const std::optional<uint64_t>& given, int64_t otherwise) {
+    return given ? static_cast<int64_t>(std::min<uint64_t>(*given, std::numeric_limits<int64_t>::max())) : otherwise;
+  };
+  const TrainingNumbers defaults;
+  return NamingTheFlag(CheckTrainingNumbers({.learning_rate = flags.learning_rate.value_or(defaults.learning_rate),
+                                             .weight_decay = flags.weight_decay.value_or(defaults.weight_decay),
+                                             .dropout = flags.dropout.value_or(defaults.dropout),
+                                             .epochs = whole(flags.epochs, defaults.epochs),
+                                             .hidden = whole(flags.hidden, defaults.hidden),
+                                             .layers = whole(flags.layers, defaults.layers),
+                                             .patience = whole(flags.patience, defaults.patience)},
+                                            "training."));
+}
+
+absl::StatusOr<uint32_t> CandidatesOf(std::string text) {
+  uint32_t candidates = 0;
+  if (!RefuseStrangeWhole(text, /*is_signed=*/false).empty() || !absl::SimpleAtoi(text, &candidates) || candidates > kCandidatesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tune is '", text, "', but must be a whole number in 1 .. 1,000, or 0 to search nothing"));
+  }
+  return candidates;
+}
+
 }  // namespace
 
 void TrainingFlags::AddTo(CLI::App* command) {
@@ -25,7 +52,7 @@ void TrainingFlags::AddTo(CLI::App* command) {
       ->check(CLI::IsMember(NamesOf(kVariantNames)));
   command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links (gcn)")
       ->check(CLI::IsMember(NamesOf(kModelNames)));
-  command->add_option("--learning-rate", learning_rate, "Of Adam, (0, 10] (0.01)");
+  command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
   command->add_option("--dropout", dropout, "Between the layers, [0, 1) (0.1)");
   command->add_option("--epochs", epochs, "1 .. 100,000 (300)");
@@ -50,8 +77,10 @@ void TrainingFlags::AddTo(CLI::App* command) {
               "--tune", tune,
               absl::StrCat("Train at most so many candidates (", kCandidatesDefault,
                            ") on the same reports and keep the one that validates best: searches variant, model, "
-                           "learning rate, weight decay and dropout where they are not given; 0: search nothing"))
-          ->expected(0, 1);
+                           "learning rate, weight decay and dropout where they are not given; 1 .. 1,000, or 0: search nothing"))
+          ->expected(0, 1)
+          ->default_str(absl::StrCat(kCandidatesDefault))  // what --tune alone stands for, and an empty value does not
+          ->option_text("[N]");
 }
 
 absl::Status NamingTheFlag(const absl::Status& status) {
@@ -70,27 +99,20 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (variant) spec.set_variant(*VariantOfName(*variant));
   if (model) spec.set_model(*ModelOfName(*model));
   if (node_features) spec.set_node_features(*NodeFeaturesOfName(*node_features));
-  // On the wire 0 stands for the default: asked for by name it is a mistake.
-  if (learning_rate && *learning_rate == 0) return absl::InvalidArgumentError("--learning-rate must be above 0");
-  if (epochs && *epochs == 0) return absl::InvalidArgumentError("--epochs must be above 0");
-  if (hidden && *hidden == 0) return absl::InvalidArgumentError("--hidden must be above 0");
-  if (layers && *layers == 0) return absl::InvalidArgumentError("--layers must be above 0");
+  BLINK_RETURN_IF_ERROR(CheckNumbers(*this));
   if (learning_rate) spec.set_learning_rate(*learning_rate);
   if (weight_decay) spec.set_weight_decay(*weight_decay);
   if (dropout) spec.set_dropout(*dropout);
-  if (epochs) spec.set_epochs(*epochs);
-  if (hidden) spec.set_hidden(*hidden);
-  if (layers) spec.set_layers(*layers);
-  if (patience) spec.set_patience(*patience);
+  if (epochs) spec.set_epochs(static_cast<uint32_t>(*epochs));
+  if (hidden) spec.set_hidden(static_cast<uint32_t>(*hidden));
+  if (layers) spec.set_layers(static_cast<uint32_t>(*layers));
+  if (patience) spec.set_patience(static_cast<uint32_t>(*patience));
   if (balance_classes.given()) spec.set_balance_classes(balance_classes.value);
   if (deterministic.given()) spec.set_deterministic(deterministic.value);
   if (allow_slow_attention.given()) spec.set_allow_slow_attention(allow_slow_attention.value);
   if (device) spec.set_device(*device);
   if (tune_option != nullptr && tune_option->count() > 0) {
-    uint32_t candidates = kCandidatesDefault;
-    if (!tune.empty() && !absl::SimpleAtoi(tune, &candidates)) {
-      return absl::InvalidArgumentError(absl::StrCat("--tune: '", tune, "' is not from 0 to 1,000"));
-    }
+    BLINK_ASSIGN_OR_RETURN(const uint32_t candidates, CandidatesOf(tune));
     spec.set_candidates(candidates);
   }
   BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(spec).status()));

@@ -17,7 +17,7 @@ inline constexpr uint32_t kCandidatesDefault = 24;  // --tune without a number
 struct TrainingFlags {
   std::optional<std::string> variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
-  std::optional<uint32_t> epochs, hidden, layers, patience;
+  std::optional<uint64_t> epochs, hidden, layers, patience;  // wider than they may be, so that Spec can say how far they may go
   // A flag of CLI11 has no third state: whether one was given, the option knows.
   struct Flag {
     bool value = false;
@@ -25,7 +25,7 @@ struct TrainingFlags {
     bool given() const { return option != nullptr && option->count() > 0; }
   };
   Flag balance_classes, deterministic, allow_slow_attention;
-  std::string tune;  // empty: without a number
+  std::string tune;  // as it was written, or the default for --tune alone
   const CLI::Option* tune_option = nullptr;
 
   // Keeps pointers to the members until the command line has been parsed.

@@ -14,7 +14,7 @@ absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_v
   const double rate = numbers.learning_rate, decay = numbers.weight_decay, dropout = numbers.dropout;
   const auto within = [](int64_t value, int64_t min, int64_t max) { return value >= min && value <= max; };
   const Check checks[] = {
-      {"learning_rate", rate, rate > 0 && rate <= 10, "(0, 10]"},
+      {"learning_rate", rate, rate >= 1e-9 && rate <= 10, "[1e-9, 10]"},
       {"weight_decay", decay, decay >= 0 && decay <= 1, "[0, 1]"},
       {"dropout", dropout, dropout >= 0 && dropout < 1, "[0, 1)"},
       {"epochs", static_cast<double>(numbers.epochs), within(numbers.epochs, 1, 100'000), "1 .. 100,000"},

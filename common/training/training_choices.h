@@ -34,7 +34,7 @@ inline const char* NodeFeaturesName(NodeFeatures kind) { return kNodeFeaturesNam
 
 // The numbers of a training, and what they are unless somebody says otherwise.
 struct TrainingNumbers {
-  double learning_rate = 0.01;  // (0, 10]
+  double learning_rate = 0.01;  // [1e-9, 10]: smaller steps are lost in the rounding of a weight
   double weight_decay = 1e-4;   // [0, 1]
   double dropout = 0.1;         // [0, 1)
   int64_t epochs = 300;         // 1 .. 100,000

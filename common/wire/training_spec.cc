@@ -11,7 +11,6 @@
 namespace blink {
 namespace {
 
-constexpr uint32_t kCandidatesMax = 1000;
 constexpr size_t kDeviceDigitsMax = 3;
 constexpr char kUnspecified[] = "unspecified";
 

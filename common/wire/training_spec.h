@@ -2,6 +2,7 @@
 #ifndef BLINK_COMMON_WIRE_TRAINING_SPEC_H_
 #define BLINK_COMMON_WIRE_TRAINING_SPEC_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,8 @@
 #include "common/training/training_choices.h"
 
 namespace blink {
+
+inline constexpr uint32_t kCandidatesMax = 1000;  // of a search
 
 // Checks the ranges and fills what is unset: variant hard, model gcn, device auto, no patience, no balancing, no search, and the
 // numbers of TrainingNumbers. With candidates > 0 variant, model, learning rate, weight decay and dropout stay unset: they are

@@ -12,7 +12,7 @@ namespace {
 
 struct Values {
   uint64_t whole = 0;
-  uint32_t small = 0;
+  uint32_t small = 0, byte = 1;
   std::optional<uint64_t> optional;
   int count = 0;
   double real = 0;
@@ -25,6 +25,7 @@ std::string Parse(const std::string& flag, const std::string& value, Values& val
   CLI::App* command = app.add_subcommand("command");
   command->add_option("--whole", values.whole);
   command->add_option("--small", values.small);
+  command->add_option("--byte", values.byte)->check(WholeNumber(1, 255));
   command->add_option("--optional", values.optional);
   command->add_option("--count", values.count)->check(CLI::Range(-5, 100));
   command->add_option("--real", values.real)->check(CLI::Range(0.0, 100.0));
@@ -66,6 +67,38 @@ TEST(StrictNumbers, RefusesWholeNumbersThatDoNotFit) {
   for (const char* value : {"9223372036854775808", "-6", "101", "1.0", "--5"}) {
     EXPECT_THAT(Parse("count", value, values), ::testing::HasSubstr("count")) << value;
   }
+}
+
+TEST(StrictNumbers, NamesTheRangeOfTheOptionAndNotThatOfAllNumbers) {
+  Values values;
+  for (const char* value : {"101", "4294967296", "9223372036854775808", "99999999999999999999999"}) {
+    EXPECT_THAT(Parse("count", value, values), ::testing::HasSubstr("not in range -5 to 100")) << value;
+  }
+  for (const char* value : {"0", "256", "4294967296", "18446744073709551616"}) {
+    EXPECT_THAT(Parse("byte", value, values), ::testing::HasSubstr(std::string(value) + " is not a whole number from 1 to 255"))
+        << value;
+  }
+  EXPECT_THAT(Parse("byte", "-1", values), ::testing::HasSubstr("-1 is not a whole number"));
+  EXPECT_EQ(Parse("byte", "0255", values), "");
+  EXPECT_EQ(values.byte, 255u);
+  EXPECT_THAT(Parse("whole", "18446744073709551616", values), ::testing::HasSubstr("is larger than 18446744073709551615"));
+  EXPECT_THAT(Parse("whole", "six", values), ::testing::HasSubstr("is not a whole number of 0 or more"));
+  EXPECT_THAT(Parse("count", "1.5", values), ::testing::HasSubstr("1.5 is not a whole number"));
+}
+
+TEST(StrictNumbers, RefusesAnEmptyValueThatWouldBeTakenForNoneOrForTheNextArgument) {
+  const auto refusal = [](std::vector<const char*> arguments) -> std::string {
+    try {
+      RefuseEmptyValues(static_cast<int>(arguments.size()), arguments.data());
+    } catch (const CLI::ValidationError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal({"blink", "round", "--tune="}), ::testing::HasSubstr("--tune: there is no value behind the ="));
+  EXPECT_THAT(refusal({"blink", "--epochs=", "5"}), ::testing::HasSubstr("--epochs"));
+  EXPECT_EQ(refusal({"blink", "--tune=5", "--tune", "--config", "a=", "--name=b="}), "");
+  EXPECT_EQ(refusal({"blink", "--", "--tune="}), "");
 }
 
 TEST(StrictNumbers, RefusesNumbersThatAreNone) {

@@ -61,7 +61,7 @@ void ExpectSpecRefused(Change change, const char* why) {
 
 TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  for (const double bad : {-0.1, 10.1, nan, infinity}) {
+  for (const double bad : {-0.1, 1e-320, 9e-10, 10.1, nan, infinity}) {
     ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_learning_rate(bad); }, "training.learning_rate");
   }
   for (const double bad : {-0.1, 1.1, nan, infinity}) {
