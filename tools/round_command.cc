@@ -1,27 +1,24 @@
 // blink round create | list | status | watch | seal | cancel | result
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <cstdint>
 #include <cstdio>
-#include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_numbers.h"
 #include "common/flags/training_flags.h"
 #include "common/rpc/status.h"
-#include "common/wire/artifacts.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
 #include "tools/decimal.h"
 #include "tools/operator_client.h"
+#include "tools/result_download.h"
 #include "tools/round_report.h"
 
 namespace blink {
@@ -88,11 +85,13 @@ struct CreateFlags : Connection {
     command->add_option("--epsilon", epsilon, "Privacy budget of a list, at most six decimals")->required();
     command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1 (by epsilon alone: docs/TUNING.md)");
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
-    command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)");
+    command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
+        ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
     command->add_option("--implausible", implausible,
                         "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or keep (count them)")
         ->check(CLI::IsMember({"flag", "drop", "keep"}))->capture_default_str();
-    command->add_option("--degree-max", degree_max, "No node has more links than this: sharpens the check of too many ones (default: no bound)");
+    command->add_option("--degree-max", degree_max, "No node has more links than this: sharpens the check of too many ones (default: no bound)")
+        ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
     training.AddTo(command);
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
@@ -226,46 +225,11 @@ void AddWatch(CLI::App* round, std::function<int()>* run) {
   });
 }
 
-absl::Status Download(OperatorClient& client, const std::string& round_id, const std::string& artifact, const std::string& path) {
-  std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "wbxe"), std::fclose);
-  if (file == nullptr) return FileError(errno, "create", path);
-  BLINK_RETURN_IF_ERROR(client.Fetch(round_id, artifact, [&](const std::string& chunk) -> absl::Status {
-    if (std::fwrite(chunk.data(), 1, chunk.size(), file.get()) != chunk.size()) return FileError(errno, "write", path);
-    return absl::OkStatus();
-  }));
-  if (std::fflush(file.get()) != 0 || ::fsync(::fileno(file.get())) != 0) return FileError(errno, "write", path);
-  return absl::OkStatus();
-}
-
-// All artifacts into a folder that appears when it is complete.
-absl::Status DownloadAll(OperatorClient& client, const std::string& round_id, std::string folder) {
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  std::error_code ignored;
-  if (std::filesystem::exists(folder, ignored)) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, " exists already: name a folder that does not, nothing is overwritten"));
-  }
-  const std::string partial = absl::StrCat(folder, ".partial.", ::getpid());
-  BLINK_RETURN_IF_ERROR(MakeDirectories(partial));
-  absl::Status status;
-  for (const auto& [name, since_the_first] : kArtifacts) {
-    if (!status.ok()) break;
-    const std::string path = absl::StrCat(partial, "/", name);
-    status = Download(client, round_id, name, path);
-    if (!since_the_first && (absl::IsNotFound(status) || absl::IsInvalidArgument(status))) {
-      std::filesystem::remove(path, ignored);
-      status = absl::OkStatus();
-    }
-  }
-  if (status.ok() && ::rename(partial.c_str(), folder.c_str()) != 0) status = FileError(errno, "rename to", folder);
-  if (!status.ok()) std::filesystem::remove_all(partial, ignored);
-  return status;
-}
-
 void AddResult(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("result", "The metrics of a round, and with --output all it made");
   auto flags = std::make_shared<RoundFlags>();
   flags->AddTo(command);
-  command->add_option("--output", flags->output, "Folder to make: metrics, predictions, curves, links and model");
+  command->add_option("--output", flags->output, "Folder to make: metrics, predictions, curves, links and model. It is put together as DIR.partial, which the next try clears if this one is killed");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
     if (const ExitCode judged = Judge(status); judged != ExitCode::kOk) return judged;
@@ -274,7 +238,7 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
       metrics += chunk;
       return absl::OkStatus();
     }));
-    if (!flags->output.empty()) BLINK_RETURN_IF_ERROR(DownloadAll(client, flags->round_id, flags->output));
+    if (!flags->output.empty()) BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, flags->output));
     std::printf("%s", (flags->json ? metrics : MetricsTable(metrics)).c_str());
     return ExitCode::kOk;
   });
@@ -290,7 +254,7 @@ void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
   AddOne(round, "status", "Where a round stands", &OperatorClient::GetStatus, run);
   AddWatch(round, run);
   AddOne(round, "seal", "Stop collecting, and estimate from what is there", &OperatorClient::Seal, run);
-  AddOne(round, "cancel", "End a round without a result; its reports are kept", &OperatorClient::Cancel, run);
+  AddOne(round, "cancel", "End a round without a result; its reports are kept, and blink-worker can be run on them (docs/OPERATIONS.md)", &OperatorClient::Cancel, run);
   AddResult(round, run);
 }
 

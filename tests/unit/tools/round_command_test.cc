@@ -1,7 +1,9 @@
 // The command line of `blink round` against a real aggregator-like server in process.
 #include <gmock/gmock.h>
+#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -252,6 +254,39 @@ TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
   EXPECT_EQ(Round({"create", "--epsilon", "1", "--variant", "harder"}), 2);
 }
 
+TEST_F(RoundCommand, CreateNamesTheRangeOfEveryNumberThatItRefuses) {
+  const std::string candidates = "must be a whole number in 1 .. 1,000, or 0 to search nothing";
+  struct Refused {
+    std::vector<std::string> flags;
+    std::string named, range;
+  };
+  for (const auto& [flags, named, range] : std::vector<Refused>{
+           {{"--tune", "1001"}, "--tune is '1001'", candidates},
+           {{"--tune", " 5"}, "--tune is ' 5'", candidates},
+           {{"--tune", "+5"}, "--tune is '+5'", candidates},
+           {{"--tune", ""}, "--tune is ''", candidates},
+           {{"--tune", "4294967297"}, "--tune is '4294967297'", candidates},
+           {{"--degree-max", "4294967296"}, "--degree-max", "4294967296 is not a whole number from 0 to 4294967295"},
+           {{"--quorum", "18446744073709551617"}, "--quorum", "from 0 to 4294967295"},
+           {{"--learning-rate", "1e-320"}, "--learning-rate is", "[1e-9, 10]"},
+           {{"--learning-rate", "0"}, "--learning-rate is 0", "[1e-9, 10]"},
+           {{"--epochs", "4294967296"}, "--epochs is", "1 .. 100,000"},
+           {{"--epochs", "4294967297"}, "--epochs is", "1 .. 100,000"},
+           {{"--hidden", "0"}, "--hidden is 0", "1 .. 4096"},
+           {{"--layers", "18446744073709551615"}, "--layers is", "1 .. 8"},
+           {{"--patience", "4294967296"}, "--patience is", "0 .. 100,000"}}) {
+    std::vector<std::string> arguments = {"create", "--epsilon", "1"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Round(arguments), 2) << flags[0] << "=" << flags[1];
+    EXPECT_THAT(err_, HasSubstr(named));
+    EXPECT_THAT(err_, HasSubstr(range)) << flags[0] << "=" << flags[1];
+  }
+  EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 0u) << "none of them was sent";
+  ASSERT_EQ(Round({"create", "--epsilon", "1", "--learning-rate", "1e-9", "--tune", "0"}), 0) << err_;
+  ASSERT_EQ(Round({"create", "--epsilon", "1", "--tune", "1000"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().candidates(), 1000u);
+}
+
 TEST_F(RoundCommand, StatusPrintsJsonForPrograms) {
   service_.state.set_reports(12);
   service_.state.mutable_parameters()->set_epsilon_micro(6'000'000);
@@ -294,6 +329,52 @@ TEST_F(RoundCommand, ATransferThatBreaksLeavesNoFolder) {
   service_.broken = "links.csv";
   EXPECT_NE(Round({"result", kId, "--output", folder_ + "/result"}), 0);
   EXPECT_FALSE(fs::exists(folder_ + "/result"));
+  EXPECT_FALSE(fs::exists(folder_ + "/result.partial"));
+}
+
+TEST_F(RoundCommand, ResultClearsWhatATransferThatWasKilledLeft) {
+  fs::create_directories(folder_ + "/result.partial");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/result.partial/links.csv", "half").ok());
+  service_.missing = "model.ts";
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/result.partial/model.ts", "of another round").ok());
+  ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result/"}), 0) << err_;
+  EXPECT_EQ(ReadFile(folder_ + "/result/links.csv", 1000).value(), "{\"artifact\":\"links.csv\"}");
+  EXPECT_FALSE(fs::exists(folder_ + "/result/model.ts"));
+  EXPECT_FALSE(fs::exists(folder_ + "/result.partial"));
+}
+
+TEST_F(RoundCommand, ResultRefusesBeforeItFetchesWhatIsInItsWay) {
+  service_.broken = "predictions.csv";  // a first transfer would end with another sentence
+  fs::create_symlink(folder_ + "/nowhere", folder_ + "/link");
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/link"}), 3);
+  EXPECT_THAT(err_, HasSubstr("is a symbolic link to nothing"));
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "").ok());
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/file"}), 3);
+  EXPECT_THAT(err_, HasSubstr("exists already"));
+  fs::create_directories(folder_ + "/result.partial");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/result.partial/thesis.tex", "mine").ok());
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 3);
+  EXPECT_THAT(err_, HasSubstr("holds thesis.tex, which is no part of a result"));
+  EXPECT_EQ(ReadFile(folder_ + "/result.partial/thesis.tex", 10).value(), "mine");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/other.partial", "mine").ok());
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/other"}), 3);
+  EXPECT_THAT(err_, HasSubstr("is no folder: move it away"));
+  fs::create_directories(folder_ + "/elsewhere");
+  fs::create_directory_symlink(folder_ + "/elsewhere", folder_ + "/third.partial");
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/third"}), 3);
+  EXPECT_THAT(err_, HasSubstr("is no folder: move it away"));
+}
+
+TEST_F(RoundCommand, ResultRefusesAPlaceThatAnotherProcessHolds) {
+  fs::create_directories(folder_ + "/result.partial");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/result.partial/links.csv", "half").ok());
+  const int other = ::open((folder_ + "/result.partial").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 1);
+  EXPECT_THAT(err_, HasSubstr("another process holds"));
+  EXPECT_EQ(ReadFile(folder_ + "/result.partial/links.csv", 10).value(), "half");
+  ::close(other);
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 0) << err_;
 }
 
 TEST_F(RoundCommand, TheAggregatorsRefusalsKeepTheirSentenceAndGetTheirCode) {
