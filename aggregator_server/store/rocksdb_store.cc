@@ -497,10 +497,6 @@ absl::Status RocksDbStore::VisitReports(const std::string& round_id,
   return FromRocksDb(it->status(), "read the reports");
 }
 
-}  // namespace
-
-namespace {
-
 // RocksDB as Debian builds it ends the process by an assertion when the disk is full while it opens a store that exists.
 absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
   std::error_code error;

@@ -57,11 +57,11 @@ class BadNodes(BlinkTest):
 
     def test_a_signal_is_told_by_the_exit_code(self):
         for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            (self.blink.folder / f"{self.name}.log").unlink(missing_ok=True)  # of an earlier process, which said the same
             process = self.blink.start_node(self.name, "--round", self.round_id)
             wait_until(lambda: "reports to" in process.log() or not process.running(), "the node")  # it has its handler then
             process.popen.send_signal(number)
             self.assertEqual(process.wait(), code, process.log())
-            (self.blink.folder / f"{self.name}.log").unlink()
 
     def test_a_deployment_that_the_policy_does_not_name_is_refused_at_the_start(self):
         self.blink.edit_policy(self.name, deployments=["other"])
