@@ -1,7 +1,5 @@
 #include "tools/result_download.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
+#include "common/base/folder_lock.h"
 #include "common/base/status_macros.h"
 #include "common/wire/artifacts.h"
 
@@ -39,21 +38,13 @@ class PartialFolder {
  public:
   static absl::StatusOr<PartialFolder> Claim(const std::string& path) {
     BLINK_RETURN_IF_ERROR(MakeDirectories(ParentOf(path)));
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FileError(errno, "make the folder", path);
-    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) return Busy(path);  // just renamed by its owner
-    if (fd < 0) {
-      if (errno != ENOTDIR && errno != ELOOP) return FileError(errno, "open", path);
+    struct stat info;
+    if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
       return absl::InvalidArgumentError(absl::StrCat(path, ", where the result is put together, is no folder: move it away"));
     }
+    BLINK_ASSIGN_OR_RETURN(const int fd, TryToLockFolder(path));
+    if (fd < 0) return absl::AbortedError(absl::StrCat("another process holds ", path, ", where it puts together the same result"));
     PartialFolder claimed(path, fd, /*is_ours=*/false);
-    struct stat held, there;
-    // Some file systems cannot lock a folder (NFS): there nobody is kept out.
-    const bool free = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-    if (!free || ::fstat(fd, &held) != 0 || ::lstat(path.c_str(), &there) != 0 || held.st_dev != there.st_dev ||
-        held.st_ino != there.st_ino) {
-      return Busy(path);
-    }
     BLINK_RETURN_IF_ERROR(claimed.CheckHoldsNothingElse());
     claimed.is_ours_ = true;
     claimed.Clear();
@@ -79,10 +70,6 @@ class PartialFolder {
 
  private:
   PartialFolder(std::string path, int fd, bool is_ours) : path_(std::move(path)), fd_(fd), is_ours_(is_ours) {}
-
-  static absl::Status Busy(const std::string& path) {
-    return absl::AbortedError(absl::StrCat("another process holds ", path, ", where it puts together the same result"));
-  }
 
   // Only what a download makes is ever deleted: regular files by the names of artifacts.
   absl::Status CheckHoldsNothingElse() const {

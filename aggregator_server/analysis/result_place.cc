@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +16,9 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/folder_lock.h"
 #include "common/base/status_macros.h"
+#include "common/wire/artifacts.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -27,9 +28,9 @@ constexpr uint64_t kMetricsBytesMax = 64 << 20;
 
 // "model.pt", or one that was being written: "model.pt.tmp", "model.pt.tmp.4711".
 bool IsResultFile(absl::string_view name) {
-  for (const char* file : kResultFiles) {
+  for (const Artifact& file : kArtifacts) {
     absl::string_view rest = name;
-    if (!absl::ConsumePrefix(&rest, file)) continue;
+    if (!absl::ConsumePrefix(&rest, file.name)) continue;
     if (rest.empty()) return true;
     if (absl::ConsumePrefix(&rest, ".tmp") && (rest.empty() || absl::ConsumePrefix(&rest, ".")) &&
         rest.find_first_not_of("0123456789") == absl::string_view::npos) {
@@ -136,20 +137,8 @@ absl::Status CheckReplaceable(const std::string& path, ResultPlace::Existing exi
 
 // A descriptor that holds the lock of the folder `path`, which it makes; -1: another process holds it.
 absl::StatusOr<int> TryToLock(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FileError(errno, "make the folder", path);
-  BLINK_RETURN_IF_ERROR(KindOf(path).status());
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return -1;  // just removed by its owner
-  if (fd < 0) return FileError(errno, "open", path);
-  struct stat held, there;
-  // Some file systems cannot lock a folder (NFS): there nobody is kept out, and one writer must do.
-  const bool free = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-  if (free && ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
-      held.st_ino == there.st_ino) {
-    return fd;
-  }
-  ::close(fd);  // somebody else's, or it was renamed or removed meanwhile
-  return -1;
+  BLINK_RETURN_IF_ERROR(KindOf(path).status());  // says of a file or a link what to do
+  return TryToLockFolder(path);
 }
 
 }  // namespace

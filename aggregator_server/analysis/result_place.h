@@ -9,23 +9,17 @@
 // or the new one at DIR (or, where the file system cannot exchange two names, the old one at DIR.old, which the next
 // claim brings back), and at most a DIR.tmp, which the next claim clears.
 //
-// Deleted are only files that a result is made of, by their names, and a folder only when it is empty then: a folder
+// Deleted are only files that a result is made of (common/wire/artifacts.h), by their names, and a folder only when it is empty then: a folder
 // that somebody named by mistake keeps all that it holds.
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_RESULT_PLACE_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_RESULT_PLACE_H_
 
-#include <array>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace blink {
-
-// The files of a result, metrics.json first: it is written first and removed last, and a folder is known by it.
-inline constexpr std::array<const char*, 8> kResultFiles = {"metrics.json", "predictions.csv", "curves.csv",
-                                                            "links.csv",    "links.npz",       "plausibility.csv",
-                                                            "model.pt",     "model.ts"};
 
 // OK: `folder` holds a result and nothing else. INVALID_ARGUMENT, naming what speaks against it, otherwise.
 absl::Status CheckIsResult(const std::string& folder);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "common/wire/artifacts.h"
 
 namespace blink {
 namespace {
@@ -36,7 +37,8 @@ class ResultPlaceTest : public ::testing::Test {
   static void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
   // As WriteResultFolder does: metrics.json first, and at once.
   static void Fill(const std::string& folder, const std::string& what) {
-    for (const std::string file : kResultFiles) {
+    for (const Artifact& artifact : kArtifacts) {
+      const std::string file = artifact.name;
       const std::string path = absl::StrCat(folder, "/", file);
       if (file == "metrics.json") {
         EXPECT_TRUE(WriteFileAtomically(path, R"({"privacy": {}, "train": {}})").ok());
