@@ -1,14 +1,11 @@
 #include "tools/simulate_run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -55,24 +52,6 @@ absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, u
   return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
 }
 
-// The states would be taken for a part of the result, or the result be refused for them when all is trained.
-absl::Status CheckApart(const SimulateOptions& options) {
-  const auto path_of = [](const std::string& name) {
-    std::error_code error;
-    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(name, error), error).lexically_normal();
-    return path.has_filename() ? path : path.parent_path();
-  };
-  const std::filesystem::path output = path_of(options.output), checkpoint = path_of(options.checkpoint);
-  for (const char* suffix : {"", ".tmp", ".old"}) {  // the names that a result takes (result_place.h)
-    const std::filesystem::path taken = output.string() + suffix;
-    if (std::mismatch(taken.begin(), taken.end(), checkpoint.begin(), checkpoint.end()).first == taken.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint, " is, or is in, ", taken.string(),
-                                                     ", which the result takes: name a folder apart from --output"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
@@ -103,7 +82,10 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
         "--model mlp alone");
   }
   const bool draws_secretly = DrawsOrReadsReports(options) && options.reports.empty() && !options.insecure_seeded_noise;
-  if (!options.checkpoint.empty() && !options.output.empty()) BLINK_RETURN_IF_ERROR(CheckApart(options));
+  if (!options.checkpoint.empty() && !options.output.empty() && ResultPlace::Takes(options.output, options.checkpoint)) {
+    return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint, " is, or is in, a folder that the result ",
+                                                   options.output, " takes: name a folder apart from --output"));
+  }
   if (!options.checkpoint.empty() && draws_secretly) {
     return absl::InvalidArgumentError(
         "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with --reports, "

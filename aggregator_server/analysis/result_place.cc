@@ -145,6 +145,17 @@ absl::StatusOr<int> TryToLock(const std::string& path) {
 
 absl::Status CheckIsResult(const std::string& folder) { return CheckHoldsResult(folder, /*unfinished=*/false); }
 
+bool ResultPlace::Takes(const std::string& folder, const std::string& path) {
+  const absl::StatusOr<std::string> result = AbsolutePath(folder), other = AbsolutePath(path);
+  if (!result.ok() || !other.ok()) return false;  // no place for either, which is said where it is claimed
+  const std::filesystem::path inside(*other);
+  for (const char* suffix : {"", ".tmp", ".old"}) {
+    const std::filesystem::path taken(*result + suffix);
+    if (std::mismatch(taken.begin(), taken.end(), inside.begin(), inside.end()).first == taken.end()) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<ResultPlace> ResultPlace::Claim(const std::string& folder, Existing existing, double patience_s) {
   BLINK_ASSIGN_OR_RETURN(const std::string path, AbsolutePath(folder));
   const std::string old = path + ".old";

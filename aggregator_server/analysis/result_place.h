@@ -37,6 +37,10 @@ class ResultPlace {
   ResultPlace& operator=(ResultPlace&& other) noexcept;
   ~ResultPlace();  // clears what was not published
 
+  // Whether `path` is, or is in, one of the folders that a result at `folder` takes: DIR, DIR.tmp and DIR.old. What somebody
+  // keeps there would be taken for a part of the result, or keep it from its place.
+  static bool Takes(const std::string& folder, const std::string& path);
+
   const std::string& folder() const { return folder_; }  // absolute, links followed
   std::string temporary() const { return folder_ + ".tmp"; }
 
