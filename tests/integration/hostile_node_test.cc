@@ -502,7 +502,9 @@ TEST_F(HostileNode, TenThousandHalfOpenStreamsCostLittleMemoryAndKeepNobodyOut) 
   if (!BLINK_SANITIZED) {
     EXPECT_LT(grown / streams, 100'000u);
   }
-  EXPECT_LE(aggregator_->ingest().reports_in_flight(), 4u) << "one node's certificate holds four places";
+  // One more counts as in flight for the moment in which it is refused, so look until it is quiet.
+  EXPECT_TRUE(Eventually([&] { return aggregator_->ingest().reports_in_flight() <= 4u; }))
+      << "one node's certificate holds four places";
   ExpectHonestNodeIsServed();
   for (HalfOpen& one : open) one.context.TryCancel();
   for (HalfOpen& one : open) EXPECT_FALSE(one.writer->Finish().ok());
