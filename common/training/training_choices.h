@@ -11,6 +11,9 @@
 
 namespace blink {
 
+// What the aggregator believes about a pair before its bits: by the degrees alone (the beta-model), or also by what is public of the
+// two nodes (aggregator_server/prior).
+enum class Prior { kBeta, kAttributed };
 // Which links of the posterior P: those with P > 1/2; all, P as weights; as many of the largest as are expected, P as weights.
 enum class Variant { kHard, kSoft, kHybrid };
 enum class Model { kMlp, kGcn, kGraphSage, kGat };
@@ -24,10 +27,12 @@ enum class NodeFeatures {
 };
 
 // By the enumerator's number.
+inline constexpr std::array<const char*, 2> kPriorNames = {"beta", "attributed"};
 inline constexpr std::array<const char*, 3> kVariantNames = {"hard", "soft", "hybrid"};
 inline constexpr std::array<const char*, 4> kModelNames = {"mlp", "gcn", "graphsage", "gat"};
 inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity", "given+degree"};
 
+inline const char* PriorName(Prior prior) { return kPriorNames[static_cast<size_t>(prior)]; }
 inline const char* VariantName(Variant variant) { return kVariantNames[static_cast<size_t>(variant)]; }
 inline const char* ModelName(Model model) { return kModelNames[static_cast<size_t>(model)]; }
 inline const char* NodeFeaturesName(NodeFeatures kind) { return kNodeFeaturesNames[static_cast<size_t>(kind)]; }

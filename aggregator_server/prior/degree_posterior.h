@@ -1,0 +1,28 @@
+// The degrees of the nodes as all their reports show them: the noisy degree, and the debiased sums of the bits of row
+// and column, joined by empirical Bayes.
+//
+//   r_i = debiased mean of the bits about i's pairs, scaled to n - 1, with variance v_i from how many bits were received
+//   likelihood of a degree d:  exp(-(r_i - d)^2 / (2 v_i) - epsilon_degree |d~_i - d|)
+//   law of the degrees: weights on a log-spaced grid of at most 60 degrees, by EM, lightly smoothed
+#ifndef BLINK_AGGREGATOR_SERVER_PRIOR_DEGREE_POSTERIOR_H_
+#define BLINK_AGGREGATOR_SERVER_PRIOR_DEGREE_POSTERIOR_H_
+
+#include <vector>
+
+#include "aggregator_server/reports/report_set.h"
+
+namespace blink {
+
+struct DegreePosterior {
+  std::vector<double> mean;  // [n], positive: the posterior mean w_i. Base log-odds: log w_i + log w_j - log sum w
+  // An observation of the number of links that does not come from the bits: half the sum of the noisy degrees (scaled up
+  // for nodes that sent none), and its variance. Without noisy degrees (s = 0) variance is infinite.
+  double links = 0, links_variance = 0;
+};
+
+// `empirical_bayes` false (for ablation): w_i = max(d~_i clipped, small) as the beta-model would take it.
+DegreePosterior EstimateDegreePosterior(const ReportSet& reports, int threads, bool empirical_bayes = true);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_PRIOR_DEGREE_POSTERIOR_H_
