@@ -160,6 +160,7 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
     const double n = options.truth->node_count();
     estimate.mae = 2.0 * scan.error / (n * n);
     estimate.true_positives = TruePositives(*options.truth, estimate.links());
+    estimate.quality = std::move(scan.quality);
   }
   report_progress(1.0);
   return estimate;

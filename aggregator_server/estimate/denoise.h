@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/beta_model.h"
 #include "aggregator_server/estimate/link_prior.h"
+#include "aggregator_server/estimate/posterior_quality.h"
 #include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/reports/report_set.h"
 #include "common/graph/csr_graph.h"
@@ -47,6 +48,7 @@ struct LinkEstimate {
   // Against a true graph, when one was given (simulation only).
   double mae = 0;               // mean of |P - A| over all n^2 entries
   uint64_t true_positives = 0;  // links of the estimate that are links of the truth
+  std::optional<PosteriorQuality> quality;
 };
 
 struct EstimateOptions {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numeric>
 
 #include "aggregator_server/estimate/pair_masks.h"
@@ -67,15 +68,33 @@ class Sums {
     uint64_t pairs = 0;
     for (const uint64_t count : with_ones) pairs += count;
     pairs_with_ones_ += pairs;
-    if (truth_ != nullptr) error_[a] = ErrorOfClass(a, prior, {with_ones.begin(), with_ones.end()});
+    if (truth_ == nullptr) return;
+    QualityCounter quality = TakeQuality();
+    counts_.ForEachValue(a, with_ones, prior, [&](double value, int64_t more) { quality.AddMany(value, more, 0); });
+    error_[a] = ErrorOfClass(a, prior, {with_ones.begin(), with_ones.end()}, quality);
+    const std::lock_guard lock(mutex_);
+    quality_.push_back(std::move(quality));
   }
   void Collect(PairScan& scan) const {
     scan.expected_links = std::accumulate(expected_.begin(), expected_.end(), 0.0);
     scan.error = std::accumulate(error_.begin(), error_.end(), 0.0);
     scan.pairs_with_ones = pairs_with_ones_;
+    if (truth_ == nullptr) return;
+    QualityCounter all;
+    for (const QualityCounter& part : quality_) all.Join(part);
+    scan.quality = all.Quality();
   }
 
  private:
+  // One that no other thread uses. As many as there are threads are ever made.
+  QualityCounter TakeQuality() {
+    const std::lock_guard lock(mutex_);
+    if (quality_.empty()) return {};
+    QualityCounter last = std::move(quality_.back());
+    quality_.pop_back();
+    return last;
+  }
+
   void SortByClass() {
     const auto class_of_node = counts_.posterior().prior().class_of_node();
     first_.assign(size_t{counts_.class_count()} + 1, 0);
@@ -112,8 +131,9 @@ class Sums {
     return sum;
   }
 
-  // The same over the pairs that are no links of the truth, and 1 - P of those that are.
-  double ErrorOfClass(uint32_t a, const std::vector<double>& prior, std::vector<uint64_t> with_ones) const {
+  // The same over the pairs that are no links of the truth, and 1 - P of those that are. Counts the latter as links.
+  double ErrorOfClass(uint32_t a, const std::vector<double>& prior, std::vector<uint64_t> with_ones,
+                      QualityCounter& quality) const {
     const Posterior& posterior = counts_.posterior();
     double of_links = 0, without_ones = 0;
     for (uint32_t k = first_[a]; k < first_[a + 1]; ++k) {
@@ -122,6 +142,7 @@ class Sums {
         if (j < i) continue;
         const uint32_t b = posterior.prior().class_of_node()[j];
         const Evidence evidence = EvidenceOf(reports_, i, j);
+        quality.AddMany(posterior.LogOdds(a, b, evidence), 0, 1);
         of_links += posterior.Probability(a, b, evidence, /*complement=*/true);
         without_ones += posterior.Probability(a, b, {evidence.reports, 0});
         if (evidence.ones > 0) --with_ones[3 * size_t{b} + evidence.Index() - (evidence.reports == 1 ? 2 : 3)];
@@ -137,6 +158,8 @@ class Sums {
   std::atomic<uint64_t> pairs_with_ones_{0};
   std::vector<uint32_t> first_;   // [K + 1] of a class's nodes in nodes_
   std::vector<NodeIndex> nodes_;  // [n] by class
+  std::mutex mutex_;
+  std::vector<QualityCounter> quality_;  // parts of it, whose sum does not depend on which they are
 };
 
 // Without bits (s = 1) a pair is a link when its classes say so: no pass over the pairs that are not.

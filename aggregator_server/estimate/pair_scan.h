@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "aggregator_server/estimate/pair_counts.h"
+#include "aggregator_server/estimate/posterior_quality.h"
 #include "aggregator_server/reports/report_set.h"
 #include "common/graph/csr_graph.h"
 
@@ -20,7 +22,9 @@ struct PairScan {
   std::vector<std::pair<NodeIndex, NodeIndex>> links;  // Hard, ascending (i, j), i < j
   double expected_links = 0;                           // sum of P over unordered pairs
   uint64_t pairs_with_ones = 0;                        // unordered
-  double error = 0;  // against a true graph: sum of |P - A| over unordered pairs; rounding: about 1e-16 of the sum of all 1 - P of links
+  double error = 0;  // against a true graph: sum of |P - A| over unordered pairs; rounding: about 1e-16 of the sum of
+                     // all 1 - P of links
+  std::optional<PosteriorQuality> quality;  // against a true graph
 };
 
 // `truth` may be null. The result does not depend on the threads of `counts`, nor on its blocks. `progress` is called
