@@ -23,6 +23,7 @@ namespace blink {
 
 // One way to train: on which links, and how.
 struct Candidate {
+  Prior prior = Prior::kBeta;      // of the posterior whose links they are
   std::optional<Variant> variant;  // absent: no estimate is used (the MLP, or a graph that is given)
   TrainOptions options;
 };

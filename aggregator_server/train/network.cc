@@ -42,6 +42,8 @@ std::vector<torch::Tensor> InitialLayer(Model model, int64_t in, int64_t out, to
       result.push_back(Glorot({out}, attention_fans, generator));
       result.push_back(torch::zeros({out}));
       break;
+    default:  // no network
+      break;
   }
   return result;
 }
@@ -60,8 +62,9 @@ const std::vector<std::string>& ParameterNames(Model model) {
       return kSage;
     case Model::kGat:
       return kGat;
+    default:
+      return kMlp;
   }
-  return kMlp;
 }
 
 }  // namespace
@@ -130,8 +133,9 @@ torch::Tensor Network::Layer(int layer, const torch::Tensor& x) const {
       return Attend(input_.links, h, torch::mv(h, Parameter(layer, 1)), torch::mv(h, Parameter(layer, 2))) +
              Parameter(layer, 3);
     }
+    default:
+      return {};
   }
-  return {};
 }
 
 torch::Tensor Network::First() const {

@@ -19,6 +19,9 @@ namespace blink {
 namespace {
 
 absl::Status ValidateOptions(const TrainOptions& options) {
+  if (!IsNetwork(options.model)) {
+    return absl::InvalidArgumentError(absl::StrCat("model is ", ModelName(options.model), ", which is no network"));
+  }
   BLINK_RETURN_IF_ERROR(CheckTrainingNumbers({.learning_rate = options.learning_rate,
                                               .weight_decay = options.weight_decay,
                                               .dropout = options.dropout,

@@ -51,7 +51,7 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
       ->check(CLI::IsMember(NamesOf(kVariantNames)));
   command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links (gcn)")
-      ->check(CLI::IsMember(NamesOf(kModelNames)));
+      ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
   command->add_option("--dropout", dropout, "Between the layers, [0, 1) (0.1)");

@@ -16,7 +16,15 @@ namespace blink {
 enum class Prior { kBeta, kAttributed };
 // Which links of the posterior P: those with P > 1/2; all, P as weights; as many of the largest as are expected, P as weights.
 enum class Variant { kHard, kSoft, kHybrid };
-enum class Model { kMlp, kGcn, kGraphSage, kGat };
+enum class Model {
+  kMlp,
+  kGcn,
+  kGraphSage,
+  kGat,
+  kStacked,     // of the attributed prior: a logistic model on class probabilities and those of the likely neighbours
+  kClassModel,  // of the attributed prior: the class probabilities themselves, from features alone
+  kMean         // of several models that were trained, which only a search makes
+};
 // What stands for the nodes at the models' entrance.
 enum class NodeFeatures {
   kAuto,    // the given ones; where there are none, identity, and of very large graphs the degree
@@ -29,8 +37,13 @@ enum class NodeFeatures {
 // By the enumerator's number.
 inline constexpr std::array<const char*, 2> kPriorNames = {"beta", "attributed"};
 inline constexpr std::array<const char*, 3> kVariantNames = {"hard", "soft", "hybrid"};
-inline constexpr std::array<const char*, 4> kModelNames = {"mlp", "gcn", "graphsage", "gat"};
+inline constexpr std::array<const char*, 7> kModelNames = {"mlp", "gcn", "graphsage", "gat", "stacked", "class-model", "mean"};
 inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity", "given+degree"};
+
+// So many of the models, the first, can be asked for by name.
+inline constexpr size_t kModelsToAskFor = 4;
+// Those that are networks of layers; of the others Train (aggregator_server/train/trainer.h) knows nothing.
+inline bool IsNetwork(Model model) { return model <= Model::kGat; }
 
 inline const char* PriorName(Prior prior) { return kPriorNames[static_cast<size_t>(prior)]; }
 inline const char* VariantName(Variant variant) { return kVariantNames[static_cast<size_t>(variant)]; }

@@ -23,7 +23,7 @@ static_assert(v1::MODEL_MLP == static_cast<int>(Model::kMlp) + 1);
 static_assert(v1::MODEL_GCN == static_cast<int>(Model::kGcn) + 1);
 static_assert(v1::MODEL_GRAPHSAGE == static_cast<int>(Model::kGraphSage) + 1);
 static_assert(v1::MODEL_GAT == static_cast<int>(Model::kGat) + 1);
-static_assert(v1::Model_ARRAYSIZE == kModelNames.size() + 1);
+static_assert(v1::Model_ARRAYSIZE == kModelsToAskFor + 1);
 static_assert(v1::NODE_FEATURES_UNSPECIFIED == static_cast<int>(NodeFeatures::kAuto));
 static_assert(v1::NODE_FEATURES_GIVEN == static_cast<int>(NodeFeatures::kGiven));
 static_assert(v1::NODE_FEATURES_DEGREE == static_cast<int>(NodeFeatures::kDegree));
@@ -151,7 +151,9 @@ const char* NodeFeaturesName(v1::NodeFeatures kind) {
 std::optional<v1::Variant> VariantOfName(const std::string& name) {
   return WireOfName<v1::Variant, Variant>(kVariantNames, 0, name);
 }
-std::optional<v1::Model> ModelOfName(const std::string& name) { return WireOfName<v1::Model, Model>(kModelNames, 0, name); }
+std::optional<v1::Model> ModelOfName(const std::string& name) {
+  return WireOfName<v1::Model, Model>(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor), 0, name);
+}
 std::optional<v1::NodeFeatures> NodeFeaturesOfName(const std::string& name) {
   return WireOfName<v1::NodeFeatures, NodeFeatures>(kNodeFeaturesNames, 1, name);  // "auto" has no name: it is what is unset
 }

@@ -113,7 +113,7 @@ TEST(TrainingSpec, TheWiresChoicesStandForTheDomainsAndBack) {
     EXPECT_EQ(FromProto(ToProto(variant)), variant);
     EXPECT_STREQ(VariantName(ToProto(variant)), kVariantNames[k]);
   }
-  for (size_t k = 0; k < kModelNames.size(); ++k) {
+  for (size_t k = 0; k < kModelsToAskFor; ++k) {
     const auto model = static_cast<Model>(k);
     EXPECT_EQ(FromProto(ToProto(model)), model);
     EXPECT_STREQ(ModelName(ToProto(model)), kModelNames[k]);
