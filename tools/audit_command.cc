@@ -8,6 +8,7 @@
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
+#include "common/training/degree_share.h"
 #include "tools/audit_mechanism.h"
 #include "tools/audit_randomness.h"
 #include "tools/audit_report.h"
@@ -51,7 +52,7 @@ int Fail(const absl::Status& status) {
 
 absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", flags.epsilon));
-  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro);  // a round's
+  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta);  // a round's
   if (flags.degree_share.has_value()) {
     BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *flags.degree_share));
   }

@@ -13,6 +13,7 @@
 #include "common/base/strict_numbers.h"
 #include "common/flags/training_flags.h"
 #include "common/rpc/status.h"
+#include "common/training/degree_share.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
@@ -83,7 +84,7 @@ struct CreateFlags : Connection {
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
     command->add_option("--epsilon", epsilon, "Privacy budget of a list, at most six decimals")->required();
-    command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1 (by epsilon alone: docs/TUNING.md)");
+    command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
         ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
@@ -102,7 +103,8 @@ struct CreateFlags : Connection {
   absl::StatusOr<v1::CreateRoundRequest> Parse() const {
     v1::CreateRoundRequest request;
     BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", epsilon));
-    uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro);
+    BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
+    uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
     if (degree_share.has_value()) {
       BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *degree_share));
     }
@@ -123,7 +125,6 @@ struct CreateFlags : Connection {
                             : implausible == "keep" ? v1::IMPLAUSIBLE_KEEP
                                                     : v1::IMPLAUSIBLE_FLAG);
     request.set_degree_max(degree_max);
-    BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
     spec.set_seed(seed);
     spec.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
     BLINK_ASSIGN_OR_RETURN(*request.mutable_training(), NormalizeTrainingSpec(std::move(spec)));

@@ -24,7 +24,8 @@ Json Named(const char* name, bool is_set) { return is_set ? Json(name) : Json(nu
 
 Json TrainingJson(const v1::TrainingSpec& spec) {
   const bool searches = spec.candidates() > 0;
-  return {{"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
+  return {{"prior", spec.prior() == v1::PRIOR_UNSPECIFIED ? "beta" : PriorName(spec.prior())},  // a round of before there were priors
+          {"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
           {"model", Named(ModelName(spec.model()), spec.model() != v1::MODEL_UNSPECIFIED)},
           {"learning_rate", searches && spec.learning_rate() == 0 ? Json(nullptr) : Json(spec.learning_rate())},
           {"weight_decay", searches && !spec.has_weight_decay() ? Json(nullptr) : Json(spec.weight_decay())},
@@ -44,15 +45,18 @@ Json TrainingJson(const v1::TrainingSpec& spec) {
           {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};
 }
 
-// "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24".
+// "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24"; and the prior, if it is not the
+// usual one: "best of 24, attributed prior".
 std::string TrainingText(const v1::TrainingSpec& spec) {
   std::string text;
   if (spec.model() != v1::MODEL_UNSPECIFIED) text = ModelName(spec.model());
   if (spec.variant() != v1::VARIANT_UNSPECIFIED && spec.model() != v1::MODEL_MLP) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", VariantName(spec.variant()));
   }
-  if (spec.candidates() == 0) return text.empty() ? "unspecified" : text;
-  return absl::StrCat("best of ", spec.candidates(), text.empty() ? "" : ": ", text);
+  if (spec.candidates() == 0 && text.empty()) text = "unspecified";
+  if (spec.candidates() > 0) text = absl::StrCat("best of ", spec.candidates(), text.empty() ? "" : ": ", text);
+  if (spec.prior() == v1::PRIOR_ATTRIBUTED) absl::StrAppend(&text, ", ", PriorName(spec.prior()), " prior");
+  return text;
 }
 
 // An aggregator of before there were rosters does not say it: then all are active.

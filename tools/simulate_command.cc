@@ -73,8 +73,15 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
   command->add_option("--epsilon", options.epsilon,
                       "Budget of a report, (0, 50]; not needed with --graph true, --reports or --model mlp");
-  command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (by epsilon alone: docs/TUNING.md)");
+  command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
   flags->training.AddTo(command);
+  command
+      ->add_option("--without", options.without,
+                   "Leave parts out of the attributed prior, for studies: degrees, total, features, latent, classes, network, with commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--network-rounds", options.network_rounds,
+                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 8 (1, or 2, by the budget of the list)");
   command
       ->add_option_function<std::string>(
           "--graph",

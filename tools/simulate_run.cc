@@ -1,5 +1,6 @@
 #include "tools/simulate_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "aggregator_server/analysis/result_place.h"
 #include "aggregator_server/reports/report_file.h"
 #include "common/base/digest.h"
@@ -17,6 +19,7 @@
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/privatizer.h"
+#include "common/training/degree_share.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate_checkpoint.h"
@@ -25,10 +28,12 @@
 namespace blink {
 namespace {
 
+constexpr int kNetworkRoundsMax = 8;  // each costs a pass over all pairs; more than a few reinforce themselves
+
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {
   if (options.graph == SimulatedGraph::kTrue) return false;
-  return options.training.model() != v1::MODEL_MLP || options.epsilon || options.degree_share ||
+  return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED || options.epsilon || options.degree_share ||
          options.insecure_seeded_noise || !options.reports.empty() || !options.output.empty();
 }
 
@@ -45,17 +50,52 @@ absl::StatusOr<uint64_t> Millionths(double value, double max, const char* range,
 
 absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
   BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "(0, 50]", "--epsilon"));
-  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro);
+  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(options.training.prior()).value_or(Prior::kBeta));
   if (options.degree_share) {
     BLINK_ASSIGN_OR_RETURN(share_ppm, Millionths(*options.degree_share, 1, "[0, 1]", "--degree-share"));
   }
   return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
 }
 
+// What is left of it without those that `without` names.
+absl::StatusOr<Ingredients> IngredientsWithout(const std::vector<std::string>& without) {
+  Ingredients left;
+  for (const std::string& name : without) {
+    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(),
+                                    [&](const IngredientName& entry) { return entry.name == name; });
+    if (known == kIngredientNames.end()) {
+      const auto append = [](std::string* out, const IngredientName& entry) { out->append(entry.name); };
+      return absl::InvalidArgumentError(absl::StrCat("--without names '", name, "', which is none of ",
+                                                     absl::StrJoin(kIngredientNames, ", ", append)));
+    }
+    left.*known->ingredient = false;
+  }
+  return left;
+}
+
+// `prior`: of the training that will be done.
+absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
+  BLINK_ASSIGN_OR_RETURN(const Ingredients left, IngredientsWithout(options.without));
+  if (options.network_rounds && (*options.network_rounds < 0 || *options.network_rounds > kNetworkRoundsMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--network-rounds is ", *options.network_rounds, ": it must be in 0 .. ", kNetworkRoundsMax));
+  }
+  if (options.network_rounds && !left.network) {
+    return absl::InvalidArgumentError("--without network leaves out what --network-rounds counts: leave out one of them");
+  }
+  const char* flag = !options.without.empty() ? "--without" : options.network_rounds ? "--network-rounds" : nullptr;
+  if (flag == nullptr || prior == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
+}
+
 }  // namespace
 
 absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   const v1::TrainingSpec& training = options.training;
+  // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
+  const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
+  BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
   if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
                                             training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
     return absl::InvalidArgumentError(
@@ -92,6 +132,10 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
         "--graph true or --insecure-seeded-noise");
   }
   if (options.graph == SimulatedGraph::kTrue) {
+    if (training.prior() == v1::PRIOR_ATTRIBUTED) {
+      return absl::InvalidArgumentError("--graph true takes the links as they are, and a prior is about links that are not known: leave "
+                                        "out --prior attributed");
+    }
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
     }
@@ -172,8 +216,8 @@ ReportFigures FiguresOf(const RoundFolder& folder) {
   return figures;
 }
 
-// The options given on the command line, over the round's own spec in a replay.
-v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
+// The options given on the command line, over the round's own spec in a replay; normalised.
+absl::StatusOr<v1::TrainingSpec> SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
   v1::TrainingSpec spec =
       folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
   if (options.seed) {
@@ -181,7 +225,7 @@ v1::TrainingSpec SpecOf(const SimulateOptions& options, const RoundFolder* folde
   } else if (folder == nullptr) {
     spec.set_seed(1);
   }
-  return spec;
+  return NormalizeTrainingSpec(std::move(spec));
 }
 
 template <typename T>
@@ -236,7 +280,9 @@ class Simulator {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
     }
     Describe();
-    spec_ = SpecOf(options_, folder_ ? &*folder_ : nullptr);
+    BLINK_ASSIGN_OR_RETURN(spec_, SpecOf(options_, folder_ ? &*folder_ : nullptr));
+    BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
+    BLINK_ASSIGN_OR_RETURN(ingredients_, IngredientsWithout(options_.without));
     const bool estimated = DrawsOrReadsReports(options_);
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
@@ -279,6 +325,8 @@ class Simulator {
     v1::TrainingSpec training = spec_;
     training.clear_out_of_memory();
     hash.Update(training.SerializeAsString());
+    for (const IngredientName& entry : kIngredientNames) hash.UpdateUint64(ingredients_.*entry.ingredient ? 1 : 0);
+    hash.UpdateUint64(options_.network_rounds ? 1 + static_cast<uint64_t>(*options_.network_rounds) : 0);
     hash.UpdateUint64(options_.implausible ? 1 + static_cast<uint64_t>(*options_.implausible) : 0);
     hash.UpdateUint64(static_cast<uint64_t>(options_.missing * 1e9));
     if (simulation_.parameters) {
@@ -339,6 +387,8 @@ class Simulator {
     analysis_options.checkpoint_folder = CheckpointFolder(index);
     analysis_options.checkpoint_every_s = options_.checkpoint_every_s;
     analysis_options.tie_seed = spec.seed();
+    analysis_options.ingredients = ingredients_;
+    analysis_options.network_rounds = options_.network_rounds;
     if (folder_) {
       analysis_options.tie_seed = TieSeedOfRound(folder_->round.round_id());
       analysis_options.implausible = folder_->round.implausible();
@@ -370,7 +420,8 @@ class Simulator {
   const Dataset dataset_;
   std::optional<ResultPlace> place_;  // of the first trial's result
   std::optional<RoundFolder> folder_;
-  v1::TrainingSpec spec_;
+  v1::TrainingSpec spec_;  // normalised
+  Ingredients ingredients_;
   Simulation simulation_;
 };
 

@@ -7,6 +7,7 @@
 #ifndef BLINK_TOOLS_SIMULATE_RUN_H_
 #define BLINK_TOOLS_SIMULATE_RUN_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,10 @@ struct SimulateOptions {
   SimulatedGraph graph = SimulatedGraph::kBlink;
   std::optional<double> epsilon;           // needed for kBlink without `reports`, but not for the MLP alone
   std::optional<double> degree_share;      // default DefaultDegreeSharePpm
+  // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 8, instead of as
+  // many as the budget of the list allows.
+  std::vector<std::string> without;
+  std::optional<int> network_rounds;
   std::string reports;                     // round folder to replay, or empty
   bool insecure_seeded_noise = false;      // NOT PRIVATE
   double missing = 0;                      // [0, 1): share of the nodes that never report, chosen by the trial's seed
@@ -71,6 +76,18 @@ struct Simulation {
   double missing = 0;                           // share of the nodes that never report
   std::vector<Trial> trials;                    // at least one
 };
+
+// What --without can leave out of the attributed prior, each on its own.
+struct IngredientName {
+  const char* name;
+  bool Ingredients::* ingredient;
+};
+inline constexpr std::array<IngredientName, 6> kIngredientNames = {{{"degrees", &Ingredients::degrees},
+                                                                    {"total", &Ingredients::degree_total},
+                                                                    {"features", &Ingredients::features},
+                                                                    {"latent", &Ingredients::latent},
+                                                                    {"classes", &Ingredients::classes},
+                                                                    {"network", &Ingredients::network}}};
 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);

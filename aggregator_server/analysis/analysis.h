@@ -12,6 +12,7 @@
 #include "aggregator_server/analysis/search.h"
 #include "aggregator_server/estimate/denoise.h"
 #include "aggregator_server/plausibility/plausibility.h"
+#include "aggregator_server/prior/attributed.h"
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/train/trainer.h"
 #include "blink/v1/operator.pb.h"
@@ -28,6 +29,9 @@ struct AnalysisOptions {
   v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;
   uint32_t degree_max = 0;  // 0: no bound
   uint64_t tie_seed = 0;    // which of Hybrid's ties at the cut are links: of a round TieSeedOfRound
+  // Of the attributed prior, for studies: a round takes all of them, and as many rounds as its budget says.
+  Ingredients ingredients;
+  std::optional<int> network_rounds;
   std::string checkpoint_folder;  // as TrainingOptions
   double checkpoint_every_s = 20;
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
@@ -46,7 +50,8 @@ struct Checks {
 
 struct Analysis {
   Checks checks;
-  LinkEstimate estimate;
+  LinkEstimate estimate;  // of the beta prior: some candidates of the attributed prior are trained on it, and it is there to compare with
+  std::optional<AttributedEstimate> attributed;  // of the attributed prior, where the spec asks for it
   uint64_t tie_seed = 0;
   Candidate trained;
   TrainResult training;

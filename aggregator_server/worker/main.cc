@@ -68,10 +68,11 @@ class ProgressPrinter {
   std::chrono::steady_clock::time_point last_;
 };
 
-v1::TrainingSpec SpecOf(const WorkerOptions& options, const v1::Round& round) {
+// What the flags say, over what the round says; normalised.
+absl::StatusOr<v1::TrainingSpec> SpecOf(const WorkerOptions& options, const v1::Round& round) {
   v1::TrainingSpec spec = OverrideTrainingSpec(round.training(), options.training);
   if (options.seed) spec.set_seed(*options.seed);
-  return spec;
+  return NormalizeTrainingSpec(std::move(spec));
 }
 
 // For the aggregator, which links no LibTorch: a round that wants a GPU is refused where there is none.
@@ -97,8 +98,8 @@ absl::Status Run(const WorkerOptions& options) {
   analysis_options.degree_max = folder.round.degree_max();
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
   analysis_options.progress = ProgressPrinter();
-  BLINK_ASSIGN_OR_RETURN(const Analysis analysis,
-                         Analyse(folder.reports, attributes, SpecOf(options, folder.round), analysis_options));
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, SpecOf(options, folder.round));
+  BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
 
   const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
   BLINK_RETURN_IF_ERROR(WriteResultFolder(place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis,

@@ -48,6 +48,11 @@ absl::StatusOr<uint32_t> CandidatesOf(std::string text) {
 }  // namespace
 
 void TrainingFlags::AddTo(CLI::App* command) {
+  command
+      ->add_option("--prior", prior,
+                   "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features and labels, "
+                   "which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
+      ->check(CLI::IsMember(NamesOf(kPriorNames)));
   command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
       ->check(CLI::IsMember(NamesOf(kVariantNames)));
   command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links (gcn)")
@@ -96,6 +101,7 @@ absl::Status NamingTheFlag(const absl::Status& status) {
 
 absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   v1::TrainingSpec spec;
+  if (prior) spec.set_prior(*PriorOfName(*prior));
   if (variant) spec.set_variant(*VariantOfName(*variant));
   if (model) spec.set_model(*ModelOfName(*model));
   if (node_features) spec.set_node_features(*NodeFeaturesOfName(*node_features));

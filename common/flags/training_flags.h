@@ -12,10 +12,8 @@
 
 namespace blink {
 
-inline constexpr uint32_t kCandidatesDefault = 24;  // --tune without a number
-
 struct TrainingFlags {
-  std::optional<std::string> variant, model, node_features, device;
+  std::optional<std::string> prior, variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
   std::optional<uint64_t> epochs, hidden, layers, patience;  // wider than they may be, so that Spec can say how far they may go
   // A flag of CLI11 has no third state: whether one was given, the option knows.

@@ -10,14 +10,6 @@
 
 namespace blink {
 
-// Chosen on two citation graphs and a generated one, by the error of the estimate and the accuracy; docs/TUNING.md says what
-// a second measurement confirmed of it. The degree needs a noise that is small beside the degrees, whatever epsilon is: a
-// small budget gives more of itself.
-uint32_t DefaultDegreeSharePpm(uint64_t epsilon_micro) {
-  if (epsilon_micro < 1'500'000) return 200'000;
-  return epsilon_micro < 2'500'000 ? 100'000 : 50'000;
-}
-
 absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
                                                             uint32_t node_count) {
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {

@@ -15,10 +15,6 @@ namespace blink {
 
 inline constexpr uint32_t kMechanismVersion = 1;
 
-// The share of the budget that a round gives to the degrees when nobody says otherwise. It depends on epsilon alone: a
-// share that was chosen after looking at reports would have cost those reports' budget too.
-uint32_t DefaultDegreeSharePpm(uint64_t epsilon_micro);
-
 class PrivacyParameters {
  public:
   // INVALID_ARGUMENT, naming the parameter and its range: epsilon_micro 1 .. 50,000,000; degree_share_ppm

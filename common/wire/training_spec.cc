@@ -14,7 +14,10 @@ namespace {
 constexpr size_t kDeviceDigitsMax = 3;
 constexpr char kUnspecified[] = "unspecified";
 
-// The wire's numbers: those of Variant and Model plus 1, for UNSPECIFIED; those of NodeFeatures, whose kAuto is UNSPECIFIED.
+// The wire's numbers: those of Prior, Variant and Model plus 1, for UNSPECIFIED; those of NodeFeatures, whose kAuto is UNSPECIFIED.
+static_assert(v1::PRIOR_BETA == static_cast<int>(Prior::kBeta) + 1);
+static_assert(v1::PRIOR_ATTRIBUTED == static_cast<int>(Prior::kAttributed) + 1);
+static_assert(v1::Prior_ARRAYSIZE == kPriorNames.size() + 1);
 static_assert(v1::VARIANT_HARD == static_cast<int>(Variant::kHard) + 1);
 static_assert(v1::VARIANT_SOFT == static_cast<int>(Variant::kSoft) + 1);
 static_assert(v1::VARIANT_HYBRID == static_cast<int>(Variant::kHybrid) + 1);
@@ -51,6 +54,10 @@ bool IsDevice(absl::string_view device) {
 
 // Names of enumerators that a newer peer may know and this one does not.
 absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
+  if (!v1::Prior_IsValid(spec.prior())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.prior is ", static_cast<int>(spec.prior()), ", which this version does not know"));
+  }
   if (!v1::Variant_IsValid(spec.variant())) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.variant is ", static_cast<int>(spec.variant()), ", which this version does not know"));
@@ -72,6 +79,8 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
 
 void FillDefaults(v1::TrainingSpec& spec) {
   const TrainingNumbers defaults;
+  if (spec.prior() == v1::PRIOR_UNSPECIFIED) spec.set_prior(v1::PRIOR_BETA);
+  if (spec.prior() == v1::PRIOR_ATTRIBUTED && !spec.has_candidates()) spec.set_candidates(kCandidatesDefault);
   if (spec.candidates() == 0) {
     if (spec.variant() == v1::VARIANT_UNSPECIFIED) spec.set_variant(v1::VARIANT_HARD);
     if (spec.model() == v1::MODEL_UNSPECIFIED) spec.set_model(v1::MODEL_GCN);
@@ -108,7 +117,12 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
 }
 
 v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given) {
-  if (given.candidates() > 0) {
+  const auto prior_of = [](const v1::TrainingSpec& spec) {
+    return spec.prior() == v1::PRIOR_UNSPECIFIED ? v1::PRIOR_BETA : spec.prior();
+  };
+  const bool other_prior = given.prior() != v1::PRIOR_UNSPECIFIED && given.prior() != prior_of(of_round);
+  if (other_prior) of_round.clear_candidates();
+  if (other_prior || given.candidates() > 0) {
     of_round.clear_variant();
     of_round.clear_model();
     of_round.clear_learning_rate();
@@ -119,6 +133,10 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
   return of_round;
 }
 
+std::optional<Prior> FromProto(v1::Prior prior) {
+  if (prior == v1::PRIOR_UNSPECIFIED || !v1::Prior_IsValid(prior)) return std::nullopt;
+  return static_cast<Prior>(prior - 1);
+}
 std::optional<Variant> FromProto(v1::Variant variant) {
   if (variant == v1::VARIANT_UNSPECIFIED || !v1::Variant_IsValid(variant)) return std::nullopt;
   return static_cast<Variant>(variant - 1);
@@ -131,10 +149,15 @@ std::optional<NodeFeatures> FromProto(v1::NodeFeatures kind) {
   if (!v1::NodeFeatures_IsValid(kind)) return std::nullopt;
   return static_cast<NodeFeatures>(kind);
 }
+v1::Prior ToProto(Prior prior) { return static_cast<v1::Prior>(static_cast<int>(prior) + 1); }
 v1::Variant ToProto(Variant variant) { return static_cast<v1::Variant>(static_cast<int>(variant) + 1); }
 v1::Model ToProto(Model model) { return static_cast<v1::Model>(static_cast<int>(model) + 1); }
 v1::NodeFeatures ToProto(NodeFeatures kind) { return static_cast<v1::NodeFeatures>(kind); }
 
+const char* PriorName(v1::Prior prior) {
+  const std::optional<Prior> known = FromProto(prior);
+  return known ? PriorName(*known) : kUnspecified;
+}
 const char* VariantName(v1::Variant variant) {
   const std::optional<Variant> known = FromProto(variant);
   return known ? VariantName(*known) : kUnspecified;
@@ -148,6 +171,7 @@ const char* NodeFeaturesName(v1::NodeFeatures kind) {
   return known && *known != NodeFeatures::kAuto ? NodeFeaturesName(*known) : kUnspecified;
 }
 
+std::optional<v1::Prior> PriorOfName(const std::string& name) { return WireOfName<v1::Prior, Prior>(kPriorNames, 0, name); }
 std::optional<v1::Variant> VariantOfName(const std::string& name) {
   return WireOfName<v1::Variant, Variant>(kVariantNames, 0, name);
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/base/durable_file.h"
+#include "common/training/degree_share.h"
 
 #include "tests/unit/analysis/small_round.h"
 #include "tools/simulate_report.h"
@@ -468,7 +469,7 @@ TEST_F(SimulateTest, ASearchOnTheTrueGraphHasNoVariants) {
 TEST_F(SimulateTest, TheShareOfTheDegreesIsByEpsilonUnlessItIsGiven) {
   SimulateOptions options = Options();
   options.trials = 1;
-  EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), DefaultDegreeSharePpm(6'000'000));
+  EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), DefaultDegreeSharePpm(6'000'000, Prior::kBeta));
   options.degree_share = 0.25;
   EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), 250'000u);
 }

@@ -101,21 +101,5 @@ TEST(PrivacyParameters, SendNoDegreeAtShareZero) {
   EXPECT_FALSE(parameters->sends_degree());
 }
 
-TEST(DegreeShare, IsByEpsilonAloneAndTheSmallerTheMoreThereIsToSpend) {
-  EXPECT_EQ(DefaultDegreeSharePpm(1'000'000), 200'000u);
-  EXPECT_EQ(DefaultDegreeSharePpm(1'499'999), 200'000u);
-  EXPECT_EQ(DefaultDegreeSharePpm(1'500'000), 100'000u);
-  EXPECT_EQ(DefaultDegreeSharePpm(2'500'000), 50'000u);
-  uint32_t last = 1'000'000;
-  for (const uint64_t epsilon_micro : {1u, 1'000'000u, 2'000'000u, 3'000'000u, 6'000'000u, 50'000'000u}) {
-    const uint32_t share = DefaultDegreeSharePpm(epsilon_micro);
-    EXPECT_LE(share, last);
-    const auto parameters = PrivacyParameters::Create(epsilon_micro, share, 100);
-    ASSERT_TRUE(parameters.ok());
-    EXPECT_TRUE(parameters->sends_bits() && parameters->sends_degree());
-    last = share;
-  }
-}
-
 }  // namespace
 }  // namespace blink

@@ -13,6 +13,7 @@
 #include "blink/v1/operator.grpc.pb.h"
 #include "common/base/durable_file.h"
 #include "common/privacy/parameters.h"
+#include "common/training/degree_share.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 
@@ -175,7 +176,7 @@ TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
   EXPECT_EQ(service_.asked.training().variant(), v1::VARIANT_UNSPECIFIED);
   EXPECT_TRUE(service_.asked.training().has_weight_decay());
   EXPECT_FALSE(service_.asked.training().has_dropout());
-  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), DefaultDegreeSharePpm(4'000'000)) << "filled in";
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), DefaultDegreeSharePpm(4'000'000, Prior::kBeta)) << "filled in";
   ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "7"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().candidates(), 7u);
   EXPECT_FALSE(service_.asked.training().allow_slow_attention());
@@ -183,6 +184,34 @@ TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
   EXPECT_EQ(service_.asked.training().candidates(), 0u);
   EXPECT_EQ(service_.asked.training().variant(), v1::VARIANT_HARD) << "no search";
   EXPECT_TRUE(service_.asked.training().allow_slow_attention());
+}
+
+TEST_F(RoundCommand, CreateAsksForTheAttributedPriorWithItsShareAndItsSearch) {
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().prior(), v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(service_.asked.training().candidates(), 24u);
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 35'000u);
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--degree-share", "0.1", "--tune", "0"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().candidates(), 0u);
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 100'000u);
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().prior(), v1::PRIOR_BETA);
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 100'000u);
+  for (const char* unknown : {"", "gamma", "Beta", "unspecified"}) {
+    EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", unknown}), 2) << unknown;
+    EXPECT_THAT(err_, HasSubstr("--prior"));
+  }
+}
+
+TEST_F(RoundCommand, StatusNamesThePriorWhichOfAnOldRoundIsBeta) {
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["training"]["prior"], "beta");
+  service_.state.mutable_training()->set_prior(v1::PRIOR_ATTRIBUTED);
+  service_.state.mutable_training()->set_candidates(24);
+  ASSERT_EQ(Round({"status", kId}), 0);
+  EXPECT_THAT(out_, HasSubstr("best of 24, attributed prior"));
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["training"]["prior"], "attributed");
 }
 
 TEST_F(RoundCommand, StatusNamesVariantModelAndWhatIsSearched) {

@@ -14,6 +14,7 @@ using ::testing::HasSubstr;
 TEST(TrainingSpec, FillsWhatIsUnset) {
   const auto spec = NormalizeTrainingSpec({});
   ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->prior(), v1::PRIOR_BETA);
   EXPECT_EQ(spec->variant(), v1::VARIANT_HARD);
   EXPECT_EQ(spec->model(), v1::MODEL_GCN);
   EXPECT_EQ(spec->learning_rate(), 0.01);
@@ -50,6 +51,21 @@ TEST(TrainingSpec, LeavesOpenWhatIsSearched) {
   EXPECT_EQ(NormalizeTrainingSpec(*normal)->SerializeAsString(), normal->SerializeAsString());
 }
 
+TEST(TrainingSpec, TheAttributedPriorSearchesUnlessToldNotTo) {
+  v1::TrainingSpec spec;
+  spec.set_prior(v1::PRIOR_ATTRIBUTED);
+  const auto normal = NormalizeTrainingSpec(spec);
+  ASSERT_TRUE(normal.ok()) << normal.status();
+  EXPECT_EQ(normal->candidates(), kCandidatesDefault);
+  EXPECT_EQ(normal->model(), v1::MODEL_UNSPECIFIED);
+  EXPECT_EQ(NormalizeTrainingSpec(*normal)->SerializeAsString(), normal->SerializeAsString());
+  spec.set_candidates(5);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->candidates(), 5u);
+  spec.set_candidates(0);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->candidates(), 0u);
+  EXPECT_NE(NormalizeTrainingSpec(spec)->model(), v1::MODEL_UNSPECIFIED);
+}
+
 template <typename Change>
 void ExpectSpecRefused(Change change, const char* why) {
   v1::TrainingSpec spec;
@@ -83,6 +99,7 @@ TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
       "training.learning_rate");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_node_features(static_cast<v1::NodeFeatures>(9)); },
                     "training.node_features is 9");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_prior(static_cast<v1::Prior>(3)); }, "training.prior is 3");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_variant(static_cast<v1::Variant>(77)); }, "training.variant is 77");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_model(static_cast<v1::Model>(77)); }, "training.model is 77");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_out_of_memory(static_cast<v1::OutOfMemory>(9)); },
@@ -118,6 +135,14 @@ TEST(TrainingSpec, TheWiresChoicesStandForTheDomainsAndBack) {
     EXPECT_EQ(FromProto(ToProto(model)), model);
     EXPECT_STREQ(ModelName(ToProto(model)), kModelNames[k]);
   }
+  for (size_t k = 0; k < kPriorNames.size(); ++k) {
+    const auto prior = static_cast<Prior>(k);
+    EXPECT_EQ(FromProto(ToProto(prior)), prior);
+    EXPECT_STREQ(PriorName(ToProto(prior)), kPriorNames[k]);
+    EXPECT_EQ(PriorOfName(kPriorNames[k]), ToProto(prior));
+  }
+  EXPECT_FALSE(FromProto(v1::PRIOR_UNSPECIFIED).has_value());
+  EXPECT_FALSE(PriorOfName("unspecified").has_value());
   for (size_t k = 1; k < kNodeFeaturesNames.size(); ++k) {
     const auto kind = static_cast<NodeFeatures>(k);
     EXPECT_EQ(FromProto(ToProto(kind)), kind);
@@ -127,6 +152,28 @@ TEST(TrainingSpec, TheWiresChoicesStandForTheDomainsAndBack) {
   EXPECT_FALSE(FromProto(static_cast<v1::Model>(77)).has_value());
   EXPECT_FALSE(FromProto(static_cast<v1::NodeFeatures>(-1)).has_value());
   EXPECT_EQ(FromProto(v1::NODE_FEATURES_UNSPECIFIED), NodeFeatures::kAuto);
+}
+
+TEST(TrainingSpec, AnotherPriorThanTheRoundsBeginsAnew) {
+  v1::TrainingSpec of_round, given;
+  of_round.set_model(v1::MODEL_GAT);
+  of_round.set_variant(v1::VARIANT_SOFT);
+  of_round.set_dropout(0.4);
+  of_round.set_epochs(70);
+  of_round.set_candidates(3);
+  given.set_prior(v1::PRIOR_BETA);
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).model(), v1::MODEL_GAT) << "an old round, which names no prior, is of beta";
+  given.set_prior(v1::PRIOR_ATTRIBUTED);
+  given.set_variant(v1::VARIANT_HYBRID);
+  const v1::TrainingSpec spec = OverrideTrainingSpec(of_round, given);
+  EXPECT_EQ(spec.prior(), v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(spec.model(), v1::MODEL_UNSPECIFIED);
+  EXPECT_EQ(spec.variant(), v1::VARIANT_HYBRID);
+  EXPECT_FALSE(spec.has_dropout());
+  EXPECT_FALSE(spec.has_candidates());
+  EXPECT_EQ(spec.epochs(), 70u);
+  of_round.set_prior(v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).candidates(), 3u) << "the same prior: the round's choices hold";
 }
 
 TEST(TrainingSpec, WhatIsGivenGoesBeforeWhatTheRoundSays) {
