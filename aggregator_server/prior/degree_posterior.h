@@ -16,7 +16,8 @@ namespace blink {
 struct DegreePosterior {
   std::vector<double> mean;  // [n], positive: the posterior mean w_i. Base log-odds: log w_i + log w_j - log sum w
   // An observation of the number of links that does not come from the bits: half the sum of the noisy degrees (scaled up
-  // for nodes that sent none), and its variance. Without noisy degrees (s = 0) variance is infinite.
+  // for nodes that sent none), and its variance as an observation of a sum of probabilities: the noise, what the missing
+  // degrees may have been, and the links' own chance. Without noisy degrees (s = 0) the variance is infinite.
   double links = 0, links_variance = 0;
 };
 

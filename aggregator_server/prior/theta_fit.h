@@ -27,7 +27,7 @@ struct PairSample {
 
 struct ThetaOptions {
   double ridge = 1;  // on coefficients of standardised features
-  double links = 0, links_variance = 0;  // DegreePosterior; infinite variance: no such observation
+  double links = 0, links_variance = 0;  // DegreePosterior; a variance of 0 or infinity: no such observation
   std::vector<double> start;             // [width]; empty: zeros
   int iterations_max = 60;
   int threads = 1;  // the result does not depend on it
@@ -40,7 +40,7 @@ struct ThetaFit {
   bool converged = false;     // the gain of the last step was below 1e-4
 };
 
-// INVALID_ARGUMENT: no pairs, or sizes that do not fit.
+// INVALID_ARGUMENT: no pairs, sizes that do not fit, a weight that is not positive, or a number that is not finite.
 absl::StatusOr<ThetaFit> FitTheta(const PairSample& sample, const ThetaOptions& options);
 
 }  // namespace blink

@@ -1,0 +1,134 @@
+#include "aggregator_server/prior/degree_posterior.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "aggregator_server/estimate/denoise.h"
+#include "aggregator_server/prior/column_sums.h"
+#include "aggregator_server/prior/degree_law.h"
+#include "common/base/run_on_threads.h"
+
+namespace blink {
+namespace {
+
+// The debiased bits about node i's pairs. A pair of which both bits were received counts as their mean, one of which one
+// was received as that: of a node that reported, every pair is seen, and the sum is its degree without bias. Of a silent
+// node only the pairs with those who reported are seen: their sum is scaled to n - 1, and which of its links they are
+// is chance, too (sampling without replacement).
+class BitSums {
+ public:
+  BitSums(const ReportSet& reports, int threads) : reports_(reports), columns_(ColumnSums(reports, threads)) {
+    const double p = reports.parameters().flip_probability();
+    contrast_ = std::tanh(reports.parameters().bit_log_odds() / 2);  // 1 - 2 p without cancellation
+    variance_of_bit_ = p * (1 - p) / (contrast_ * contrast_);
+    known_ = reports.parameters().sends_bits() && contrast_ > 0 && std::isfinite(variance_of_bit_);
+  }
+
+  void Set(NodeIndex i, DegreeEvidence& evidence) const {
+    const double others = reports_.report_count() - (reports_.reported(i) ? 1.0 : 0.0);  // who may have named i
+    if (!known_ || (others == 0 && !reports_.reported(i))) return;
+    const double pairs = reports_.node_count() - 1.0, columns = Debiased(columns_[i], others);
+    if (!reports_.reported(i)) {
+      const double scale = pairs / others, sum = columns * scale;
+      const double seen_by_chance = std::max(sum, 1.0) * (scale - 1);
+      evidence.sum = sum;
+      evidence.variance = scale * scale * others * variance_of_bit_ + seen_by_chance;
+      return;
+    }
+    const auto row = reports_.row(i);
+    const auto reported = reports_.reported_nodes().words();
+    uint32_t twice = 0, once = 0;  // ones about pairs of which two bits, or one, were received
+    for (size_t w = 0; w < row.size(); ++w) {
+      twice += static_cast<uint32_t>(std::popcount(row[w] & reported[w]));
+      once += static_cast<uint32_t>(std::popcount(row[w] & ~reported[w]));
+    }
+    evidence.sum = (Debiased(twice, others) + columns) / 2 + Debiased(once, pairs - others);
+    evidence.variance = variance_of_bit_ * (others / 2 + (pairs - others));
+  }
+
+ private:
+  // Expected links among `trials` entries of which `ones` were received as 1.
+  double Debiased(double ones, double trials) const {
+    return (ones - trials * reports_.parameters().flip_probability()) / contrast_;
+  }
+
+  const ReportSet& reports_;
+  const std::vector<uint32_t> columns_;
+  double contrast_ = 0, variance_of_bit_ = 0;
+  bool known_ = false;
+};
+
+std::vector<DegreeEvidence> Evidence(const ReportSet& reports, int threads) {
+  const uint32_t n = reports.node_count();
+  const BitSums bits(reports, threads);
+  std::vector<DegreeEvidence> nodes(n);
+  for (NodeIndex i = 0; i < n; ++i) {
+    bits.Set(i, nodes[i]);
+    if (!reports.noisy_degree(i).has_value()) continue;
+    nodes[i].noisy = static_cast<double>(*reports.noisy_degree(i));
+    nodes[i].epsilon = reports.parameters().epsilon_degree();
+  }
+  return nodes;
+}
+
+// The nodes' posterior means, each on its own: any number of threads gives the same.
+std::vector<double> PosteriorMeans(const std::vector<DegreeEvidence>& nodes, int threads) {
+  const DegreeLaw law = DegreeLaw::Fit(nodes, threads);
+  std::vector<double> means(nodes.size());
+  constexpr size_t kPiece = 256;
+  std::atomic<size_t> next{0};
+  RunOnThreads(static_cast<int>(std::clamp<size_t>(nodes.size() / kPiece, 1, threads)), [&](int) {
+    for (size_t begin; (begin = next.fetch_add(kPiece)) < nodes.size();) {
+      for (size_t i = begin; i < std::min(nodes.size(), begin + kPiece); ++i) means[i] = law.PosteriorMean(nodes[i]);
+    }
+  });
+  return means;
+}
+
+std::vector<double> DegreesAsSent(const ReportSet& reports) {
+  const std::vector<int64_t> degrees = EstimateDegrees(reports).degrees;
+  const int64_t largest = int64_t{reports.node_count()} - 2;
+  std::vector<double> clipped;
+  for (const int64_t degree : degrees) clipped.push_back(static_cast<double>(std::clamp<int64_t>(degree, 1, largest)));
+  return clipped;
+}
+
+// Variance of the two-sided geometric noise: 2 a / (1 - a)^2 with a = e^-epsilon, which is 1 / (2 sinh^2(epsilon / 2)).
+double NoiseVariance(double epsilon) {
+  const double sinh = std::sinh(epsilon / 2);
+  return 1 / (2 * sinh * sinh);
+}
+
+void SetLinks(const ReportSet& reports, DegreePosterior& posterior) {
+  posterior.links_variance = std::numeric_limits<double>::infinity();
+  if (!reports.parameters().sends_degree() || reports.report_count() == 0) return;
+  const double n = reports.node_count(), received = reports.report_count();
+  double sum = 0, squares = 0;
+  for (NodeIndex i = 0; i < reports.node_count(); ++i) {
+    if (!reports.noisy_degree(i).has_value()) continue;
+    const double degree = static_cast<double>(*reports.noisy_degree(i));
+    sum += degree;
+    squares += degree * degree;
+  }
+  const double mean = sum / received, noise = NoiseVariance(reports.parameters().epsilon_degree());
+  const double of_degrees = std::max(0.0, squares / received - mean * mean - noise);
+  posterior.links = n * mean / 2;
+  // of the mean of the degrees: the noise, and that those received are a sample of all
+  const double of_mean = noise / received + of_degrees / received * (1 - received / n);
+  posterior.links_variance = n * n / 4 * of_mean + std::max(1.0, posterior.links);
+}
+
+}  // namespace
+
+DegreePosterior EstimateDegreePosterior(const ReportSet& reports, int threads, bool empirical_bayes) {
+  DegreePosterior posterior;
+  SetLinks(reports, posterior);
+  const int workers = ThreadsOrCores(threads);
+  posterior.mean = empirical_bayes ? PosteriorMeans(Evidence(reports, workers), workers) : DegreesAsSent(reports);
+  return posterior;
+}
+
+}  // namespace blink

@@ -1,0 +1,151 @@
+#include "aggregator_server/prior/theta_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "Eigen/Dense"
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/prior/theta_sums.h"
+
+namespace blink {
+namespace {
+
+using Vector = Eigen::VectorXd;
+using Matrix = Eigen::MatrixXd;
+
+constexpr double kGainMin = 1e-4;       // of log-likelihood, of a step that is worth another
+constexpr double kStepShareMin = 1e-6;  // of Newton's step, in the line search
+
+absl::Status Check(const PairSample& sample, const ThetaOptions& options) {
+  const size_t pairs = sample.size();
+  if (pairs == 0) return absl::InvalidArgumentError("the sample has no pairs: there is nothing to fit coefficients to");
+  if (sample.width == 0) return absl::InvalidArgumentError("the pairs have no features: the first must be the constant 1");
+  if (sample.features.size() != pairs * sample.width || sample.evidence.size() != pairs ||
+      sample.weights.size() != pairs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        pairs, " pairs of ", sample.width, " features need as many numbers, but have ", sample.features.size(),
+        " features, ", sample.evidence.size(), " evidences and ", sample.weights.size(), " weights"));
+  }
+  if (!options.start.empty() && options.start.size() != sample.width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the start has ", options.start.size(), " coefficients, the pairs ", sample.width, " features"));
+  }
+  if (!(options.ridge >= 0 && std::isfinite(options.ridge)))
+    return absl::InvalidArgumentError("the ridge must be a number from 0 on");
+  if (!(options.links_variance >= 0)) return absl::InvalidArgumentError("the variance of the links must not be negative");
+  if (std::any_of(sample.weights.begin(), sample.weights.end(), [](float w) { return !(w > 0 && std::isfinite(w)); }))
+    return absl::InvalidArgumentError("the weight of a pair is not a positive number");
+  for (const std::vector<float>* numbers : {&sample.features, &sample.base, &sample.evidence}) {
+    if (!std::all_of(numbers->begin(), numbers->end(), [](float x) { return std::isfinite(x); }))
+      return absl::InvalidArgumentError("a feature, base or evidence of a pair is not a finite number");
+  }
+  return absl::OkStatus();
+}
+
+// ridge * the weighted variance of each feature: what the square of its coefficient costs, twice. The constant is free.
+Vector RidgeOf(const PairSample& sample, double ridge) {
+  const size_t width = sample.width;
+  std::vector<double> sum(width, 0.0), squares(width, 0.0);
+  double weights = 0;
+  for (size_t m = 0; m < sample.size(); ++m) {
+    const double weight = sample.weights[m];
+    weights += weight;
+    for (size_t k = 0; k < width; ++k) {
+      // less the first pair's: no cancellation where a feature hardly varies
+      const double value = static_cast<double>(sample.features[m * width + k]) - sample.features[k];
+      sum[k] += weight * value;
+      squares[k] += weight * value * value;
+    }
+  }
+  Vector cost = Vector::Zero(static_cast<Eigen::Index>(width));
+  for (size_t k = 1; k < width; ++k) {
+    const double mean = sum[k] / weights, variance = squares[k] / weights - mean * mean;
+    cost[static_cast<Eigen::Index>(k)] = ridge * (variance > 0 ? variance : 1);
+  }
+  return cost;
+}
+
+// The objective at one theta, with its gradient and the matrix of Newton's step.
+struct Point {
+  Vector theta;
+  double objective = 0;
+  Vector gradient;
+  Matrix curvature;
+};
+
+class Objective {
+ public:
+  Objective(const PairSample& sample, const ThetaOptions& options)
+      : sample_(sample), options_(options), ridge_(RidgeOf(sample, options.ridge)) {}
+
+  Point At(Vector theta) const {
+    const ThetaSums sums = SumPairs(sample_, {theta.data(), static_cast<size_t>(theta.size())}, options_.threads);
+    const auto width = theta.size();
+    Point point;
+    point.objective = sums.likelihood - 0.5 * (ridge_.array() * theta.array().square()).sum();
+    point.gradient = Eigen::Map<const Vector>(sums.gradient.data(), width) - ridge_.cwiseProduct(theta);
+    point.curvature = Eigen::Map<const Matrix>(sums.curvature.data(), width, width);
+    point.curvature.diagonal() += ridge_;
+    if (options_.links_variance > 0 && std::isfinite(options_.links_variance)) {
+      const double surplus = sums.links - options_.links, variance = options_.links_variance;
+      const Eigen::Map<const Vector> slope(sums.links_slope.data(), width);
+      point.objective -= surplus * surplus / (2 * variance);
+      point.gradient -= slope * (surplus / variance);
+      point.curvature += slope * slope.transpose() / variance;
+    }
+    point.theta = std::move(theta);
+    return point;
+  }
+
+ private:
+  const PairSample& sample_;
+  const ThetaOptions& options_;
+  const Vector ridge_;
+};
+
+// The solution of curvature * step = gradient. A trace on the diagonal keeps it where features are copies of each other
+// and the ridge is 0.
+Vector NewtonStep(const Point& point) {
+  Matrix curvature = point.curvature;
+  curvature.diagonal().array() += 1e-9 + 1e-12 * curvature.trace();
+  return curvature.ldlt().solve(point.gradient);
+}
+
+}  // namespace
+
+absl::StatusOr<ThetaFit> FitTheta(const PairSample& sample, const ThetaOptions& options) {
+  if (const absl::Status status = Check(sample, options); !status.ok()) return status;
+  const Objective objective(sample, options);
+  const auto width = static_cast<Eigen::Index>(sample.width);
+  Point at = objective.At(Vector::Zero(width));
+  const double zero = at.objective;
+  if (!std::isfinite(zero) || !at.gradient.allFinite() || !at.curvature.allFinite())
+    return absl::InvalidArgumentError("the numbers of the pairs are too large: their sums are not finite");
+  if (!options.start.empty()) {
+    Point start = objective.At(Eigen::Map<const Vector>(options.start.data(), width));
+    if (std::isfinite(start.objective) && start.objective > zero) at = std::move(start);  // else zeros are as good
+  }
+  ThetaFit fit;
+  while (fit.iterations < options.iterations_max && !fit.converged) {
+    const Vector step = NewtonStep(at);
+    if (!step.allFinite()) break;
+    // To first order twice the gain: a hundredth of what is worth a step, and the rest is rounding.
+    if ((fit.converged = at.gradient.dot(step) < 0.02 * kGainMin)) break;
+    ++fit.iterations;
+    double share = 1;
+    Point next = objective.At(at.theta + step);
+    while (!(next.objective > at.objective) && share > kStepShareMin) {
+      share /= 2;
+      next = objective.At(at.theta + share * step);
+    }
+    const double gain = next.objective - at.objective;
+    if (!(gain > 0)) break;  // no way up that numbers can show
+    fit.converged = gain < kGainMin;
+    at = std::move(next);
+  }
+  fit.theta.assign(at.theta.data(), at.theta.data() + width);
+  fit.objective = at.objective - zero;
+  return fit;
+}
+
+}  // namespace blink
