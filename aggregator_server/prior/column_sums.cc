@@ -10,9 +10,9 @@
 namespace blink {
 namespace {
 
-constexpr int kPlanes = 8;                              // bits of a counter
-constexpr uint32_t kRows = (1 << kPlanes) - 1;          // that such counters hold
-constexpr uint32_t kWords = 512;                        // counters of so many words stay in the nearest caches
+constexpr int kPlanes = 8;                      // bits of a counter
+constexpr uint32_t kRows = (1 << kPlanes) - 1;  // that such counters hold
+constexpr uint32_t kWords = 512;                // counters of so many words stay in the nearest caches
 
 // planes[k][w]: bit k of the counters of word w's columns. Adds one row: a ripple of carries.
 struct AddRow {

@@ -9,8 +9,8 @@
 
 namespace blink {
 
-// [n] ones received about each node, from all rows. Counts 64 columns at a time, one bit of 64 counters in each word, so
-// that a row costs 16 operations a word whatever its ones: 22,470 rows in 0.03 s.
+// [n] ones received about each node, from all rows. Counts 64 columns at a time, one bit of 64 counters in each word,
+// so that a row costs 16 operations a word whatever its ones: 22,470 rows in 0.03 s.
 std::vector<uint32_t> ColumnSums(const ReportSet& reports, int threads);
 
 }  // namespace blink

@@ -10,16 +10,16 @@
 namespace blink {
 namespace {
 
-constexpr int kGrid = 60;                // degrees of the law
-constexpr int kRow = 64;                 // kGrid, in whole vectors
-constexpr int kFine = 8;                 // degrees of the finer grid for one of the law's
-constexpr int kSteps = 200;              // of EM
-constexpr double kSmoothing = 0.02;      // of a degree's weight goes to each neighbour, a step
+constexpr int kGrid = 60;            // degrees of the law
+constexpr int kRow = 64;             // kGrid, in whole vectors
+constexpr int kFine = 8;             // degrees of the finer grid for one of the law's
+constexpr int kSteps = 200;          // of EM
+constexpr double kSmoothing = 0.02;  // of a degree's weight goes to each neighbour, a step
 constexpr double kSmallestDegree = 0.3;
-constexpr double kWeightMin = 1e-30;     // a float holds it, and what it is multiplied by
+constexpr double kWeightMin = 1e-30;  // a float holds it, and what it is multiplied by
 constexpr size_t kNodesOfFit = 1 << 15;
-constexpr size_t kPiece = 1 << 10;       // nodes that one thread sums at a time
-constexpr double kLogMin = -40;          // below the largest, a likelihood is nothing
+constexpr size_t kPiece = 1 << 10;  // nodes that one thread sums at a time
+constexpr double kLogMin = -40;     // below the largest, a likelihood is nothing
 
 // share [kRow] = the sum of the rows [count, kRow] of likelihoods, each over (row . weights).
 struct SumShares {

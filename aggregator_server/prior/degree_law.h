@@ -20,13 +20,13 @@ struct DegreeEvidence {
 
 class DegreeLaw {
  public:
-  // By EM on a log-spaced grid of at most 60 degrees from 0.3 to n - 1, a fixed number of steps from the uniform law (an
-  // early end is a regulariser), smoothed lightly at each. Of more than 32,768 nodes every k-th is enough. The result
-  // does not depend on the threads.
+  // By EM on a log-spaced grid of at most 60 degrees from 0.3 to n - 1, a fixed number of steps from the uniform law
+  // (an early end is a regulariser), smoothed lightly at each. Of more than 32,768 nodes every k-th is enough. The
+  // result does not depend on the threads.
   static DegreeLaw Fit(const std::vector<DegreeEvidence>& nodes, int threads);
 
-  // The mean degree, given the evidence: over a grid that is finer, where the law is interpolated, so that sharp evidence
-  // of a large degree is not rounded to the grid.
+  // The mean degree, given the evidence: over a grid that is finer, where the law is interpolated, so that sharp
+  // evidence of a large degree is not rounded to the grid.
   double PosteriorMean(const DegreeEvidence& evidence) const;
 
   const std::vector<double>& degrees() const { return degrees_; }  // the grid, ascending

@@ -14,10 +14,10 @@
 namespace blink {
 namespace {
 
-// The debiased bits about node i's pairs. A pair of which both bits were received counts as their mean, one of which one
-// was received as that: of a node that reported, every pair is seen, and the sum is its degree without bias. Of a silent
-// node only the pairs with those who reported are seen: their sum is scaled to n - 1, and which of its links they are
-// is chance, too (sampling without replacement).
+// The debiased bits about node i's pairs. A pair of which both bits were received counts as their mean, one of which
+// one was received as that: of a node that reported, every pair is seen, and the sum is its degree without bias. Of a
+// silent node only the pairs with those who reported are seen: their sum is scaled to n - 1, and which of its links
+// they are is chance, too (sampling without replacement).
 class BitSums {
  public:
   BitSums(const ReportSet& reports, int threads) : reports_(reports), columns_(ColumnSums(reports, threads)) {

@@ -18,7 +18,7 @@ using Eigen::Index;
 constexpr Index kOversampling = 32;  // directions more than are wanted: the wanted ones converge sooner
 constexpr Index kExactMax = 160;     // columns of which all directions are kept
 constexpr int kIterations = 16;
-constexpr Index kPieces = 16;           // that sums over all rows are cut into, whatever the threads
+constexpr Index kPieces = 16;  // that sums over all rows are cut into, whatever the threads
 constexpr float kShareMin = 1e-4f;
 
 // body(begin, end, piece) for kPieces ranges of `rows`.

@@ -14,9 +14,9 @@ inline constexpr double kCountsShareMax = 0.25;
 
 struct NodeProfiles {
   // Rows of Euclidean norm 1, or 0 where a node has no features. Features that look like counts (none negative, and at
-  // most kCountsShareMax of the matrix not 0) become their tf-idf, value times 1 + ln((1 + n) / (1 + df)), sparse; others
-  // become standardised columns (0 where a column is constant), dense. The values decide, not the form of the file: the
-  // same features have the same profiles, sparse or dense. cols is 0 where there are none.
+  // most kCountsShareMax of the matrix not 0) become their tf-idf, value times 1 + ln((1 + n) / (1 + df)), sparse;
+  // others become standardised columns (0 where a column is constant), dense. The values decide, not the form of the
+  // file: the same features have the same profiles, sparse or dense. cols is 0 where there are none.
   FeatureMatrix scaled;
   // [n, latent_width] rows of norm 1, or 0: `scaled` projected on its strongest right singular vectors (latent semantic
   // analysis); latent_width is min(kLatentWidth, cols, n). Deterministic: the same on any number of threads.
@@ -24,8 +24,8 @@ struct NodeProfiles {
   std::vector<float> latent;
 };
 
-// `features` must be finite (readers of data sets refuse others). Memory: a copy of the features, or n * cols floats where
-// they do not look like counts, and some 100 * (n + cols) floats.
+// `features` must be finite (readers of data sets refuse others). Memory: a copy of the features, or n * cols floats
+// where they do not look like counts, and some 100 * (n + cols) floats.
 NodeProfiles MakeNodeProfiles(const FeatureMatrix& features, int threads);
 
 }  // namespace blink

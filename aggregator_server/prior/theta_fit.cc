@@ -19,7 +19,8 @@ constexpr double kStepShareMin = 1e-6;  // of Newton's step, in the line search
 absl::Status Check(const PairSample& sample, const ThetaOptions& options) {
   const size_t pairs = sample.size();
   if (pairs == 0) return absl::InvalidArgumentError("the sample has no pairs: there is nothing to fit coefficients to");
-  if (sample.width == 0) return absl::InvalidArgumentError("the pairs have no features: the first must be the constant 1");
+  if (sample.width == 0)
+    return absl::InvalidArgumentError("the pairs have no features: the first must be the constant 1");
   if (sample.features.size() != pairs * sample.width || sample.evidence.size() != pairs ||
       sample.weights.size() != pairs) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -32,7 +33,8 @@ absl::Status Check(const PairSample& sample, const ThetaOptions& options) {
   }
   if (!(options.ridge >= 0 && std::isfinite(options.ridge)))
     return absl::InvalidArgumentError("the ridge must be a number from 0 on");
-  if (!(options.links_variance >= 0)) return absl::InvalidArgumentError("the variance of the links must not be negative");
+  if (!(options.links_variance >= 0))
+    return absl::InvalidArgumentError("the variance of the links must not be negative");
   if (std::any_of(sample.weights.begin(), sample.weights.end(), [](float w) { return !(w > 0 && std::isfinite(w)); }))
     return absl::InvalidArgumentError("the weight of a pair is not a positive number");
   for (const std::vector<float>* numbers : {&sample.features, &sample.base, &sample.evidence}) {

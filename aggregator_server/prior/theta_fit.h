@@ -3,8 +3,8 @@
 // With base log-odds o, features phi and evidence L = (ones - zeros) ln((1-p)/p) of a pair, pi = sigma(o + theta.phi):
 //   maximise  sum_pairs weight * log(1 - pi + pi e^L)  -  ridge / 2 |scale * theta|^2
 //             - (sum_pairs weight * pi - links)^2 / (2 links_variance)
-// (the marginal likelihood of the bits, and the total of the noisy degrees as one more observation). Newton's steps with
-// sum weight r^2 phi phi^T, r = sigma(o + theta.phi + L) - pi, in place of the Hessian (BHHH), and a line search.
+// (the marginal likelihood of the bits, and the total of the noisy degrees as one more observation). Newton's steps
+// with sum weight r^2 phi phi^T, r = sigma(o + theta.phi + L) - pi, in place of the Hessian (BHHH), and a line search.
 #ifndef BLINK_AGGREGATOR_SERVER_PRIOR_THETA_FIT_H_
 #define BLINK_AGGREGATOR_SERVER_PRIOR_THETA_FIT_H_
 
@@ -26,7 +26,7 @@ struct PairSample {
 };
 
 struct ThetaOptions {
-  double ridge = 1;  // on coefficients of standardised features
+  double ridge = 1;                      // on coefficients of standardised features
   double links = 0, links_variance = 0;  // DegreePosterior; a variance of 0 or infinity: no such observation
   std::vector<double> start;             // [width]; empty: zeros
   int iterations_max = 60;
@@ -37,7 +37,7 @@ struct ThetaFit {
   std::vector<double> theta;  // [width]
   double objective = 0;       // beyond theta = 0
   int iterations = 0;
-  bool converged = false;     // the gain of the last step was below 1e-4
+  bool converged = false;  // the gain of the last step was below 1e-4
 };
 
 // INVALID_ARGUMENT: no pairs, sizes that do not fit, a weight that is not positive, or a number that is not finite.

@@ -11,70 +11,56 @@
 namespace blink {
 namespace {
 
-constexpr size_t kBlock = 256;                  // pairs whose numbers stay in the nearest cache
-constexpr size_t kPiece = 128 * kBlock;         // pairs that one thread sums at a time
+constexpr size_t kBlock = 256;           // pairs whose numbers stay in the nearest cache
+constexpr size_t kPiece = 128 * kBlock;  // pairs that one thread sums at a time
+
+// Four doubles at once, on any processor.
+constexpr size_t kDoubles = 4;
+using Doubles = double __attribute__((vector_size(8 * kDoubles), aligned(8), may_alias));
+using Longs = int64_t __attribute__((vector_size(8 * kDoubles), aligned(8), may_alias));
+
+BLINK_INLINE Doubles LoadDoubles(const double* from) { return *reinterpret_cast<const Doubles*>(from); }
+BLINK_INLINE void StoreFloats(float* to, Doubles value) {
+  for (size_t lane = 0; lane < kDoubles; ++lane) to[lane] = static_cast<float>(value[lane]);
+}
+BLINK_INLINE Doubles Select(Longs mask, Doubles yes, Doubles no) {
+  return reinterpret_cast<Doubles>((reinterpret_cast<Longs>(yes) & mask) | (reinterpret_cast<Longs>(no) & ~mask));
+}
 
 // exp(x) for -700 <= x <= 0, relative error below 1e-13: x = k ln 2 + r with |r| <= ln 2 / 2, and Taylor's series of r.
-BLINK_INLINE double ExpOfSmall(double x) {
+BLINK_INLINE Doubles ExpOfSmall(Doubles x) {
   constexpr double kRound = 0x1.8p52;  // adding it rounds to an integer and leaves that in the lowest bits
-  const double shifted = x * 1.4426950408889634 + kRound;
-  const double k = shifted - kRound;
-  const double r = (x - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33;
-  double p = 1.0 / 39916800;
-  p = p * r + 1.0 / 3628800;
-  p = p * r + 1.0 / 362880;
-  p = p * r + 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 0.5;
-  p = p * r + 1;
-  p = p * r + 1;
-  const uint64_t exponent = (std::bit_cast<uint64_t>(shifted) + 1023) << 52;
-  return p * std::bit_cast<double>(exponent);
+  const Doubles shifted = x * 1.4426950408889634 + kRound;
+  const Doubles k = shifted - kRound;
+  const Doubles r = (x - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33;
+  constexpr double kFactorials[] = {39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1};
+  Doubles p = r * 0;
+  for (const double factorial : kFactorials) p = p * r + 1 / factorial;
+  const Longs exponent = (reinterpret_cast<Longs>(shifted) + 1023) << 52;
+  return p * reinterpret_cast<Doubles>(exponent);
 }
 
 // log(1 + t) for 0 <= t <= 1, relative error below 1e-11: twice the inverse hyperbolic tangent of t / (2 + t) <= 1/3.
-BLINK_INLINE double LogOfOneAnd(double t) {
-  const double u = t / (2 + t), v = u * u;
-  double p = 1.0 / 23;
-  p = p * v + 1.0 / 21;
-  p = p * v + 1.0 / 19;
-  p = p * v + 1.0 / 17;
-  p = p * v + 1.0 / 15;
-  p = p * v + 1.0 / 13;
-  p = p * v + 1.0 / 11;
-  p = p * v + 1.0 / 9;
-  p = p * v + 1.0 / 7;
-  p = p * v + 1.0 / 5;
-  p = p * v + 1.0 / 3;
-  return 2 * u * (1 + v * p);
+BLINK_INLINE Doubles LogOfOneAnd(Doubles t) {
+  const Doubles u = t / (2 + t), v = u * u;
+  Doubles p = v * 0;
+  for (int odd = 23; odd >= 1; odd -= 2) p = p * v + 1.0 / odd;
+  return 2 * u * p;
 }
 
 struct Logistic {
-  double sigma, softplus;  // 1 / (1 + e^-x) and log(1 + e^x)
+  Doubles sigma, softplus;  // 1 / (1 + e^-x) and log(1 + e^x)
 };
-BLINK_INLINE Logistic LogisticOf(double x) {
-  const double size = x < 0 ? -x : x;
-  const double t = ExpOfSmall(size < 700 ? -size : -700.0), share = 1 / (1 + t);
-  return {x < 0 ? t * share : share, (x < 0 ? 0 : x) + LogOfOneAnd(t)};
+BLINK_INLINE Logistic LogisticOf(Doubles x) {
+  const Longs negative = x < 0;
+  const Doubles size = Select(negative, -x, x);
+  const Doubles t = ExpOfSmall(Select(size < 700, -size, x * 0 - 700)), share = 1 / (1 + t);
+  return {Select(negative, t * share, share), Select(negative, x * 0, x) + LogOfOneAnd(t)};
 }
 
 BLINK_INLINE float Total(Floats v) {
   float total = 0;
   for (int lane = 0; lane < kLanes; ++lane) total += v[lane];
-  return total;
-}
-
-// Of a block, in partial sums that vectors can hold.
-BLINK_INLINE double Total(const double* x) {
-  double partial[kLanes] = {}, total = 0;
-  for (size_t b = 0; b < kBlock; b += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) partial[lane] += x[b + lane];
-  }
-  for (const double sum : partial) total += sum;
   return total;
 }
 
@@ -93,22 +79,20 @@ struct Block {
   const float *features, *base, *evidence, *weights;  // [count, width], [count] each
   size_t count;                                       // at most kBlock
   size_t width;
-  const double* theta;    // [width]
-  float* columns;         // [width, kBlock] work space
-  double* likelihood_links;  // [2]
+  const double* theta;                         // [width]
+  float* columns;                              // [width, kBlock] work space
+  double* likelihood_links;                    // [2]
   double *gradient, *links_slope, *curvature;  // [width], [width], [width, width] of which the lower half is summed
 };
 
 struct AddBlock {
   BLINK_INLINE static void Run(const Block& block) {
     const size_t count = block.count, width = block.width;
-    double eta[kBlock], evidence[kBlock], weight[kBlock], likelihood[kBlock], links[kBlock];
-    float residual[kBlock], slope[kBlock], root[kBlock];
-    for (size_t b = 0; b < kBlock; ++b) {  // pairs past `count` have weight 0
-      eta[b] = b < count ? block.base[b] : 0;
-      evidence[b] = b < count ? block.evidence[b] : 0;
-      weight[b] = b < count ? block.weights[b] : 0;
-    }
+    double eta[kBlock] = {}, evidence[kBlock] = {}, weight[kBlock] = {};  // pairs past `count` have weight 0
+    std::copy_n(block.base, count, eta);
+    std::copy_n(block.evidence, count, evidence);
+    std::copy_n(block.weights, count, weight);
+    float residual[kBlock], slope[kBlock], square[kBlock];
     if (count < kBlock) std::fill_n(block.columns, width * kBlock, 0.0f);
     for (size_t b = 0; b < count; ++b) {
       for (size_t k = 0; k < width; ++k) block.columns[k * kBlock + b] = block.features[b * width + k];
@@ -118,29 +102,33 @@ struct AddBlock {
       const double theta = block.theta[k];
       for (size_t b = 0; b < kBlock; ++b) eta[b] += theta * column[b];
     }
-    for (size_t b = 0; b < kBlock; ++b) {
-      const Logistic before = LogisticOf(eta[b]), after = LogisticOf(eta[b] + evidence[b]);
-      const double r = after.sigma - before.sigma;
-      likelihood[b] = weight[b] * (after.softplus - before.softplus);
-      links[b] = weight[b] * before.sigma;
-      residual[b] = static_cast<float>(weight[b] * r);
-      slope[b] = static_cast<float>(weight[b] * before.sigma * (1 - before.sigma));
-      root[b] = static_cast<float>(std::sqrt(weight[b]) * r);
+    Doubles likelihood = {}, links = {};
+    for (size_t b = 0; b < kBlock; b += kDoubles) {
+      const Doubles x = LoadDoubles(eta + b), w = LoadDoubles(weight + b);
+      const Logistic before = LogisticOf(x), after = LogisticOf(x + LoadDoubles(evidence + b));
+      const Doubles r = after.sigma - before.sigma, weighted = w * r;
+      likelihood += w * (after.softplus - before.softplus);
+      links += w * before.sigma;
+      StoreFloats(residual + b, weighted);
+      StoreFloats(slope + b, w * before.sigma * (1 - before.sigma));
+      StoreFloats(square + b, weighted * r);
     }
-    block.likelihood_links[0] += Total(likelihood);
-    block.likelihood_links[1] += Total(links);
+    for (size_t lane = 0; lane < kDoubles; ++lane) {
+      block.likelihood_links[0] += likelihood[lane];
+      block.likelihood_links[1] += links[lane];
+    }
     for (size_t k = 0; k < width; ++k) {
-      float* column = block.columns + k * kBlock;
+      const float* column = block.columns + k * kBlock;
       block.gradient[k] += Dot(column, residual);
       block.links_slope[k] += Dot(column, slope);
-      for (size_t b = 0; b < kBlock; b += kLanes) Store(column + b, Load(column + b) * Load(root + b));
+      float squares[kBlock];  // times the feature
+      for (size_t b = 0; b < kBlock; b += kLanes) Store(squares + b, Load(column + b) * Load(square + b));
+      AddProducts(block, k, squares);
     }
-    for (size_t k = 0; k < width; ++k) AddProducts(block, k);
   }
 
-  // Row k of the curvature up to its diagonal; four products share the loads of column k.
-  BLINK_INLINE static void AddProducts(const Block& block, size_t k) {
-    const float* column = block.columns + k * kBlock;
+  // Row k of the curvature up to its diagonal; four products share the loads of `column`.
+  BLINK_INLINE static void AddProducts(const Block& block, size_t k, const float* column) {
     double* row = block.curvature + k * block.width;
     size_t l = 0;
     for (; l + 4 <= k + 1; l += 4) {

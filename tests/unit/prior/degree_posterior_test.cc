@@ -109,10 +109,10 @@ TEST_P(DegreePosteriorOf, IsThatOfTheEvidencePairByPair) {
 
 INSTANTIATE_TEST_SUITE_P(Rounds, DegreePosteriorOf,
                          ::testing::Values(Case{3, 1'000'000, 100'000, 0}, Case{200, 1'000'000, 50'000, 0},
-                                         Case{200, 4'000'000, 0, 0}, Case{200, 4'000'000, 1'000'000, 0},
-                                         Case{300, 2'000'000, 20'000, 0.3}, Case{300, 8'000'000, 0, 0.9},
-                                         Case{300, 2'000'000, 1'000'000, 0.5}, Case{100, 2'000'000, 20'000, 1.0},
-                                         Case{100, 50'000'000, 500'000, 0.1}, Case{100, 1, 500'000, 0.1}));
+                                           Case{200, 4'000'000, 0, 0}, Case{200, 4'000'000, 1'000'000, 0},
+                                           Case{300, 2'000'000, 20'000, 0.3}, Case{300, 8'000'000, 0, 0.9},
+                                           Case{300, 2'000'000, 1'000'000, 0.5}, Case{100, 2'000'000, 20'000, 1.0},
+                                           Case{100, 50'000'000, 500'000, 0.1}, Case{100, 1, 500'000, 0.1}));
 
 double RootMeanSquare(const std::vector<double>& degrees, const CsrGraph& truth) {
   double sum = 0;

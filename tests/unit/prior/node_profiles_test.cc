@@ -144,7 +144,8 @@ void ExpectSame(const NodeProfiles& a, const NodeProfiles& b) {
 TEST(NodeProfiles, DependOnTheFeaturesAndNotOnTheirForm) {
   MatrixXd signs = Words(80, 40, 3);
   signs(3, 4) = -1;
-  for (const MatrixXd& matrix : {Words(80, 40, 3), signs, MatrixXd(Normal(80, 5, 4)), MatrixXd(Normal(80, 5, 4).cwiseAbs())}) {
+  for (const MatrixXd& matrix :
+       {Words(80, 40, 3), signs, MatrixXd(Normal(80, 5, 4)), MatrixXd(Normal(80, 5, 4).cwiseAbs())}) {
     const NodeProfiles dense = MakeNodeProfiles(Dense(matrix), 1);
     ExpectSame(dense, MakeNodeProfiles(Sparse(matrix), 1));
     ExpectSame(dense, MakeNodeProfiles(Sparse(matrix, /*with_zeros=*/true), 1));
@@ -153,7 +154,8 @@ TEST(NodeProfiles, DependOnTheFeaturesAndNotOnTheirForm) {
 }
 
 TEST(NodeProfiles, AreTheSameOnAnyNumberOfThreads) {
-  for (const FeatureMatrix& features : {Sparse(Words(700, 400, 5)), Dense(Normal(700, 200, 6)), Dense(Normal(90, 7, 6))})
+  for (const FeatureMatrix& features :
+       {Sparse(Words(700, 400, 5)), Dense(Normal(700, 200, 6)), Dense(Normal(90, 7, 6))})
     ExpectSame(MakeNodeProfiles(features, 1), MakeNodeProfiles(features, 5));
 }
 
@@ -230,7 +232,8 @@ TEST(NodeProfiles, OfHugeAndTinyValuesAreFinite) {
   MatrixXd numbers = Normal(50, 6, 11);
   numbers.col(0) *= 1e36;
   numbers.col(1) *= 1e-36;
-  for (const NodeProfiles& profiles : {MakeNodeProfiles(Dense(numbers), 1), MakeNodeProfiles(Sparse(1e37 * Words(50, 40, 1)), 1)}) {
+  for (const NodeProfiles& profiles :
+       {MakeNodeProfiles(Dense(numbers), 1), MakeNodeProfiles(Sparse(1e37 * Words(50, 40, 1)), 1)}) {
     EXPECT_TRUE(ScaledOf(profiles).allFinite());
     EXPECT_TRUE(LatentOf(profiles).allFinite());
     EXPECT_NEAR(ScaledOf(profiles).row(3).norm(), 1, 1e-5);

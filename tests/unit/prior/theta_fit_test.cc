@@ -51,7 +51,8 @@ SlowSums SumSlowly(const PairSample& sample, const std::vector<double>& theta) {
   return slow;
 }
 
-void ExpectNear(const std::vector<double>& found, const std::vector<double>& expected, const std::vector<double>& sizes) {
+void ExpectNear(const std::vector<double>& found, const std::vector<double>& expected,
+                const std::vector<double>& sizes) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t k = 0; k < found.size(); ++k) EXPECT_NEAR(found[k], expected[k], 2e-6 * sizes[k] + 1e-300) << k;
 }
@@ -99,7 +100,8 @@ double ObjectiveSlowly(const PairSample& sample, const ThetaOptions& options, co
   double objective = sums.likelihood;
   for (uint32_t k = 1; k < sample.width; ++k) {
     double mean = 0, squares = 0;
-    for (size_t m = 0; m < sample.size(); ++m) mean += sample.weights[m] * sample.features[m * sample.width + k] / total;
+    for (size_t m = 0; m < sample.size(); ++m)
+      mean += sample.weights[m] * sample.features[m * sample.width + k] / total;
     for (size_t m = 0; m < sample.size(); ++m) {
       const double beyond = sample.features[m * sample.width + k] - mean;
       squares += sample.weights[m] * beyond * beyond / total;

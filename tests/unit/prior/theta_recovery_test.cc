@@ -1,10 +1,9 @@
-// FitTheta finds the theta that the bits were drawn with. Fixed seeds; over seeds, an estimate that is normal around the
-// truth with the deviation that the curvature tells would be further than 5 deviations off in one of 6e-7 trials: for
-// the 14 coefficients here below 1e-5 in all.
+// FitTheta finds the theta that the bits were drawn with. Fixed seeds; over seeds, an estimate that is normal around
+// the truth with the deviation that the curvature tells would be further than 5 deviations off in one of 6e-7 trials:
+// for the 14 coefficients here below 1e-5 in all.
 #include <gtest/gtest.h>
 
 #include "Eigen/Dense"
-
 #include "aggregator_server/prior/theta_sums.h"
 #include "tests/unit/prior/theta_sample.h"
 
@@ -20,7 +19,8 @@ void ExpectRecovers(const PairSample& sample, const std::vector<double>& truth, 
   const auto width = static_cast<Eigen::Index>(truth.size());
   const Eigen::MatrixXd inverse = Eigen::Map<const Eigen::MatrixXd>(sums.curvature.data(), width, width).inverse();
   for (size_t k = 0; k < truth.size(); ++k) {
-    const double deviation = std::sqrt(largest_weight * inverse(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(k)));
+    const double deviation =
+        std::sqrt(largest_weight * inverse(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(k)));
     EXPECT_LT(deviation, 0.2 * std::abs(truth[k])) << "the sample says too little to test anything";
     EXPECT_LT(std::abs(fit->theta[k] - truth[k]), 5 * deviation + 1e-3 * std::abs(truth[k])) << k;
   }
@@ -32,7 +32,8 @@ TEST(ThetaRecovery, FindsWhatTheBitsWereDrawnWith) {
   ExpectRecovers(DrawSample(1'000'000, truth, 0.2, 22), truth, 1);
 }
 
-// All pairs with a one, and a tenth of the others, which stand for ten: the deviation is at most that of 1/10 of the pairs.
+// All pairs with a one, and a tenth of the others, which stand for ten: the deviation is at most that of 1/10 of the
+// pairs.
 TEST(ThetaRecovery, FindsItInAWeightedSample) {
   const std::vector<double> truth = {0.8, -8, 60, 1.2};
   const PairSample all = DrawSample(1'000'000, truth, 0.1, 23);

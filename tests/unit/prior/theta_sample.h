@@ -12,8 +12,8 @@ namespace blink {
 
 inline double Sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Features: 1, normal numbers of deviation 1, 0.1, 0.01 in turn. Each pair has a link by sigma(base + theta . phi), and two
-// bits of it, each flipped with probability p.
+// Features: 1, normal numbers of deviation 1, 0.1, 0.01 in turn. Each pair has a link by sigma(base + theta . phi), and
+// two bits of it, each flipped with probability p.
 inline PairSample DrawSample(size_t pairs, const std::vector<double>& theta, double p, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
