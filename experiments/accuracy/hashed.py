@@ -63,3 +63,19 @@ def write_features(raw, target):
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(target)
+
+
+def prepare_folder(given, folder, words=False):
+    """A data-set folder beside other features: links to `given`, and the hashed features or the words themselves. Whatever an interrupted
+    call left is made whole; the features come last. NotSparse or OSError where features_raw.npz cannot be read."""
+    raw, features = given / "features_raw.npz", folder / ("features.npz" if words else "features.npy")
+    names = ("edges.csv", "labels.csv", "split.csv")
+    if features.exists() and all((folder / name).exists() for name in names):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    links = {name: given / name for name in names} | ({features.name: raw} if words else {})
+    for name, source in links.items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(source.resolve())
+    if not words and not features.exists():
+        write_features(raw, features)

@@ -377,6 +377,53 @@ class DegreeShare(Experiment):
         self.assertEqual(len((self.folder / "out" / "results.csv").read_text().splitlines()), 1, "the heading alone")
 
 
+class AttributedPrior(Experiment):
+    """experiments/attributed_prior/run."""
+
+    def arguments(self, *more):
+        return ("experiments/attributed_prior/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data", "--output", self.folder / "out",
+                "--work", self.folder / "work", "--dataset", "cora", "--epsilon", 3, "--draws", 1, *more)
+
+    def rows(self):
+        with open(self.folder / "out" / "results.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_it_goes_on_where_it_was_and_every_table_has_its_figures(self):
+        blinktest.generate_dataset(self.folder / "data" / "cora", 80)
+        self.call(*self.arguments("--part", "main", "beta"))
+        self.assertEqual([row["what"] for row in self.rows()], ["attributed", "beta"])
+        self.call(*self.arguments("--part", "main", "beta", "ablation", "--label", "second"))
+        rows = self.rows()
+        self.assertEqual(len(rows), 2 + 6, "what was there is not run again")
+        self.assertEqual({row["what"] for row in rows if row["label"] == "second"},
+                         {f"without {name}" for name in ("degrees", "total", "features", "latent", "classes", "network")})
+        for row in rows:
+            self.assertTrue(0 <= float(row["auc"]) <= 1 and float(row["log_likelihood"]) < 0, row)
+            self.assertEqual(sum(one_bin[2] for one_bin in json.loads(row["bins"])), 80 * 79 // 2, "every pair is in a bin")
+        self.assertTrue(json.loads(rows[0]["candidates"]))
+        text = (self.folder / "out" / "RESULTS.md").read_text()
+        self.assertIn("| cora | 3 | 1 | ", text)
+        self.assertIn("| cora | attributed | ", text)
+        self.call(*self.arguments("--tables-only"))
+        self.assertEqual((self.folder / "out" / "RESULTS.md").read_text(), text)
+
+    def test_a_program_that_writes_something_else_is_refused(self):
+        blink = self.folder / "blink"
+        blink.write_text("#!/bin/sh\necho '{}'\n")
+        blink.chmod(0o755)
+        _, err = self.call(*self.arguments("--part", "main", "--blink", blink), expect=3)
+        self.assertIn("is it the blink of this source tree?", err)
+
+    def test_a_failed_trial_is_shown_with_its_command(self):
+        _, err = self.call(*self.arguments("--part", "main"), expect=1)
+        self.assertIn("simulate --dataset", err)
+        self.assertEqual(self.rows(), [])
+
+    def test_wrong_input_is_refused_with_the_remedy(self):
+        self.call(*self.arguments("--draws", 0), expect=2)
+        self.assertIn("--blink", self.call(*self.arguments("--blink", self.folder / "nothing"), expect=3)[1])
+
+
 class GpuCheck(Experiment):
     """tools/gpu-check, on this machine's CPU."""
 

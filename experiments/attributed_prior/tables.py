@@ -1,0 +1,309 @@
+"""results.csv and the tables of RESULTS.md. Every figure is that of test nodes or of the true graph; what was chosen was chosen on
+validation nodes of the same draw."""
+import csv
+import json
+import math
+import statistics
+
+import plan
+
+FIELDS = ("dataset", "what", "epsilon", "draw", "seed", "chosen", "validation_accuracy", "test_accuracy", "mae", "log_likelihood", "auc",
+          "links", "expected_links", "seconds", "estimate_seconds", "peak_rss_bytes", "threads", "binary", "label", "finished", "candidates",
+          "bins")
+# What a prior that knows the attributes is asked to reach: test accuracy in per cent, and error of P in 10^-3.
+TARGETS = {("cora", 1): (74.5, 3.9), ("cora", 2): (77.5, 2.2), ("cora", 3): (82.5, 1.05), ("cora", 4): (85.0, 0.40), ("cora", 5): (86.5, 0.12),
+           ("citeseer", 1): (77.5, None), ("citeseer", 2): (78.0, 1.5), ("citeseer", 3): (78.0, 0.75), ("citeseer", 4): (78.0, 0.28),
+           ("citeseer", 5): (79.0, 0.09)}
+
+
+class Unknown(Exception):
+    """The program wrote what these tables do not know; the text says what is missing."""
+
+
+def key(row):
+    return tuple(row[name] for name in ("dataset", "what", "epsilon", "draw"))
+
+
+def row_of(trial, result):
+    """The row of a trial, but how it was run, from what blink simulate --json wrote. Figures of a training that was only there to get an
+    estimate are left empty."""
+    try:
+        one = result["trials"][0]
+        estimate, train = one["estimate"], one["train"]
+        quality = estimate.get("quality") or {}
+        trained = trial.what not in ("beta", "links")
+        chosen = train.get("chosen") or " ".join(filter(None, (train["variant"], train["model"])))
+        seconds = estimate.get("seconds", estimate.get("mle_seconds", 0) + estimate.get("denoise_seconds", 0))
+        candidates = [[candidate[name] for name in ("name", "validation_loss", "validation_accuracy", "test_accuracy")]
+                      for candidate in train.get("candidates") or []]
+        bins = [[one_bin[name] for name in ("from", "to", "pairs", "links", "mean_p")] for one_bin in quality.get("bins", [])]
+        return {"dataset": trial.dataset, "what": trial.what, "epsilon": str(trial.epsilon), "draw": str(trial.draw), "seed": str(trial.seed),
+                "chosen": chosen if trained else "", "validation_accuracy": str(train["validation_accuracy"]) if trained else "",
+                "test_accuracy": str(train["test_accuracy"]) if trained else "", "mae": str(estimate["mae"]),
+                "log_likelihood": str(quality.get("log_likelihood", "")), "auc": str(quality.get("auc", "")),
+                "links": str(result["dataset"]["links"]), "expected_links": str(estimate["expected_links"]),
+                "estimate_seconds": f"{seconds:.3f}", "peak_rss_bytes": str(result["peak_rss_bytes"]),
+                "candidates": json.dumps(candidates, separators=(",", ":")) if candidates else "",
+                "bins": json.dumps(bins, separators=(",", ":")) if bins else ""}
+    except (KeyError, IndexError, TypeError) as problem:
+        raise Unknown(f"{trial}: no {problem} in what blink simulate --json wrote: is it the blink of this source tree?") from None
+
+
+class Rows:
+    """The draws of a cell; the last row of a draw counts."""
+
+    def __init__(self, rows):
+        self.cells = {}
+        for row in rows:
+            self.cells.setdefault((row["dataset"], row["what"], int(row["epsilon"])), {})[int(row["draw"])] = row
+
+    def of(self, dataset, what, epsilon):
+        return [row for _, row in sorted(self.cells.get((dataset, what, epsilon), {}).items())]
+
+    def figures(self, dataset, what, epsilon, name):
+        return [float(row[name]) for row in self.of(dataset, what, epsilon) if row[name]]
+
+    def mean(self, *key):
+        values = self.figures(*key)
+        return statistics.fmean(values) if values else None
+
+    def epsilons(self, dataset, what):
+        return sorted(epsilon for one, other, epsilon in self.cells if (one, other) == (dataset, what))
+
+    def datasets(self, what):
+        found = {dataset for dataset, other, _ in self.cells if other == what}
+        return [name for name in plan.DATASETS if name in found]
+
+
+def with_deviation(values, scale=1.0, digits=1):
+    if not values:
+        return ""
+    deviation = f" ± {scale * statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{scale * statistics.fmean(values):.{digits}f}{deviation}"
+
+
+def number(value, scale=1.0, digits=3):
+    return "" if value is None else f"{scale * value:.{digits}g}"
+
+
+def is_beta(name):
+    return name.startswith("beta")
+
+
+class Baselines:
+    """The best of {MLP, beta variants}, judged by mean test accuracy: with hindsight, which no search has. Of experiments/accuracy (the
+    published settings), of this folder's baseline runs, and of the candidates that were trained on the same draws."""
+
+    def __init__(self, rows, experiments):
+        self.rows, self.accuracy = rows, {}
+        with open(experiments / "accuracy" / "results.csv", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["kind"] in ("private", "mlp"):
+                    name = row["kind"] if row["kind"] == "mlp" else f"{row['variant']} {row['model']}"
+                    self.accuracy.setdefault((row["dataset"], int(row["epsilon"] or 0)), []).append((float(row["mean"]), name))
+
+    def candidates(self, dataset, epsilon):
+        """name -> test accuracies by draw"""
+        found = {}
+        for row in self.rows.of(dataset, "attributed", epsilon):
+            for name, _, _, test in json.loads(row["candidates"] or "[]"):
+                found.setdefault(name, []).append(test)
+        return found
+
+    def best(self, dataset, epsilon):
+        """(accuracy, name, of where), or None"""
+        found = [(mean, name, "published settings") for at in (0, epsilon) for mean, name in self.accuracy.get((dataset, at), [])]
+        for name in plan.BASELINES:
+            mean = self.rows.mean(dataset, name, epsilon, "test_accuracy")
+            if mean is not None:
+                found.append((mean, name, "baseline"))
+        draws = len(self.rows.of(dataset, "attributed", epsilon))
+        found += [(statistics.fmean(tests), name, "same draws") for name, tests in self.candidates(dataset, epsilon).items()
+                  if len(tests) == draws and (is_beta(name) or name.startswith("mlp"))]
+        return max(found, default=None)
+
+
+def main_table(rows, baselines):
+    yield "## Accuracy and error\n"
+    yield ("Test accuracy of what validation chose, and mean absolute error of the link posterior, mean ± standard deviation over draws. The best of the MLP "
+           "and the β variants is taken by its mean test accuracy, with hindsight: of `experiments/accuracy` (the published settings), of the part `baseline`, "
+           "or of the candidates trained on the same draws.\n")
+    yield "| data set | ε | draws | accuracy, % | asked | best of {MLP, β}, % | difference | MAE × 10³ | asked | β prior | chosen |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for dataset in rows.datasets("attributed"):
+        for epsilon in rows.epsilons(dataset, "attributed"):
+            found = rows.of(dataset, "attributed", epsilon)
+            accuracy = rows.figures(dataset, "attributed", epsilon, "test_accuracy")
+            best, asked = baselines.best(dataset, epsilon), TARGETS.get((dataset, epsilon), (None, None))
+            chosen = statistics.multimode(row["chosen"] for row in found)
+            counts = ", ".join(f"{name} {sum(row['chosen'] == name for row in found)}×" for name in
+                               dict.fromkeys(sorted((row["chosen"] for row in found), key=lambda name: (name not in chosen, name))))
+            yield (f"| {dataset} | {epsilon} | {len(found)} | {with_deviation(accuracy, 100)} | {number(asked[0])} | "
+                   + (f"{100 * best[0]:.1f} ({best[1]}, {best[2]}) | {100 * (statistics.fmean(accuracy) - best[0]):+.1f}" if best else "|")
+                   + f" | {with_deviation(rows.figures(dataset, 'attributed', epsilon, 'mae'), 1e3, 3)} | {number(asked[1])} | "
+                   f"{number(rows.mean(dataset, 'beta', epsilon, 'mae'), 1e3)} | {counts} |")
+
+
+def candidate_table(rows, baselines):
+    yield "\n## What the choice chose from\n"
+    yield "Mean test accuracy of every candidate over the draws, %: what another choice would have given. **Bold**: the choice's own mean is more than 0.5 below it.\n"
+    for dataset in rows.datasets("attributed"):
+        epsilons = rows.epsilons(dataset, "attributed")
+        table = {epsilon: {name: statistics.fmean(tests) for name, tests in baselines.candidates(dataset, epsilon).items()} for epsilon in epsilons}
+        names = sorted({name for column in table.values() for name in column})
+        if not names:
+            continue
+        yield f"\n| {dataset} | " + " | ".join(f"ε = {epsilon}" for epsilon in epsilons) + " |\n|---|" + "---|" * len(epsilons)
+        own = {epsilon: rows.mean(dataset, "attributed", epsilon, "test_accuracy") for epsilon in epsilons}
+        yield "| **chosen** | " + " | ".join(f"{100 * own[epsilon]:.1f}" for epsilon in epsilons) + " |"
+        for name in names:
+            texts = []
+            for epsilon in epsilons:
+                value = table[epsilon].get(name)
+                text = "" if value is None else f"{100 * value:.1f}"
+                texts.append(f"**{text}**" if value is not None and value > own[epsilon] + 0.005 else text)
+            yield f"| {name} | " + " | ".join(texts) + " |"
+
+
+def ablation_table(rows):
+    yield "\n## What each ingredient is worth\n"
+    yield ("Without one ingredient (`--without`), on as many draws as there are; the noise of a draw is its own, so a difference has a standard error of about "
+           "1.4 times a deviation divided by the root of the draws. All: the table above.\n")
+    whats = ["attributed"] + [f"without {name}" for name in plan.INGREDIENTS]
+    yield "| data set | ε | figure | " + " | ".join("all" if what == "attributed" else f"{what} " for what in whats) + " |"
+    yield "|---|---|---|" + "---|" * len(whats)
+    for dataset in plan.ABLATION_DATASETS:
+        for epsilon in plan.ABLATION_EPSILONS:
+            if not any(rows.of(dataset, what, epsilon) for what in whats[1:]):
+                continue
+            accuracies = [with_deviation(rows.figures(dataset, what, epsilon, "test_accuracy"), 100) for what in whats]
+            yield f"| {dataset} | {epsilon} | accuracy, % | " + " | ".join(accuracies) + " |"
+            yield f"| | | MAE × 10³ | " + " | ".join(number(rows.mean(dataset, what, epsilon, "mae"), 1e3) for what in whats) + " |"
+            yield f"| | | −log-likelihood | " + " | ".join(
+                "" if (value := rows.mean(dataset, what, epsilon, "log_likelihood")) is None else f"{-value:,.0f}" for what in whats) + " |"
+            yield "| | | draws | " + " | ".join(str(len(rows.of(dataset, what, epsilon))) for what in whats) + " |"
+
+
+def reliability(rows, dataset, what, epsilon):
+    """Of all draws together: [(from, to, pairs, links, mean P)]"""
+    sums = {}
+    for row in rows.of(dataset, what, epsilon):
+        for start, end, pairs, links, mean_p in json.loads(row["bins"] or "[]"):
+            total = sums.setdefault((start, end), [0, 0, 0.0])
+            total[0], total[1], total[2] = total[0] + pairs, total[1] + links, total[2] + pairs * mean_p
+    return [(start, end, pairs, links, p / pairs if pairs else 0) for (start, end), (pairs, links, p) in sorted(sums.items())]
+
+
+def attributed_what(rows, dataset, epsilon):
+    return "attributed" if rows.of(dataset, "attributed", epsilon) else "links"
+
+
+def calibration_tables(rows):
+    yield "\n## Calibration\n"
+    yield ("Log-likelihood of the true graph under P (natural logarithm, over unordered pairs; nearer to 0 is better), and how many times more links P expects than "
+           "there are. Below, pairs by their P: the share that are links, beside the mean P. `reliability.svg` draws the tables.\n")
+    yield "| data set | ε | −log-likelihood, β prior | attributed | expected links / links, β | attributed |\n|---|---|---|---|---|---|"
+    for dataset in plan.DATASETS:
+        for epsilon in plan.EPSILONS:
+            what = attributed_what(rows, dataset, epsilon)
+            values = [rows.mean(dataset, prior, epsilon, "log_likelihood") for prior in ("beta", what)]
+            if values[1] is None:
+                continue
+            ratios = []
+            for prior in ("beta", what):
+                found = rows.of(dataset, prior, epsilon)
+                ratios.append(f"{statistics.fmean(float(row['expected_links']) / float(row['links']) for row in found):.3f}" if found else "")
+            yield f"| {dataset} | {epsilon} | " + " | ".join("" if value is None else f"{-value:,.0f}" for value in values) + f" | {' | '.join(ratios)} |"
+    for dataset in plan.DATASETS:
+        shown = [epsilon for epsilon in (1, 3, 5) if reliability(rows, dataset, attributed_what(rows, dataset, epsilon), epsilon)]
+        if not shown:
+            continue
+        yield f"\n| {dataset}: P | " + " | ".join(f"ε = {e}: pairs | mean P | links" for e in shown) + " |\n|---|" + "---|---|---|" * len(shown)
+        columns = [reliability(rows, dataset, attributed_what(rows, dataset, epsilon), epsilon) for epsilon in shown]
+        for cells in zip(*columns):
+            text = " | ".join(f"{pairs:,} | {mean_p:.2g} | {links / pairs:.2g}" if pairs else "0 | |" for _, _, pairs, links, mean_p in cells)
+            yield f"| {cells[0][0]:.2g} to {cells[0][1]:.2g} | {text} |"
+
+
+def auc_text(value):
+    return "" if value is None else f"{value:.4f}"
+
+
+def guess_table(rows):
+    yield "\n## P as a guess at links\n"
+    yield ("The area under the ROC curve of P_ij over all pairs: how often a link has a larger P than a pair without one. 0.5 says nothing. The attributed "
+           "prior's share of the budget for degrees is its own.\n")
+    yield "| data set | prior | " + " | ".join(f"ε = {epsilon}" for epsilon in plan.EPSILONS) + " |\n|---|---|" + "---|" * len(plan.EPSILONS)
+    for dataset in plan.DATASETS:
+        for prior in ("beta", "attributed"):
+            values = [rows.mean(dataset, prior if prior == "beta" else attributed_what(rows, dataset, epsilon), epsilon, "auc")
+                      for epsilon in plan.EPSILONS]
+            if any(value is not None for value in values):
+                yield f"| {dataset} | {prior} | " + " | ".join(auc_text(value) for value in values) + " |"
+
+
+def cost_table(rows):
+    yield "\n## Cost\n"
+    yield ("Of one draw, with everything: reading, drawing the reports, both posteriors, all candidates. Generated graphs have 128 words. Seconds depend on what else "
+           "the machine did; memory does not.\n")
+    yield "| data set | ε | threads | seconds | of it estimate | memory, MB |\n|---|---|---|---|---|---|"
+    names = [name for name in plan.DATASETS] + [f"generated-{nodes}" for nodes in plan.GROWTH_NODES]
+    for dataset in names:
+        for epsilon in (1, 3, 5, 8):
+            for what in ("attributed", "links"):
+                found = rows.of(dataset, what, epsilon)
+                if found:
+                    seconds, estimate, memory = (statistics.fmean(float(row[name]) for row in found) for name in
+                                                 ("seconds", "estimate_seconds", "peak_rss_bytes"))
+                    threads = ", ".join(sorted({row["threads"] for row in found}))
+                    yield (f"| {dataset}{' (estimate only)' if what == 'links' else ''} | {epsilon} | {threads} | {seconds:.0f} | {estimate:.1f} | "
+                           f"{memory / 1e6:.0f} |")
+
+
+def draw_reliability(rows, path):
+    """Returns whether it could: matplotlib draws."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "blink"  # the same figures give the same bytes
+    from matplotlib import pyplot
+    shown = [name for name in plan.DATASETS if any(reliability(rows, name, attributed_what(rows, name, e), e) for e in plan.EPSILONS)]
+    if not shown:
+        return False
+    figure, axes = pyplot.subplots(1, len(shown), figsize=(4 * len(shown), 4), squeeze=False)
+    for axis, dataset in zip(axes[0], shown):
+        axis.plot([-5, 5], [-5, 5], color="grey", linewidth=0.8)
+        for epsilon in (1, 3, 5, 8):
+            # Bins with so few links, or other pairs, that the share is noise are left out.
+            points = [(p, links / pairs) for _, _, pairs, links, p in reliability(rows, dataset, attributed_what(rows, dataset, epsilon), epsilon)
+                      if min(links, pairs - links) >= 20]
+            if points:
+                axis.plot(*zip(*((math.log10(p / (1 - p)), math.log10(share / (1 - share))) for p, share in points)), marker="o", markersize=3,
+                          linewidth=1, label=f"ε = {epsilon}")
+        axis.set(title=dataset, xlabel="log₁₀ odds of the mean P", xlim=(-5, 3), ylim=(-5, 3))
+        axis.legend()
+    axes[0][0].set_ylabel("log₁₀ odds of being a link")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    return True
+
+
+def write(output, experiments):
+    path = output / "results.csv"
+    with open(path, newline="") as file:
+        listed = list(csv.DictReader(file))
+    rows = Rows(listed)
+    baselines = Baselines(rows, experiments)
+    binaries = ", ".join(sorted({row["label"] for row in listed})) or "none"
+    drawn = draw_reliability(rows, output / "reliability.svg") or (output / "reliability.svg").exists()
+    with open(output / "RESULTS.md", "w") as out:
+        out.write(f"# The attributed prior\n\nBy `experiments/attributed_prior/run`, from results.csv, which holds every draw. Binaries: {binaries}. Degree share by the "
+                  "rule of each prior. Facebook's public features are lost; here they are its words hashed to 128 columns (`../accuracy/hashed.py`).\n\n")
+        for part in (main_table(rows, baselines), candidate_table(rows, baselines), ablation_table(rows), calibration_tables(rows)):
+            out.writelines(line + "\n" for line in part)
+        if drawn:
+            out.write("\n![reliability](reliability.svg)\n")
+        for part in (guess_table(rows), cost_table(rows)):
+            out.writelines(line + "\n" for line in part)
