@@ -111,19 +111,21 @@ DegreeLaw DegreeLaw::Fit(const std::vector<DegreeEvidence>& nodes, int threads) 
   return law;
 }
 
-double DegreeLaw::PosteriorMean(const DegreeEvidence& evidence) const {
+DegreeLaw::Moments DegreeLaw::PosteriorMoments(const DegreeEvidence& evidence) const {
   constexpr size_t kFineGrid = (kGrid - 1) * kFine + 1;
   double logs[kFineGrid], largest = -HUGE_VAL;
   for (size_t f = 0; f < kFineGrid; ++f)
     largest = std::max(largest, logs[f] = evidence.LogLikelihood(fine_degrees_[f]));
-  double sum = 0, moment = 0;
+  double sum = 0, moment = 0, square = 0;
   for (size_t f = 0; f < kFineGrid; ++f) {
     if (logs[f] < largest + kLogMin) continue;
     const double share = fine_weights_[f] * std::exp(logs[f] - largest);
     sum += share;
     moment += share * fine_degrees_[f];
+    square += share * fine_degrees_[f] * fine_degrees_[f];
   }
-  return moment / sum;
+  const double mean = moment / sum;
+  return {mean, std::max(0.0, square / sum - mean * mean)};
 }
 
 }  // namespace blink

@@ -25,9 +25,13 @@ class DegreeLaw {
   // result does not depend on the threads.
   static DegreeLaw Fit(const std::vector<DegreeEvidence>& nodes, int threads);
 
-  // The mean degree, given the evidence: over a grid that is finer, where the law is interpolated, so that sharp
-  // evidence of a large degree is not rounded to the grid.
-  double PosteriorMean(const DegreeEvidence& evidence) const;
+  // The mean degree and its variance, given the evidence: over a grid that is finer, where the law is interpolated, so
+  // that sharp evidence of a large degree is not rounded to the grid.
+  struct Moments {
+    double mean = 0, variance = 0;
+  };
+  Moments PosteriorMoments(const DegreeEvidence& evidence) const;
+  double PosteriorMean(const DegreeEvidence& evidence) const { return PosteriorMoments(evidence).mean; }
 
   const std::vector<double>& degrees() const { return degrees_; }  // the grid, ascending
   const std::vector<double>& weights() const { return weights_; }  // of each, with sum 1

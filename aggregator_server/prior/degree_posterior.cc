@@ -74,18 +74,28 @@ std::vector<DegreeEvidence> Evidence(const ReportSet& reports, int threads) {
   return nodes;
 }
 
-// The nodes' posterior means, each on its own: any number of threads gives the same.
-std::vector<double> PosteriorMeans(const std::vector<DegreeEvidence>& nodes, int threads) {
+// The nodes' means and pulls, each on its own: any number of threads gives the same.
+void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
+  const std::vector<DegreeEvidence> nodes = Evidence(reports, threads);
   const DegreeLaw law = DegreeLaw::Fit(nodes, threads);
-  std::vector<double> means(nodes.size());
+  posterior.mean.resize(nodes.size());
+  posterior.pull.resize(nodes.size());
+  const double pairs = reports.node_count() - 1.0, received = reports.report_count();
   constexpr size_t kPiece = 256;
   std::atomic<size_t> next{0};
   RunOnThreads(static_cast<int>(std::clamp<size_t>(nodes.size() / kPiece, 1, threads)), [&](int) {
     for (size_t begin; (begin = next.fetch_add(kPiece)) < nodes.size();) {
-      for (size_t i = begin; i < std::min(nodes.size(), begin + kPiece); ++i) means[i] = law.PosteriorMean(nodes[i]);
+      for (size_t i = begin; i < std::min(nodes.size(), begin + kPiece); ++i) {
+        const DegreeLaw::Moments of = law.PosteriorMoments(nodes[i]);
+        posterior.mean[i] = of.mean;
+        if (!nodes[i].sum.has_value()) continue;
+        // The sum of a silent node is that of the pairs that were seen, scaled.
+        const double scale = reports.reported(static_cast<NodeIndex>(i)) ? 1 : pairs / received;
+        posterior.pull[i] =
+            std::min(DegreePosterior::kPullMax, scale * std::min(1.0, of.variance / nodes[i].variance) / of.mean);
+      }
     }
   });
-  return means;
 }
 
 std::vector<double> DegreesAsSent(const ReportSet& reports) {
@@ -127,7 +137,12 @@ DegreePosterior EstimateDegreePosterior(const ReportSet& reports, int threads, b
   DegreePosterior posterior;
   SetLinks(reports, posterior);
   const int workers = ThreadsOrCores(threads);
-  posterior.mean = empirical_bayes ? PosteriorMeans(Evidence(reports, workers), workers) : DegreesAsSent(reports);
+  if (empirical_bayes) {
+    SetMeans(reports, workers, posterior);
+  } else {
+    posterior.mean = DegreesAsSent(reports);
+    posterior.pull.assign(posterior.mean.size(), 0.0);
+  }
   return posterior;
 }
 

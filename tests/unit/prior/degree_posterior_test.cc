@@ -114,6 +114,46 @@ INSTANTIATE_TEST_SUITE_P(Rounds, DegreePosteriorOf,
                                            Case{300, 2'000'000, 1'000'000, 0.5}, Case{100, 2'000'000, 20'000, 1.0},
                                            Case{100, 50'000'000, 500'000, 0.1}, Case{100, 1, 500'000, 0.1}));
 
+// By the definition: the mean once more, from a sum that is a little larger. Then with a bit turned over.
+TEST_P(DegreePosteriorOf, SaysHowFarThePairsOwnBitsHavePulledIt) {
+  const Case& c = GetParam();
+  const Round round = MakeRound(c.n, c.epsilon_micro, c.share_ppm, c.silent, 7);
+  const std::vector<DegreeEvidence> nodes = EvidenceSlowly(round.reports);
+  const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
+  const DegreePosterior posterior = EstimateDegreePosterior(round.reports, 1);
+  ASSERT_EQ(posterior.pull.size(), c.n);
+  for (NodeIndex i = 0; i < c.n; ++i) {
+    EXPECT_GE(posterior.pull[i], 0);
+    EXPECT_LE(posterior.pull[i], DegreePosterior::kPullMax);
+    if (!nodes[i].sum.has_value()) {
+      EXPECT_EQ(posterior.pull[i], 0);
+      continue;
+    }
+    const double scale = round.reports.reported(i) ? 1 : (c.n - 1.0) / round.reports.report_count();
+    const double step = 1e-3 * std::sqrt(nodes[i].variance);
+    DegreeEvidence more = nodes[i], less = nodes[i];
+    *more.sum += step;
+    *less.sum -= step;
+    const double slope = (std::log(law.PosteriorMean(more)) - std::log(law.PosteriorMean(less))) / (2 * step);
+    const double bounded = std::min(DegreePosterior::kPullMax, scale * std::min(slope, 1 / posterior.mean[i]));
+    EXPECT_NEAR(posterior.pull[i], bounded, 2e-2 * bounded + 1e-4) << i;
+  }
+  EXPECT_EQ(posterior.pull, EstimateDegreePosterior(round.reports, 3).pull);
+}
+
+TEST(DegreePosterior, CountsAPairsOwnBitsAsTheSumOfTheNodeDoes) {
+  EXPECT_EQ(DegreePosterior::OwnBits(0, 0, 0.25), 0);
+  EXPECT_EQ(DegreePosterior::OwnBits(1, 0, 0.25), -0.5);
+  EXPECT_EQ(DegreePosterior::OwnBits(1, 1, 0.25), 1.5);
+  EXPECT_EQ(DegreePosterior::OwnBits(2, 1, 0.25), 0.5);
+  EXPECT_EQ(DegreePosterior::OwnBits(2, 2, 0.25), 1.5);
+}
+
+TEST(DegreePosterior, IsPulledByNoBitWithoutEmpiricalBayes) {
+  const Round round = MakeRound(50, 2'000'000, 100'000, 0, 1);
+  EXPECT_EQ(EstimateDegreePosterior(round.reports, 1, false).pull, std::vector<double>(50, 0.0));
+}
+
 double RootMeanSquare(const std::vector<double>& degrees, const CsrGraph& truth) {
   double sum = 0;
   for (NodeIndex i = 0; i < truth.node_count(); ++i) sum += std::pow(degrees[i] - truth.DegreeOf(i), 2);
