@@ -1,5 +1,6 @@
 // The attributed prior: what the aggregator believes about a pair before its bits, from the degrees AND from what is
-// public of the two nodes, with coefficients learnt from the noisy bits themselves. Post-processing: it costs no privacy.
+// public of the two nodes, with coefficients learnt from the noisy bits themselves. Post-processing: it costs no
+// privacy.
 //
 //   log-odds of a pair = o_ij + theta . phi_ij        o_ij = log w_i + log w_j - log sum w   (degree_posterior.h)
 //   phi_ij: pair_features.h; theta: theta_fit.h
@@ -8,8 +9,9 @@
 //   round 0   phi of profiles and classes          -> theta -> P
 //   round 1.. phi also of the network P, without the pair's own part -> theta -> P
 //
-// Two posteriors with one theta: `links` (Qc on both sides) is the best guess at the links; `training` (Qo on both sides)
-// is what classifiers are trained on: it never uses a row's own label, so that training rows look like test rows.
+// Two posteriors with one theta: `links` (Qc on both sides) is the best guess at the links; `training` (Qo on both
+// sides) is what classifiers are trained on: it never uses a row's own label, so that training rows look like test
+// rows.
 #ifndef BLINK_AGGREGATOR_SERVER_PRIOR_ATTRIBUTED_H_
 #define BLINK_AGGREGATOR_SERVER_PRIOR_ATTRIBUTED_H_
 
@@ -46,7 +48,7 @@ struct AttributedOptions {
   uint64_t tie_seed = 0;              // Hybrid's ties, as EstimateOptions
   bool soft = true, hybrid = true;    // which of `training`'s variants beside Hard
   int threads = 0;
-  const CsrGraph* truth = nullptr;    // simulation only
+  const CsrGraph* truth = nullptr;  // simulation only
   std::function<void(double fraction)> progress;
 };
 
@@ -62,7 +64,7 @@ struct AttributedPosterior {
 };
 
 struct AttributedEstimate {
-  AttributedPosterior links;     // hard and figures only; no soft, no hybrid
+  AttributedPosterior links;  // hard and figures only; no soft, no hybrid
   AttributedPosterior training;
   std::vector<float> class_sums;  // [n, classes]: sum_j P_ij Qc_j of `training`, over ALL pairs
   struct Coefficient {
@@ -81,7 +83,8 @@ inline constexpr float kKeptMin = 0.02f;  // a smaller P is left out of soft
 // Time: grows as n^2 * (latent + dense columns). The result does not depend on the threads.
 // INVALID_ARGUMENT: sizes that do not fit.
 absl::StatusOr<AttributedEstimate> EstimateAttributed(const ReportSet& reports, const NodeProfiles& profiles,
-                                                      const ClassProbabilities& classes, const AttributedOptions& options);
+                                                      const ClassProbabilities& classes,
+                                                      const AttributedOptions& options);
 
 }  // namespace blink
 

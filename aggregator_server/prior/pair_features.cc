@@ -1,0 +1,264 @@
+#include "aggregator_server/prior/pair_features.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "aggregator_server/estimate/pair_rows.h"
+
+namespace blink {
+namespace {
+
+constexpr size_t kStrip = size_t{kStripRows} * kTileNodes;
+constexpr uint32_t kTileWords = kTileNodes / 64, kTileBytes = kTileNodes / 8;
+
+std::vector<float> SquaresOf(const float* rows, uint32_t n, uint32_t width, uint32_t padded) {
+  std::vector<float> squares(padded, 0.0f);
+  for (uint32_t i = 0; i < n; ++i) {
+    for (uint32_t k = 0; k < width; ++k) squares[i] += rows[size_t{i} * width + k] * rows[size_t{i} * width + k];
+  }
+  return squares;
+}
+
+void WordToBytes(uint64_t word, uint8_t* to) {
+  for (int k = 0; k < 8; ++k) to[k] = static_cast<uint8_t>(word >> (8 * k));
+}
+
+}  // namespace
+
+const char* PairFeatureName(int feature) {
+  constexpr const char* kNames[kPairFeatureCount] = {"constant",
+                                                     "cosine",
+                                                     "cosine to 0.05",
+                                                     "cosine to 0.1",
+                                                     "cosine to 0.2",
+                                                     "cosine to 0.4",
+                                                     "latent",
+                                                     "latent squared",
+                                                     "classes",
+                                                     "log classes",
+                                                     "common neighbours",
+                                                     "latent of neighbours",
+                                                     "classes of neighbours"};
+  return kNames[feature];
+}
+
+PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& probabilities,
+                       const std::vector<double>& degrees, const Ingredients& ingredients)
+    : reports(reports), n(reports.node_count()) {
+  const bool bits = reports.parameters().sends_bits();
+  bit_weight = static_cast<float>(reports.parameters().bit_log_odds());
+  constexpr double kDegreeMin = 1e-3;
+  log_degree.assign(padded(), kNever);
+  reported.assign(padded(), 0.0f);
+  double total = 0;
+  for (NodeIndex i = 0; i < n; ++i) {
+    const double degree = std::max(degrees[i], kDegreeMin);
+    total += degree;
+    log_degree[i] = static_cast<float>(std::log(degree));
+    reported[i] = bits && reports.reported(i) ? 1.0f : 0.0f;
+  }
+  log_total = static_cast<float>(std::log(total));
+  const FeatureMatrix& scaled = profiles.scaled;
+  if (ingredients.features && scaled.cols > 0 && scaled.sparse) {
+    words = SparseRows({scaled.row_offsets.begin(), scaled.row_offsets.end()},
+                       {scaled.columns.begin(), scaled.columns.end()}, scaled.values, scaled.cols);
+  } else if (ingredients.features && scaled.cols > 0) {
+    dense = scaled.values.data();
+    dense_width = scaled.cols;
+  }
+  if (ingredients.latent && profiles.latent_width > 0) {
+    latent = profiles.latent.data();
+    latent_width = profiles.latent_width;
+  }
+  latent_square = SquaresOf(latent, n, latent_width, padded());
+  if (ingredients.classes && probabilities.class_count > 1) {
+    classes[kOfLinks] = probabilities.clamped.data();
+    classes[kOfTraining] = probabilities.open.data();
+    class_count = probabilities.class_count;
+  }
+  for (int kind = 0; kind < 2; ++kind) class_square[kind] = SquaresOf(classes[kind], n, class_count, padded());
+}
+
+bool PairInputs::Has(int feature, bool network) const {
+  if (feature == kConstant) return true;
+  if (feature <= kCosineTo04) return dense_width > 0 || !words.empty();
+  if (feature <= kLatentSquare) return latent_width > 0;
+  if (feature <= kLogClasses) return class_count > 0;
+  if (!network) return false;
+  return feature == kCommonNeighbours || (feature == kNeighboursLatent ? latent_width > 0 : class_count > 0);
+}
+
+TileFeatures::TileFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round,
+                           unsigned kinds)
+    : inputs_(inputs),
+      rounds_(rounds),
+      round_(round),
+      kinds_(kinds),
+      own_bits_(kTileNodes * kTileBytes, 0),
+      other_bits_(kTileNodes * kTileBytes, 0) {
+  dense_ = {.source = inputs.dense, .width = inputs.dense_width};
+  z_ = {.source = inputs.latent, .width = inputs.latent_width};
+  if (!inputs.words.empty()) words_ = std::make_unique<SparseProduct>(inputs.words);
+  for (int kind = 0; kind < 2; ++kind) {
+    if ((kinds >> kind & 1) == 0) continue;
+    q_[kind] = {.source = inputs.classes[kind], .width = inputs.class_count};
+    for (size_t r = 0; r < round; ++r) {
+      const Network& network = rounds[r].network[kind];
+      Earlier& earlier = earlier_[kind].emplace_back();
+      earlier.latent = {.source = network.latent.data(), .width = inputs.latent_width};
+      earlier.classes = {.source = network.classes.data(), .width = inputs.class_count};
+      if (!network.kept.empty()) earlier.kept = std::make_unique<SparseProduct>(network.kept);
+    }
+  }
+  for (AlignedFloats* matrix : {&base_, &evidence_, &cosine_, &latent_, &classes_, &log_classes_, &network_[0],
+                                &network_[1], &network_[2], &forth_, &back_, &log_odds_, &probability_}) {
+    matrix->Resize(kStrip);
+  }
+}
+
+uint32_t TileFeatures::strip_count() const {
+  return (std::min(kTileNodes, inputs_.n - tile_.first_row()) + kStripRows - 1) / kStripRows;
+}
+
+uint32_t TileFeatures::begin(uint32_t r) const { return tile_.a == tile_.b ? first_ + r + 1 : 0; }
+uint32_t TileFeatures::end() const { return std::min(kTileNodes, inputs_.n - tile_.first_column()); }
+
+void TileFeatures::Load(const Tile& tile) {
+  tile_ = tile;
+  LoadOperand(dense_);
+  LoadOperand(z_);
+  if (words_) words_->Load(tile.b);
+  for (int kind = 0; kind < 2; ++kind) {
+    LoadOperand(q_[kind]);
+    for (Earlier& earlier : earlier_[kind]) {
+      LoadOperand(earlier.latent);
+      LoadOperand(earlier.classes);
+      if (earlier.kept) earlier.kept->Load(tile.b);
+    }
+  }
+  if (inputs_.reports.parameters().sends_bits()) LoadBits();
+}
+
+void TileFeatures::LoadOperand(Operand& operand) const {
+  const size_t width = operand.width;
+  if (width == 0) return;
+  const uint32_t rows = std::min(kTileNodes, inputs_.n - tile_.first_row());
+  operand.columns.PackTransposed(operand.source + tile_.first_column() * width,
+                                 std::min(kTileNodes, inputs_.n - tile_.first_column()), width, kTileNodes);
+  operand.rows = operand.source + tile_.first_row() * width;
+  if (rows == kTileNodes) return;
+  operand.padded.Resize(kTileNodes * width);
+  operand.padded.Fill(0);
+  std::copy_n(operand.rows, rows * width, operand.padded.data());
+  operand.rows = operand.padded.data();
+}
+
+// What the nodes of block a said about those of block b, and the reverse, transposed.
+void TileFeatures::LoadBits() {
+  const ReportSet& reports = inputs_.reports;
+  const uint32_t words = reports.words_per_row();
+  const uint32_t rows_from = tile_.first_row(), columns_from = tile_.first_column();
+  const auto word_of = [&](NodeIndex node, uint32_t word) {
+    return node < inputs_.n && word < words ? reports.row(node)[word] : 0;
+  };
+  for (uint32_t r = 0; r < kTileNodes; ++r) {
+    for (uint32_t w = 0; w < kTileWords; ++w) {
+      WordToBytes(word_of(rows_from + r, columns_from / 64 + w), &own_bits_[r * kTileBytes + 8 * w]);
+    }
+  }
+  uint64_t block[64];
+  for (uint32_t w = 0; w < kTileWords; ++w) {    // of the nodes of block b
+    for (uint32_t v = 0; v < kTileWords; ++v) {  // of what they said
+      for (uint32_t k = 0; k < 64; ++k) block[k] = word_of(columns_from + 64 * w + k, rows_from / 64 + v);
+      Transpose64(block);
+      for (uint32_t k = 0; k < 64; ++k) WordToBytes(block[k], &other_bits_[(64 * v + k) * kTileBytes + 8 * w]);
+    }
+  }
+}
+
+void TileFeatures::Multiply(const Operand& left, const Operand& right, AlignedFloats& out) const {
+  MultiplyPanels(left.rows + first_ * left.width, left.width, kStripRows, right.columns, false, out.data(), kTileNodes);
+}
+
+void TileFeatures::Strip(uint32_t strip) {
+  first_ = strip * kStripRows;
+  const bool bits = inputs_.reports.parameters().sends_bits();
+  const float* log_degree = inputs_.log_degree.data() + tile_.first_column();
+  for (uint32_t r = 0; r < kStripRows; ++r) {
+    const NodeIndex i = node(r);
+    float* base = Row(base_, r);
+    const float own = inputs_.log_degree[i];
+    for (uint32_t j = 0; j < kTileNodes; ++j) base[j] = (own + log_degree[j]) - inputs_.log_total;
+    std::fill_n(base, std::min(begin(r), kTileNodes), kNever);
+    if (bits) {
+      EvidenceRow(&own_bits_[(first_ + r) * kTileBytes], &other_bits_[(first_ + r) * kTileBytes], inputs_.reported[i],
+                  inputs_.reported.data() + tile_.first_column(), inputs_.bit_weight, Row(evidence_, r));
+    }
+  }
+  if (dense_.width > 0) Multiply(dense_, dense_, cosine_);
+  if (words_) {
+    for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) words_->Row(node(r), Row(cosine_, r));
+  }
+  if (z_.width > 0) Multiply(z_, z_, latent_);
+}
+
+void TileFeatures::Features(PosteriorKind kind) {
+  if (q_[kind].width > 0) {
+    Multiply(q_[kind], q_[kind], classes_);
+    for (uint32_t r = 0; r < kStripRows; ++r) LogRow(Row(classes_, r), 1.0f, 0.05f, Row(log_classes_, r));
+  }
+  for (size_t earlier = 0; earlier < round_; ++earlier) {
+    LogOddsOf(rounds_[earlier].theta, earlier > 0);
+    NetworkFeatures(kind, earlier);
+  }
+}
+
+// From the posterior of the round `earlier`, whose P of the strip's pairs was computed last.
+void TileFeatures::NetworkFeatures(PosteriorKind kind, size_t round) {
+  Earlier& earlier = earlier_[kind][round];
+  const Network& network = rounds_[round].network[kind];
+  const size_t column = tile_.first_column();
+  if (earlier.kept) {
+    for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) {
+      earlier.kept->Row(node(r), Row(forth_, r));
+      LogRow(Row(forth_, r), 10.0f, 1.0f, Row(network_[0], r));
+    }
+  }
+  const auto of_neighbours = [&](const Operand& sums, const Operand& own, const std::vector<float>& squares,
+                                 AlignedFloats& out) {
+    Multiply(sums, own, forth_);
+    Multiply(own, sums, back_);
+    for (uint32_t r = 0; r < kStripRows; ++r) {
+      NeighboursRow(Row(forth_, r), Row(back_, r), Row(probability_, r), squares[node(r)], squares.data() + column,
+                    network.sums[node(r)], network.sums.data() + column, Row(out, r));
+    }
+  };
+  if (z_.width > 0) of_neighbours(earlier.latent, z_, inputs_.latent_square, network_[1]);
+  if (q_[kind].width > 0) of_neighbours(earlier.classes, q_[kind], inputs_.class_square[kind], network_[2]);
+}
+
+void TileFeatures::LogOddsOf(const PairTheta& theta, bool network) {
+  StaticTheta known;
+  known.constant = static_cast<float>(theta[kConstant]);
+  known.cosine = static_cast<float>(theta[kCosine]);
+  for (int k = 0; k < 4; ++k) known.hinges[k] = static_cast<float>(theta[kCosineTo005 + k]);
+  known.latent = static_cast<float>(theta[kLatent]);
+  known.latent_square = static_cast<float>(theta[kLatentSquare]);
+  known.classes = static_cast<float>(theta[kClasses]);
+  known.log_classes = static_cast<float>(theta[kLogClasses]);
+  float of_network[3];
+  for (int k = 0; k < 3; ++k) of_network[k] = static_cast<float>(theta[kCommonNeighbours + k]);
+  for (uint32_t r = 0; r < kStripRows; ++r) {
+    float* log_odds = Row(log_odds_, r);
+    StaticRow(known, Row(base_, r), Row(cosine_, r), Row(latent_, r), Row(classes_, r), Row(log_classes_, r), log_odds);
+    if (network) {
+      const float* const features[3] = {Row(network_[0], r), Row(network_[1], r), Row(network_[2], r)};
+      AddFeatures(of_network, features, log_odds);
+    }
+    row_sums_[r] = ProbabilityRow(Row(evidence_, r), log_odds, Row(probability_, r));
+  }
+}
+
+void TileFeatures::LogOdds(PosteriorKind, const PairTheta& theta) { LogOddsOf(theta, round_ > 0); }
+
+}  // namespace blink

@@ -1,0 +1,167 @@
+// The features phi of pairs of nodes, a tile of pairs at a time, and what follows from them: log-odds and P.
+//
+//   feature                       of the pair (i, j)
+//   constant                      1
+//   cosine                        c = scaled_i . scaled_j
+//   cosine to k                   min(c, k), k = 0.05, 0.1, 0.2, 0.4
+//   latent, latent squared        z = latent_i . latent_j, z^2
+//   classes, log classes          q = q_i . q_j, log(0.05 + q)
+//   and, from the posterior P of the round before (K: the P above kKeptMin, S_i: the sum of row i of P):
+//   common neighbours             log(1 + 10 (K K)_ij)
+//   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2), and the same from j's side,
+//   added classes of neighbours         the same with q in place of z
+//
+// The bits of a pair never reach its own features: K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken
+// out of the sums. (A second round of the network sees them at second hand, through what they did to other pairs, as
+// any inference on a graph does; that is why there are no more than two.)
+//
+// The network's sums run over all pairs, so P_ij of the round before, which is not stored, is computed once more from
+// that round's coefficients.
+#ifndef BLINK_AGGREGATOR_SERVER_PRIOR_PAIR_FEATURES_H_
+#define BLINK_AGGREGATOR_SERVER_PRIOR_PAIR_FEATURES_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "aggregator_server/prior/attributed.h"
+#include "aggregator_server/prior/pair_tiles.h"
+#include "aggregator_server/prior/sparse_rows.h"
+#include "aggregator_server/prior/tile_kernels.h"
+
+namespace blink {
+
+enum PairFeature : int {
+  kConstant,
+  kCosine,
+  kCosineTo005,
+  kCosineTo01,
+  kCosineTo02,
+  kCosineTo04,
+  kLatent,
+  kLatentSquare,
+  kClasses,
+  kLogClasses,
+  kCommonNeighbours,  // from here on: of the network
+  kNeighboursLatent,
+  kNeighboursClasses,
+  kPairFeatureCount
+};
+const char* PairFeatureName(int feature);
+using PairTheta = std::array<double, kPairFeatureCount>;  // 0 where a feature is left out
+
+enum PosteriorKind : int { kOfLinks = 0, kOfTraining = 1 };  // with Qc on both sides, with Qo on both sides
+
+// What is known of the nodes. Refers to the reports, profiles and classes it was made from.
+struct PairInputs {
+  PairInputs(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& classes,
+             const std::vector<double>& degrees, const Ingredients& ingredients);
+
+  // Which features a round can have at all.
+  bool Has(int feature, bool network) const;
+  uint32_t padded() const { return BlockCount(n) * kTileNodes; }
+
+  const ReportSet& reports;
+  uint32_t n = 0;
+  float bit_weight = 0;           // ln((1-p)/p)
+  std::vector<float> log_degree;  // [padded] kNever past n
+  float log_total = 0;            // log of the sum of the degrees
+  std::vector<float> reported;    // [padded] 1 where bits were received from the node
+  SparseRows words;               // sparse features, or none
+  const float* dense = nullptr;   // [n, dense_width] dense features, or none
+  uint32_t dense_width = 0;
+  const float* latent = nullptr;  // [n, latent_width], or none
+  uint32_t latent_width = 0;
+  std::vector<float> latent_square;  // [padded] z_i . z_i
+  const float* classes[2] = {};      // [n, class_count] by PosteriorKind, or none
+  uint32_t class_count = 0;
+  std::vector<float> class_square[2];  // [padded] q_i . q_i
+};
+
+// The posterior of one round, as the features of the next see it.
+struct Network {
+  SparseRows kept;             // K, symmetric
+  std::vector<float> sums;     // [padded] of the rows of P
+  std::vector<float> latent;   // [n, latent_width] P Z
+  std::vector<float> classes;  // [n, class_count] P Q
+};
+struct PriorRound {
+  PairTheta theta = {};
+  Network network[2];  // by PosteriorKind; not of the last round
+};
+
+// The pairs of one tile after the other; one for each thread. Load, then for each strip of kStripRows rows Strip, then
+// for each posterior Features and perhaps LogOdds. Rows and columns past the last node, and those with i >= j in a tile
+// of the diagonal, have log-odds of about kNever and P = 0.
+class TileFeatures {
+ public:
+  // Features of round `round`, from the rounds before it; `kinds` of posteriors (1 << kind). Keeps references.
+  TileFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round, unsigned kinds);
+
+  void Load(const Tile& tile);
+  uint32_t strip_count() const;  // with a node in them
+  void Strip(uint32_t strip);
+  void Features(PosteriorKind kind);
+  // From the features computed last, with the coefficients of the round.
+  void LogOdds(PosteriorKind kind, const PairTheta& theta);
+
+  // Row r of the strip, [kTileNodes] each.
+  const float* base(uint32_t r) const { return Row(base_, r); }
+  const float* evidence(uint32_t r) const { return Row(evidence_, r); }
+  const float* cosine(uint32_t r) const { return Row(cosine_, r); }
+  const float* latent(uint32_t r) const { return Row(latent_, r); }
+  const float* classes(uint32_t r) const { return Row(classes_, r); }
+  const float* log_classes(uint32_t r) const { return Row(log_classes_, r); }
+  const float* network(int k, uint32_t r) const { return Row(network_[k], r); }  // k-th of the network's features
+  const float* log_odds(uint32_t r) const { return Row(log_odds_, r); }          // with the evidence
+  const float* probability(uint32_t r) const { return Row(probability_, r); }
+  float row_sum(uint32_t r) const { return row_sums_[r]; }  // of the probabilities
+  // The columns [begin, end) that are pairs of row r with a later node.
+  uint32_t begin(uint32_t r) const;
+  uint32_t end() const;
+  NodeIndex node(uint32_t r) const { return tile_.first_row() + first_ + r; }
+
+ private:
+  // A matrix of nodes, as rows of block a and as columns of block b.
+  struct Operand {
+    const float* source = nullptr;
+    size_t width = 0;
+    const float* rows = nullptr;
+    AlignedFloats padded;
+    Panels columns;
+  };
+  struct Earlier {  // of a round before, of one posterior
+    Operand latent, classes;
+    std::unique_ptr<SparseProduct> kept;
+  };
+
+  static const float* Row(const AlignedFloats& matrix, uint32_t r) { return matrix.data() + r * kTileNodes; }
+  static float* Row(AlignedFloats& matrix, uint32_t r) { return matrix.data() + r * kTileNodes; }
+  void LoadOperand(Operand& operand) const;
+  void LoadBits();
+  void Multiply(const Operand& left, const Operand& right, AlignedFloats& out) const;
+  void NetworkFeatures(PosteriorKind kind, size_t earlier);
+  void LogOddsOf(const PairTheta& theta, bool network);
+
+  const PairInputs& inputs_;
+  const std::vector<PriorRound>& rounds_;
+  const size_t round_;
+  const unsigned kinds_;
+  Tile tile_;
+  uint32_t first_ = 0;  // row of the strip within the tile
+
+  Operand dense_, z_, q_[2];
+  std::unique_ptr<SparseProduct> words_;
+  std::vector<Earlier> earlier_[2];
+  std::vector<uint8_t> own_bits_, other_bits_;  // [kTileNodes, kTileNodes / 8]
+
+  AlignedFloats base_, evidence_, cosine_, latent_, classes_, log_classes_, network_[3];
+  AlignedFloats forth_, back_;  // products with the network's sums
+  AlignedFloats log_odds_, probability_;
+  float row_sums_[kStripRows] = {};
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_PRIOR_PAIR_FEATURES_H_

@@ -1,0 +1,224 @@
+#include "aggregator_server/prior/pair_sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "aggregator_server/estimate/hybrid.h"
+
+namespace blink {
+namespace {
+
+// Of a pair: (ones - zeros) + 2; the base log-odds in units, from -16; cosine by the hinges; classes that agree.
+constexpr int kEvidences = 5, kBases = 16, kSimilarities = 6, kAgreements = 3;
+constexpr int kStrata = kEvidences * kBases * kSimilarities * kAgreements;
+
+double Sigma(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+
+// One for each thread, made when it is first needed.
+class TileOfThread {
+ public:
+  TileOfThread(int threads, const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round)
+      : tiles_(threads), inputs_(inputs), rounds_(rounds), round_(round) {}
+  TileFeatures& Of(int thread) {
+    if (!tiles_[thread]) tiles_[thread] = std::make_unique<TileFeatures>(inputs_, rounds_, round_, 1u << kOfLinks);
+    return *tiles_[thread];
+  }
+
+ private:
+  std::vector<std::unique_ptr<TileFeatures>> tiles_;
+  const PairInputs& inputs_;
+  const std::vector<PriorRound>& rounds_;
+  const size_t round_;
+};
+
+}  // namespace
+
+// What was found with the rows of one block.
+struct PairSampler::Part {
+  std::vector<float> features, base, evidence;
+  std::vector<uint16_t> strata;
+};
+
+PairSampler::PairSampler(const PairInputs& inputs, uint64_t seed, int threads,
+                         const std::function<void(double)>& progress, uint64_t all_pairs, uint64_t sample_pairs)
+    : inputs_(inputs), seed_(seed), threads_(threads) {
+  all_ = uint64_t{inputs.n} * (inputs.n - 1) / 2 <= all_pairs;
+  if (all_) return;
+  CountStrata(progress);
+  Allocate(sample_pairs);
+}
+
+void PairSampler::StrataOf(const TileFeatures& tile, uint32_t row, int32_t* strata) const {
+  const bool cosine = inputs_.Has(kCosine, false);
+  const float* evidence = tile.evidence(row);
+  const float* base = tile.base(row);
+  const float* similar = cosine ? tile.cosine(row) : tile.latent(row);
+  const float* agree = tile.classes(row);
+  const float per_bit = 1 / inputs_.bit_weight;
+  for (uint32_t j = 0; j < kTileNodes; ++j) {
+    const float level = base[j] + kBases;
+    const int32_t of_evidence = static_cast<int32_t>(evidence[j] * per_bit + 2.5f);
+    const int32_t of_base = static_cast<int32_t>(level > 0 ? (level < kBases - 1 ? level : kBases - 1) : 0);
+    const int32_t of_similarity =
+        (similar[j] > 0) + (similar[j] > 0.05f) + (similar[j] > 0.1f) + (similar[j] > 0.2f) + (similar[j] > 0.4f);
+    const int32_t of_agreement = (agree[j] > 0.1f) + (agree[j] > 0.5f);
+    strata[j] = ((of_evidence * kBases + of_base) * kSimilarities + of_similarity) * kAgreements + of_agreement;
+  }
+}
+
+void PairSampler::CountStrata(const std::function<void(double)>& progress) {
+  const std::vector<PriorRound> none;
+  TileOfThread tiles(threads_, inputs_, none, 0);
+  std::vector<std::vector<uint64_t>> counts(threads_, std::vector<uint64_t>(kStrata, 0));
+  ForEachTile(
+      inputs_.n, threads_,
+      [&](const Tile& at, int thread) {
+        TileFeatures& tile = tiles.Of(thread);
+        std::vector<uint64_t>& count = counts[thread];
+        int32_t strata[kTileNodes];
+        tile.Load(at);
+        for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
+          tile.Strip(strip);
+          tile.Features(kOfLinks);
+          for (uint32_t r = 0; r < kStripRows && tile.node(r) < inputs_.n; ++r) {
+            StrataOf(tile, r, strata);
+            for (uint32_t j = tile.begin(r); j < tile.end(); ++j) ++count[strata[j]];
+          }
+        }
+      },
+      progress);
+  size_.assign(kStrata, 0);
+  for (const auto& count : counts) {
+    for (int s = 0; s < kStrata; ++s) size_[s] += count[s];
+  }
+}
+
+void PairSampler::Allocate(uint64_t sample_pairs) {
+  std::vector<double> part(kStrata, 0);
+  double influence = 0, strata = 0;
+  for (int s = 0; s < kStrata; ++s) {
+    if (size_[s] == 0) continue;
+    const int of_evidence = s / (kAgreements * kSimilarities * kBases);
+    const double base = s / (kAgreements * kSimilarities) % kBases + 0.5 - kBases;
+    const double prior = Sigma(base), posterior = Sigma(base + (of_evidence - 2) * double{inputs_.bit_weight});
+    part[s] = static_cast<double>(size_[s]) * (std::abs(posterior - prior) + prior);
+    influence += part[s];
+    ++strata;
+  }
+  for (int s = 0; s < kStrata; ++s) part[s] = size_[s] == 0 ? 0 : part[s] / influence / 2 + 0.5 / strata;
+  // The factor with which the parts, none larger than its stratum, make up the sample.
+  const auto total = [&](double factor) {
+    double sum = 0;
+    for (int s = 0; s < kStrata; ++s) sum += std::min(factor * part[s], static_cast<double>(size_[s]));
+    return sum;
+  };
+  const auto wanted = static_cast<double>(sample_pairs);
+  double low = 0, high = wanted;
+  while (total(high) < wanted && high < 1e30) high *= 2;
+  for (int step = 0; step < 100; ++step) (total((low + high) / 2) < wanted ? low : high) = (low + high) / 2;
+  included_.assign(kStrata, 0);
+  for (int s = 0; s < kStrata; ++s) {
+    if (size_[s] == 0) continue;
+    const double share = std::min(1.0, high * part[s] / static_cast<double>(size_[s]));
+    included_[s] = static_cast<uint64_t>(std::ceil(std::ldexp(share, 32)));
+  }
+}
+
+PairSampler::Sample PairSampler::Draw(const std::vector<PriorRound>& rounds, size_t round,
+                                      const std::function<void(double)>& progress) const {
+  std::vector<int> features;
+  for (int f = 0; f < kPairFeatureCount; ++f) {
+    if (inputs_.Has(f, round > 0)) features.push_back(f);
+  }
+  const auto width = static_cast<uint32_t>(features.size());
+  std::vector<Part> parts(BlockCount(inputs_.n));
+  TileOfThread tiles(threads_, inputs_, rounds, round);
+  ForEachTile(
+      inputs_.n, threads_,
+      [&](const Tile& at, int thread) {
+        TileFeatures& tile = tiles.Of(thread);
+        Part& part = parts[at.a];
+        int32_t strata[kTileNodes];
+        uint32_t hashes[kTileNodes];
+        tile.Load(at);
+        for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
+          tile.Strip(strip);
+          tile.Features(kOfLinks);
+          for (uint32_t r = 0; r < kStripRows && tile.node(r) < inputs_.n; ++r) {
+            if (!all_) {
+              StrataOf(tile, r, strata);
+              HashRow(static_cast<uint32_t>(TieHash(seed_, tile.node(r), tile.node(r))), at.first_column(), hashes);
+            }
+            for (uint32_t j = tile.begin(r); j < tile.end(); ++j) {
+              if (!all_ && hashes[j] >= included_[strata[j]]) continue;
+              part.base.push_back(tile.base(r)[j]);
+              part.evidence.push_back(tile.evidence(r)[j]);
+              if (!all_) part.strata.push_back(static_cast<uint16_t>(strata[j]));
+              const float c = tile.cosine(r)[j], z = tile.latent(r)[j];
+              const float values[kPairFeatureCount] = {1.0f,
+                                                       c,
+                                                       std::min(c, kHinges[0]),
+                                                       std::min(c, kHinges[1]),
+                                                       std::min(c, kHinges[2]),
+                                                       std::min(c, kHinges[3]),
+                                                       z,
+                                                       z * z,
+                                                       tile.classes(r)[j],
+                                                       tile.log_classes(r)[j],
+                                                       tile.network(0, r)[j],
+                                                       tile.network(1, r)[j],
+                                                       tile.network(2, r)[j]};
+              for (const int f : features) part.features.push_back(values[f]);
+            }
+          }
+        }
+      },
+      progress);
+
+  Sample sample;
+  PairSample& pairs = sample.pairs;
+  size_t size = 0;
+  for (const Part& part : parts) size += part.base.size();
+  std::vector<float> least(width, std::numeric_limits<float>::infinity()), greatest(width, -least[0]);
+  for (const Part& part : parts) {
+    for (size_t k = 0; k < part.features.size(); ++k) {
+      least[k % width] = std::min(least[k % width], part.features[k]);
+      greatest[k % width] = std::max(greatest[k % width], part.features[k]);
+    }
+  }
+  std::vector<uint32_t> kept_columns;
+  for (uint32_t k = 0; k < width; ++k) {
+    // Products of floats that are equal but for rounding are constant, too.
+    const float scale = std::max(std::abs(least[k]), std::abs(greatest[k]));
+    if (features[k] != kConstant && !(greatest[k] - least[k] > 1e-5f * scale)) continue;
+    kept_columns.push_back(k);
+    sample.features.push_back(features[k]);
+  }
+  pairs.width = static_cast<uint32_t>(kept_columns.size());
+  pairs.features.reserve(size * pairs.width);
+  pairs.base.reserve(size);
+  pairs.evidence.reserve(size);
+  std::vector<uint16_t> strata;
+  for (Part& part : parts) {
+    for (size_t k = 0; k < part.base.size(); ++k) {
+      for (const uint32_t column : kept_columns) pairs.features.push_back(part.features[k * width + column]);
+    }
+    pairs.base.insert(pairs.base.end(), part.base.begin(), part.base.end());
+    pairs.evidence.insert(pairs.evidence.end(), part.evidence.begin(), part.evidence.end());
+    strata.insert(strata.end(), part.strata.begin(), part.strata.end());
+    part = {};
+  }
+  pairs.weights.assign(size, 1.0f);
+  if (all_) return sample;
+  std::vector<uint64_t> found(kStrata, 0);
+  for (const uint16_t s : strata) ++found[s];
+  for (size_t k = 0; k < size; ++k) {
+    pairs.weights[k] =
+        static_cast<float>(static_cast<double>(size_[strata[k]]) / static_cast<double>(found[strata[k]]));
+  }
+  return sample;
+}
+
+}  // namespace blink

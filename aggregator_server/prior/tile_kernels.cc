@@ -1,0 +1,278 @@
+#include "aggregator_server/prior/tile_kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "aggregator_server/kernels/vector_code.h"
+#include "common/base/instruction_set.h"
+
+namespace blink {
+namespace {
+
+// log(x) of a positive normal number, relative error below 1e-6 away from 1 (Cephes' logf).
+BLINK_INLINE float LogOf(float x) {
+  const int32_t bits = std::bit_cast<int32_t>(x);
+  // m in [sqrt(1/2), sqrt(2))
+  const int32_t shifted = bits - 0x3f3504f3;
+  const int32_t exponent = shifted >> 23;
+  const float m = std::bit_cast<float>((shifted & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  const float e = static_cast<float>(exponent);
+  const float z = m * m;
+  float p = 7.0376836292e-2f;
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  p = p * m * z - 2.12194440e-4f * e - 0.5f * z;
+  return m + p + 0.693359375f * e;
+}
+
+// Not one type with the length as its parameter: GCC 12 loads only the first lane of such.
+template <int kLanesOf>
+struct VectorOf {
+  using Type = float __attribute__((vector_size(32), aligned(4), may_alias));
+};
+template <>
+struct VectorOf<16> {
+  using Type = float __attribute__((vector_size(64), aligned(4), may_alias));
+};
+
+template <int kLanesOf>
+struct MultiplyBody {
+  using Vector = typename VectorOf<kLanesOf>::Type;
+  static constexpr int kRows = kLanesOf == 16 ? 8 : 4;
+  static constexpr int kColumns = 2 * kLanesOf;
+
+  BLINK_INLINE static void Block(const float* a, size_t a_stride, const float* b, size_t depth, bool add, float* out,
+                                 size_t out_stride) {
+    Vector sums[kRows][2];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const float* from = out + r * out_stride;
+      sums[r][0] = add ? *reinterpret_cast<const Vector*>(from) : Vector{};
+      sums[r][1] = add ? *reinterpret_cast<const Vector*>(from + kLanesOf) : Vector{};
+    }
+    for (size_t d = 0; d < depth; ++d) {
+      const Vector left = *reinterpret_cast<const Vector*>(b + d * kPanelColumns);
+      const Vector right = *reinterpret_cast<const Vector*>(b + d * kPanelColumns + kLanesOf);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const float x = a[r * a_stride + d];
+        sums[r][0] += x * left;
+        sums[r][1] += x * right;
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      *reinterpret_cast<Vector*>(out + r * out_stride) = sums[r][0];
+      *reinterpret_cast<Vector*>(out + r * out_stride + kLanesOf) = sums[r][1];
+    }
+  }
+
+  BLINK_INLINE static void Run(const float* a, size_t a_stride, size_t rows, const float* b, size_t depth,
+                               size_t panels, bool add, float* out, size_t out_stride) {
+    for (size_t panel = 0; panel < panels; ++panel) {
+      const float* of_panel = b + panel * depth * kPanelColumns;
+      for (size_t c = 0; c < kPanelColumns; c += kColumns) {
+        for (size_t r = 0; r < rows; r += kRows) {
+          Block(a + r * a_stride, a_stride, of_panel + c, depth, add, out + r * out_stride + panel * kPanelColumns + c,
+                out_stride);
+        }
+      }
+    }
+  }
+};
+
+struct LogBody {
+  BLINK_INLINE static void Run(const float* x, float factor, float shift, float* out) {
+    for (uint32_t j = 0; j < kTileNodes; ++j) out[j] = LogOf(shift + factor * x[j]);
+  }
+};
+
+struct EvidenceBody {
+  BLINK_INLINE static void Run(const uint8_t* own, const uint8_t* other, float own_reports, const float* reports,
+                               float weight, float* out) {
+    const Ints lanes = {1, 2, 4, 8, 16, 32, 64, 128};
+    for (uint32_t byte = 0; byte < kTileNodes / 8; ++byte) {
+      const Ints one = (((Ints{} + own[byte]) & lanes) != 0) + (((Ints{} + other[byte]) & lanes) != 0);
+      const Floats ones = -__builtin_convertvector(one, Floats);
+      Store(out + 8 * byte, (2.0f * ones - own_reports - Load(reports + 8 * byte)) * weight);
+    }
+  }
+};
+
+struct StaticBody {
+  BLINK_INLINE static void Run(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,
+                               const float* classes, const float* log_classes, float* log_odds) {
+    const StaticTheta t = theta;
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      const float c = cosine[j], z = latent[j];
+      float sum = t.constant + t.cosine * c;
+      for (int k = 0; k < 4; ++k) sum += t.hinges[k] * (c < kHinges[k] ? c : kHinges[k]);
+      sum += z * (t.latent + t.latent_square * z);
+      sum += t.classes * classes[j] + t.log_classes * log_classes[j];
+      log_odds[j] = base[j] + sum;
+    }
+  }
+};
+
+struct NeighboursBody {
+  BLINK_INLINE static void Run(const float* s_ij, const float* s_ji, const float* previous, float own_i,
+                               const float* own, float sum_i, const float* sum, float* out) {
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      const float p = previous[j];
+      const float rest_i = sum_i - p, rest_j = sum[j] - p;  // rounding may put them below 0
+      out[j] = (s_ij[j] - p * own[j]) / ((rest_i > 0 ? rest_i : 0) + 0.5f) +
+               (s_ji[j] - p * own_i) / ((rest_j > 0 ? rest_j : 0) + 0.5f);
+    }
+  }
+};
+
+struct AddBody {
+  BLINK_INLINE static void Run(const float* theta, const float* x, const float* y, const float* z, float* log_odds) {
+    const float a = theta[0], b = theta[1], c = theta[2];
+    for (uint32_t j = 0; j < kTileNodes; ++j) log_odds[j] += a * x[j] + b * y[j] + c * z[j];
+  }
+};
+
+struct ProbabilityBody {
+  BLINK_INLINE static float Run(const float* evidence, float* log_odds, float* probability) {
+    Floats sums = {};
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      const float x = log_odds[j] + evidence[j];
+      const float e = ExpOfNegative(x < 0 ? x : -x);
+      log_odds[j] = x;
+      probability[j] = (x < 0 ? e : 1.0f) / (1.0f + e);
+    }
+    for (uint32_t j = 0; j < kTileNodes; j += kLanes) sums += Load(probability + j);
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  }
+};
+
+struct MaximaBody {
+  BLINK_INLINE static void Run(const float* x, float* maxima) {
+    for (uint32_t part = 0; part < kTileNodes / 16; ++part) {
+      float lanes[16];
+      for (int k = 0; k < 16; ++k) lanes[k] = x[16 * part + k];
+      for (int half = 8; half > 0; half /= 2) {
+        for (int k = 0; k < half; ++k) lanes[k] = lanes[k] > lanes[k + half] ? lanes[k] : lanes[k + half];
+      }
+      maxima[part] = lanes[0];
+    }
+  }
+};
+
+struct BinBody {
+  BLINK_INLINE static void Run(const float* x, float low, float per_unit, int32_t bins, int32_t* out) {
+    const float last = static_cast<float>(bins - 1);
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      const float place = (x[j] - low) * per_unit;
+      out[j] = static_cast<int32_t>(place > 0 ? (place < last ? place : last) : 0.0f);
+    }
+  }
+};
+
+// A mixer of 32 bits with little bias (Wellons, "Prospecting for Hash Functions", 2018).
+struct HashBody {
+  BLINK_INLINE static void Run(uint32_t seed_of_row, uint32_t first, uint32_t* out) {
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      uint32_t x = seed_of_row ^ ((first + j) * 0x9E3779B9u);
+      x = (x ^ (x >> 16)) * 0x7feb352du;
+      x = (x ^ (x >> 15)) * 0x846ca68bu;
+      out[j] = x ^ (x >> 16);
+    }
+  }
+};
+
+}  // namespace
+
+void Panels::PackTransposed(const float* from, size_t rows, size_t new_depth, size_t new_columns) {
+  depth = new_depth;
+  columns = new_columns;
+  values.Resize(padded_columns() * depth);
+  for (size_t panel = 0; panel < count(); ++panel) {
+    float* to = values.data() + panel * depth * kPanelColumns;
+    for (size_t k = 0; k < kPanelColumns; ++k) {
+      const size_t c = panel * kPanelColumns + k;
+      if (c < rows) {
+        for (size_t d = 0; d < depth; ++d) to[d * kPanelColumns + k] = from[c * depth + d];
+      } else {
+        for (size_t d = 0; d < depth; ++d) to[d * kPanelColumns + k] = 0;
+      }
+    }
+  }
+}
+
+void Panels::Pack(const float* from, size_t rows, size_t new_depth, size_t new_columns) {
+  depth = new_depth;
+  columns = new_columns;
+  values.Resize(padded_columns() * depth);
+  values.Fill(0);
+  for (size_t panel = 0; panel < count(); ++panel) {
+    float* to = values.data() + panel * depth * kPanelColumns;
+    const size_t first = panel * kPanelColumns, width = std::min<size_t>(kPanelColumns, columns - first);
+    for (size_t d = 0; d < rows; ++d) std::copy_n(from + d * columns + first, width, to + d * kPanelColumns);
+  }
+}
+
+void MultiplyPanels(const float* a, size_t a_stride, size_t rows, const Panels& b, bool add, float* out,
+                    size_t out_stride) {
+  CodeOf<MultiplyBody<8>, MultiplyBody<8>, MultiplyBody<16>>()(a, a_stride, rows, b.values.data(), b.depth, b.count(),
+                                                               add, out, out_stride);
+}
+
+void TransposeStrip(const float* from, size_t rows, float* to, size_t to_stride) {
+  constexpr size_t kSquare = 8;
+  for (size_t c = 0; c < kTileNodes; c += kSquare) {
+    for (size_t r = 0; r < rows; r += kSquare) {
+      for (size_t y = 0; y < kSquare; ++y) {
+        for (size_t x = 0; x < kSquare; ++x) to[(c + y) * to_stride + r + x] = from[(r + x) * kTileNodes + c + y];
+      }
+    }
+  }
+}
+
+void LogRow(const float* x, float factor, float shift, float* out) {
+  CodeOf<LogBody, LogBody, LogBody>()(x, factor, shift, out);
+}
+
+void EvidenceRow(const uint8_t* own, const uint8_t* other, float own_reports, const float* reports, float weight,
+                 float* out) {
+  CodeOf<EvidenceBody>()(own, other, own_reports, reports, weight, out);
+}
+
+void StaticRow(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,
+               const float* classes, const float* log_classes, float* log_odds) {
+  CodeOf<StaticBody, StaticBody, StaticBody>()(theta, base, cosine, latent, classes, log_classes, log_odds);
+}
+
+void NeighboursRow(const float* s_ij, const float* s_ji, const float* previous, float own_i, const float* own,
+                   float sum_i, const float* sum, float* out) {
+  CodeOf<NeighboursBody, NeighboursBody, NeighboursBody>()(s_ij, s_ji, previous, own_i, own, sum_i, sum, out);
+}
+
+void AddFeatures(const float theta[3], const float* const x[3], float* log_odds) {
+  CodeOf<AddBody, AddBody, AddBody>()(theta, x[0], x[1], x[2], log_odds);
+}
+
+float ProbabilityRow(const float* evidence, float* log_odds, float* probability) {
+  return CodeOf<ProbabilityBody, ProbabilityBody, ProbabilityBody>()(evidence, log_odds, probability);
+}
+
+void MaximaRow(const float* x, float* maxima) { CodeOf<MaximaBody, MaximaBody, MaximaBody>()(x, maxima); }
+
+void BinRow(const float* x, float low, float per_unit, int32_t bins, int32_t* out) {
+  CodeOf<BinBody, BinBody, BinBody>()(x, low, per_unit, bins, out);
+}
+
+void HashRow(uint32_t seed_of_row, uint32_t first, uint32_t* out) {
+  CodeOf<HashBody, HashBody, HashBody>()(seed_of_row, first, out);
+}
+
+}  // namespace blink
