@@ -111,7 +111,7 @@ class Estimator {
         network_rounds_(NetworkRounds(reports, options)),
         passes_(options.progress, 1 + 4.0 * (network_rounds_ + 1) + 2),
         degrees_(EstimateDegreePosterior(reports, threads_, options.ingredients.degrees)),
-        inputs_(reports, profiles, classes, degrees_.mean, options.ingredients) {}
+        inputs_(reports, profiles, classes, degrees_, options.ingredients) {}
 
   absl::StatusOr<AttributedEstimate> Run() {
     BLINK_RETURN_IF_ERROR(Fit());

@@ -43,16 +43,20 @@ const char* PairFeatureName(int feature) {
 }
 
 PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& probabilities,
-                       const std::vector<double>& degrees, const Ingredients& ingredients)
+                       const DegreePosterior& degrees, const Ingredients& ingredients)
     : reports(reports), n(reports.node_count()) {
   const bool bits = reports.parameters().sends_bits();
   bit_weight = static_cast<float>(reports.parameters().bit_log_odds());
   constexpr double kDegreeMin = 1e-3;
   log_degree.assign(padded(), kNever);
   reported.assign(padded(), 0.0f);
+  pull.assign(padded(), 0.0f);
+  std::copy(degrees.pull.begin(), degrees.pull.end(), pull.begin());
+  const double contrast = std::tanh(reports.parameters().bit_log_odds() / 2);  // 1 - 2 p
+  if (bits && contrast > 0) own_bit = static_cast<float>(1 / (2 * reports.parameters().bit_log_odds() * contrast));
   double total = 0;
   for (NodeIndex i = 0; i < n; ++i) {
-    const double degree = std::max(degrees[i], kDegreeMin);
+    const double degree = std::max(degrees.mean[i], kDegreeMin);
     total += degree;
     log_degree[i] = static_cast<float>(std::log(degree));
     reported[i] = bits && reports.reported(i) ? 1.0f : 0.0f;
@@ -193,6 +197,9 @@ void TileFeatures::Strip(uint32_t strip) {
     if (bits) {
       EvidenceRow(&own_bits_[(first_ + r) * kTileBytes], &other_bits_[(first_ + r) * kTileBytes], inputs_.reported[i],
                   inputs_.reported.data() + tile_.first_column(), inputs_.bit_weight, Row(evidence_, r));
+      WithoutOwnBitsRow(Row(evidence_, r), inputs_.own_bit, inputs_.reported[i],
+                        inputs_.reported.data() + tile_.first_column(), inputs_.pull[i],
+                        inputs_.pull.data() + tile_.first_column(), base);
     }
   }
   if (dense_.width > 0) Multiply(dense_, dense_, cosine_);

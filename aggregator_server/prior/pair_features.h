@@ -11,9 +11,10 @@
 //   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2), and the same from j's side,
 //   added classes of neighbours         the same with q in place of z
 //
-// The bits of a pair never reach its own features: K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken
-// out of the sums. (A second round of the network sees them at second hand, through what they did to other pairs, as
-// any inference on a graph does; that is why there are no more than two.)
+// The bits of a pair never reach its own features: the degrees of its ends, which sum them with others, go without them
+// (degree_posterior.h, pull), K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken out of the sums. (A
+// second round of the network sees them at second hand, through what they did to other pairs, as any inference on a
+// graph does; that is why there are no more than two.)
 //
 // The network's sums run over all pairs, so P_ij of the round before, which is not stored, is computed once more from
 // that round's coefficients.
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "aggregator_server/prior/attributed.h"
+#include "aggregator_server/prior/degree_posterior.h"
 #include "aggregator_server/prior/pair_tiles.h"
 #include "aggregator_server/prior/sparse_rows.h"
 #include "aggregator_server/prior/tile_kernels.h"
@@ -56,7 +58,7 @@ enum PosteriorKind : int { kOfLinks = 0, kOfTraining = 1 };  // with Qc on both 
 // What is known of the nodes. Refers to the reports, profiles and classes it was made from.
 struct PairInputs {
   PairInputs(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& classes,
-             const std::vector<double>& degrees, const Ingredients& ingredients);
+             const DegreePosterior& degrees, const Ingredients& ingredients);
 
   // Which features a round can have at all.
   bool Has(int feature, bool network) const;
@@ -67,6 +69,8 @@ struct PairInputs {
   float bit_weight = 0;           // ln((1-p)/p)
   std::vector<float> log_degree;  // [padded] kNever past n
   float log_total = 0;            // log of the sum of the degrees
+  std::vector<float> pull;        // [padded] of the degrees, by a pair's own bits
+  float own_bit = 0;              // what a bit, as evidence, adds to the sum of a node: 1 / (2 ln((1-p)/p) (1 - 2 p))
   std::vector<float> reported;    // [padded] 1 where bits were received from the node
   SparseRows words;               // sparse features, or none
   const float* dense = nullptr;   // [n, dense_width] dense features, or none
@@ -107,6 +111,7 @@ class TileFeatures {
   void LogOdds(PosteriorKind kind, const PairTheta& theta);
 
   // Row r of the strip, [kTileNodes] each.
+  // Before the bits of the pair, and without them.
   const float* base(uint32_t r) const { return Row(base_, r); }
   const float* evidence(uint32_t r) const { return Row(evidence_, r); }
   const float* cosine(uint32_t r) const { return Row(cosine_, r); }

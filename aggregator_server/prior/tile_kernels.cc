@@ -107,6 +107,17 @@ struct EvidenceBody {
   }
 };
 
+struct WithoutOwnBitsBody {
+  BLINK_INLINE static void Run(const float* evidence, float own_bit, float own_reports, const float* reports,
+                               float own_pull, const float* pull, float* base) {
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      const float others = reports[j];  // 0 or 1, as own_reports
+      const float any = own_reports + others - own_reports * others, inverse = any - 0.5f * own_reports * others;
+      base[j] -= (own_pull + pull[j]) * (0.5f * any + evidence[j] * (own_bit * inverse));
+    }
+  }
+};
+
 struct StaticBody {
   BLINK_INLINE static void Run(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,
                                const float* classes, const float* log_classes, float* log_odds) {
@@ -245,6 +256,12 @@ void LogRow(const float* x, float factor, float shift, float* out) {
 void EvidenceRow(const uint8_t* own, const uint8_t* other, float own_reports, const float* reports, float weight,
                  float* out) {
   CodeOf<EvidenceBody>()(own, other, own_reports, reports, weight, out);
+}
+
+void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports, float own_pull,
+                       const float* pull, float* base) {
+  CodeOf<WithoutOwnBitsBody, WithoutOwnBitsBody, WithoutOwnBitsBody>()(evidence, own_bit, own_reports, reports,
+                                                                       own_pull, pull, base);
 }
 
 void StaticRow(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,

@@ -69,6 +69,11 @@ void LogRow(const float* x, float factor, float shift, float* out);
 void EvidenceRow(const uint8_t* own, const uint8_t* other, float own_reports, const float* reports, float weight,
                  float* out);
 
+// base -= (own_pull + pull) * b, b what the pair's own bits add to the sums of its ends (DegreePosterior::OwnBits): of
+// R > 0 reports, 1/2 + evidence * own_bit / R.
+void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports, float own_pull,
+                       const float* pull, float* base);
+
 // The features of a pair that do not come from the network, times their coefficients.
 struct StaticTheta {
   float constant, cosine, hinges[4], latent, latent_square, classes, log_classes;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "aggregator_server/estimate/pair_rows.h"
 #include "aggregator_server/prior/column_sums.h"
 #include "aggregator_server/prior/degree_law.h"
 #include "tests/testing/instruction_sets.h"
@@ -139,6 +140,39 @@ TEST_P(DegreePosteriorOf, SaysHowFarThePairsOwnBitsHavePulledIt) {
     EXPECT_NEAR(posterior.pull[i], bounded, 2e-2 * bounded + 1e-4) << i;
   }
   EXPECT_EQ(posterior.pull, EstimateDegreePosterior(round.reports, 3).pull);
+}
+
+// The rule that no prior of a pair contains its bits, by the definition: turn one over, estimate again. What is left is
+// the second order, and what the bit did to the law of all degrees.
+TEST(DegreePosterior, WithoutAPairsOwnBitsIsTheSameWhateverTheyAre) {
+  constexpr uint32_t kNodes = 300;
+  const Round round = MakeRound(kNodes, 1'500'000, 50'000, 0.1, 3);
+  const double p = round.reports.parameters().flip_probability();
+  const auto base = [&](const DegreePosterior& degrees, const ReportSet& reports, NodeIndex i, NodeIndex j) {
+    const Evidence evidence = EvidenceOf(reports, i, j);
+    return std::log(degrees.mean[i]) + std::log(degrees.mean[j]) -
+           (degrees.pull[i] + degrees.pull[j]) * DegreePosterior::OwnBits(evidence.reports, evidence.ones, p);
+  };
+  const DegreePosterior before = EstimateDegreePosterior(round.reports, 1);
+  double with = 0, without = 0;
+  for (NodeIndex i = 1; i < kNodes; i += 29) {
+    const NodeIndex j = (i * 7 + 11) % kNodes;
+    if (!round.reports.reported(i) || i == j) continue;
+    ReportSet turned(round.reports.parameters());
+    for (NodeIndex k = 0; k < kNodes; ++k) {
+      if (!round.reports.reported(k)) continue;
+      PrivateReport report{BitRow(kNodes), round.reports.noisy_degree(k)};
+      for (NodeIndex m = 0; m < kNodes; ++m) {
+        if (m != k && (BitOf(round.reports, k, m) == 1) != (k == i && m == j)) report.bits.Set(m);
+      }
+      ASSERT_TRUE(turned.Add(k, std::move(report)).ok());
+    }
+    const DegreePosterior after = EstimateDegreePosterior(turned, 1);
+    with += std::abs(std::log(after.mean[i] * after.mean[j] / before.mean[i] / before.mean[j]));
+    without += std::abs(base(after, turned, i, j) - base(before, round.reports, i, j));
+  }
+  EXPECT_GT(with, 0.1);
+  EXPECT_LT(without, 0.15 * with);
 }
 
 TEST(DegreePosterior, CountsAPairsOwnBitsAsTheSumOfTheNodeDoes) {

@@ -68,6 +68,10 @@ struct DenseTwin {
         if (i == j) continue;
         const Evidence evidence = EvidenceOf(reports, i, j);
         evidence_[i][j] = (2 * evidence.ones - evidence.reports) * reports.parameters().bit_log_odds();
+        if (!reports.parameters().sends_bits()) continue;
+        base_[i][j] -=
+            (degrees.pull[i] + degrees.pull[j]) *
+            DegreePosterior::OwnBits(evidence.reports, evidence.ones, reports.parameters().flip_probability());
       }
     }
     std::vector<Dense> known;  // of profiles
