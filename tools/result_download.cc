@@ -113,10 +113,10 @@ absl::Status DownloadResult(OperatorClient& client, const std::string& round_id,
   BLINK_RETURN_IF_ERROR(CheckIsNew(folder));
   const std::string partial = absl::StrCat(folder, ".partial");
   BLINK_ASSIGN_OR_RETURN(PartialFolder place, PartialFolder::Claim(partial));
-  for (const auto& [name, since_the_first] : kArtifacts) {
+  for (const auto& [name, always] : kArtifacts) {
     const std::string path = absl::StrCat(partial, "/", name);
     const absl::Status fetched = Download(client, round_id, name, path);
-    if (!since_the_first && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {
+    if (!always && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {
       ::unlink(path.c_str());
       continue;
     }

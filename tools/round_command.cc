@@ -127,10 +127,20 @@ struct CreateFlags : Connection {
     request.set_degree_max(degree_max);
     spec.set_seed(seed);
     spec.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
-    BLINK_ASSIGN_OR_RETURN(*request.mutable_training(), NormalizeTrainingSpec(std::move(spec)));
+    absl::StatusOr<v1::TrainingSpec> normal = NormalizeTrainingSpec(std::move(spec));
+    if (!normal.ok()) return NamingTheFlag(normal.status());
+    *request.mutable_training() = *std::move(normal);
     return request;
   }
 };
+
+// An older aggregator skips what it does not know.
+absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
+  if (request.training().prior() != v1::PRIOR_ATTRIBUTED || created.training().prior() == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the aggregator is older than the attributed prior, and has opened round ", created.round_id(),
+                   " without it: cancel that round, or let it go on and run blink-worker --prior attributed on its reports"));
+}
 
 void AddCreate(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("create", "Open a round; prints its id");
@@ -143,6 +153,7 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
       return ExitCode::kUsage;
     }
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
+    BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
     if (flags->json) std::printf("%s", RoundJson(created).c_str());
     else std::printf("%s\n", created.round_id().c_str());
     return ExitCode::kOk;

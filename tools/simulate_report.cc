@@ -87,13 +87,35 @@ Json PlausibilityPart(const Simulation& simulation) {
   return json;
 }
 
+Json QualityJson(const std::optional<PosteriorQuality>& quality) {
+  if (!quality) return nullptr;
+  Json bins = Json::array();
+  for (const PosteriorQuality::Bin& bin : quality->bins) {
+    bins.push_back({{"from", bin.from}, {"to", bin.to}, {"pairs", bin.pairs}, {"links", bin.links}, {"mean_p", bin.mean_p}});
+  }
+  return {{"log_likelihood", quality->log_likelihood}, {"auc", quality->auc}, {"bins", std::move(bins)}};
+}
+
+// Against the truth; `links` of the estimate, of which `true_positives` are.
+void TellTruth(double mae, uint64_t true_positives, uint64_t links, uint64_t true_links, const std::optional<PosteriorQuality>& quality,
+               Json& json) {
+  json["mae"] = mae;
+  json["true_positives"] = true_positives;
+  json["precision"] = Share(true_positives, links);
+  json["recall"] = Share(true_positives, true_links);
+  json["quality"] = QualityJson(quality);
+}
+
 Json TrialEstimateJson(const Trial& trial, uint64_t true_links) {
-  const LinkEstimate& estimate = *trial.estimate;
-  Json json = EstimateJson(estimate, trial.tie_seed, trial.trained);
-  json["mae"] = estimate.mae;
-  json["true_positives"] = estimate.true_positives;
-  json["precision"] = Share(estimate.true_positives, estimate.links().link_count());
-  json["recall"] = Share(estimate.true_positives, true_links);
+  const LinkEstimate& beta = *trial.estimate;
+  Json json = EstimateJson(beta, trial.attributed, trial.tie_seed, trial.seen);
+  Json& of_beta = trial.attributed ? json["beta"] : json;
+  TellTruth(beta.mae, beta.true_positives, beta.links().link_count(), true_links, beta.quality, of_beta);
+  if (trial.attributed) {
+    const AttributedPosterior& links = trial.attributed->links;
+    TellTruth(links.mae, links.true_positives, links.hard.links.link_count(), true_links, links.quality, json);
+    json["training"]["mae"] = trial.attributed->training.mae;
+  }
   const bool has_links = trial.trained_true_positives.has_value();
   json["trained_precision"] =
       has_links ? Share(*trial.trained_true_positives, json["trained_links"].get<uint64_t>()) : Json(nullptr);
@@ -101,53 +123,140 @@ Json TrialEstimateJson(const Trial& trial, uint64_t true_links) {
   return json;
 }
 
-// The mean over the trials; null where one of them has no value.
-Json MeanOfKey(const Json& trials, const char* key) {
+// The mean over the trials of the number at `path`; null where one of them has no value.
+Json MeanAt(const Json& trials, const std::string& path) {
+  const Json::json_pointer at(path);
   double sum = 0;
   for (const Json& trial : trials) {
-    const Json& value = trial["estimate"][key];
-    if (value.is_null()) return nullptr;
-    sum += value.get<double>();
+    if (!trial.contains(at) || trial.at(at).is_null()) return nullptr;
+    sum += trial.at(at).get<double>();
   }
   return sum / static_cast<double>(trials.size());
 }
 
+Json CountAt(const Json& trials, const std::string& path) {
+  const Json mean = MeanAt(trials, path);
+  return mean.is_null() ? mean : Count(mean.get<double>());
+}
+
+// Means, and the bins of all trials together.
+Json MeanQuality(const Json& trials, const std::string& path) {
+  const Json::json_pointer at(path);
+  Json bins;
+  for (const Json& trial : trials) {
+    if (!trial.contains(at) || trial.at(at).is_null()) return nullptr;
+    const Json& of_trial = trial.at(at)["bins"];
+    if (bins.is_null()) {
+      bins = of_trial;
+      continue;
+    }
+    for (size_t k = 0; k < std::min(bins.size(), of_trial.size()); ++k) {
+      Json& bin = bins[k];
+      const double before = bin["pairs"].get<double>(), more = of_trial[k]["pairs"].get<double>();
+      const double sum = bin["mean_p"].get<double>() * before + of_trial[k]["mean_p"].get<double>() * more;
+      bin["mean_p"] = before + more > 0 ? sum / (before + more) : 0;
+      for (const char* key : {"pairs", "links"}) bin[key] = bin[key].get<uint64_t>() + of_trial[k][key].get<uint64_t>();
+    }
+  }
+  return {{"log_likelihood", MeanAt(trials, path + "/log_likelihood")}, {"auc", MeanAt(trials, path + "/auc")}, {"bins", std::move(bins)}};
+}
+
+// What TellTruth says, of all trials together; `of` "/estimate", or "/estimate/beta".
+void TellMeanTruth(const Json& trials, const std::string& of, uint64_t true_links, Json& json) {
+  uint64_t links = 0, true_positives = 0;
+  for (const Json& trial : trials) {
+    links += trial.at(Json::json_pointer(of + "/links")).get<uint64_t>();
+    true_positives += trial.at(Json::json_pointer(of + "/true_positives")).get<uint64_t>();
+  }
+  json["mae"] = MeanAt(trials, of + "/mae");
+  json["expected_links"] = MeanAt(trials, of + "/expected_links");
+  json["links"] = CountAt(trials, of + "/links");
+  json["true_positives"] = CountAt(trials, of + "/true_positives");
+  json["precision"] = Share(true_positives, links);
+  json["recall"] = Share(true_positives, true_links * trials.size());
+}
+
+// What there is of the attributed prior alone.
+void TellAttributed(const Simulation& simulation, const Json& trials, Json& json) {
+  const std::string of = "/estimate/";
+  json["attributed_seconds"] = MeanAt(trials, of + "attributed_seconds");
+  json["network_rounds"] = CountAt(trials, of + "network_rounds");
+  json["left_out_links"] = MeanAt(trials, of + "left_out_links");
+  json["coefficients"] = Json::object();
+  for (const auto& [feature, theta] : trials[0]["estimate"]["coefficients"].items()) {
+    double sum = 0;
+    for (const Json& trial : trials) sum += trial["estimate"]["coefficients"].value(feature, 0.0);
+    json["coefficients"][feature] = sum / static_cast<double>(trials.size());
+  }
+  json["training"] = {{"expected_links", MeanAt(trials, of + "training/expected_links")},
+                      {"links", CountAt(trials, of + "training/links")},
+                      {"mae", MeanAt(trials, of + "training/mae")}};
+  TellMeanTruth(trials, "/estimate/beta", simulation.links, json["beta"]);
+  json["beta"]["quality"] = MeanQuality(trials, "/estimate/beta/quality");
+}
+
 Json EstimatePart(const Simulation& simulation, const Json& trials) {
   if (!simulation.trials[0].estimate) return nullptr;
-  const auto mean = [&](const std::function<double(const LinkEstimate&)>& figure) {
-    return MeanOf(simulation, [&](const Trial& trial) { return figure(*trial.estimate); });
-  };
-  uint64_t links = 0, true_positives = 0, trials_without_mle = 0;
   double residual_max = 0, distance_max = 0;
-  bool regularised = false;
+  bool exists = true, regularised = false;
   for (const Trial& trial : simulation.trials) {
-    links += trial.estimate->links().link_count();
-    true_positives += trial.estimate->true_positives;
-    trials_without_mle += trial.estimate->mle.exists ? 0 : 1;
+    exists &= trial.estimate->mle.exists;
     residual_max = std::max(residual_max, trial.estimate->mle.residual);
     distance_max = std::max(distance_max, trial.estimate->mle.distance);
     regularised |= trial.estimate->mle.regularised;
   }
   Json json;
-  json["distinct_degrees"] = Count(mean([](const LinkEstimate& e) { return e.distinct_degrees; }));
-  json["nodes_without_report"] = Count(mean([](const LinkEstimate& e) { return e.nodes_without_report; }));
-  json["mle_exists"] = trials_without_mle == 0;
+  json["prior"] = trials[0]["estimate"]["prior"];
+  json["distinct_degrees"] = CountAt(trials, "/estimate/distinct_degrees");
+  json["nodes_without_report"] = CountAt(trials, "/estimate/nodes_without_report");
+  json["mle_exists"] = exists;
   json["mle_regularised"] = regularised;
-  json["mle_seconds"] = mean([](const LinkEstimate& e) { return e.mle.seconds; });
-  json["mle_iterations"] = Count(mean([](const LinkEstimate& e) { return e.mle.iterations; }));
+  json["mle_seconds"] = MeanAt(trials, "/estimate/mle_seconds");
+  json["mle_iterations"] = CountAt(trials, "/estimate/mle_iterations");
   json["mle_residual"] = residual_max;
   json["mle_degree_distance"] = distance_max;
-  json["denoise_seconds"] = mean([](const LinkEstimate& e) { return e.denoise_seconds; });
-  json["mae"] = mean([](const LinkEstimate& e) { return e.mae; });
-  json["expected_links"] = mean([](const LinkEstimate& e) { return e.expected_links; });
-  json["links"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.links().link_count()); }));
-  json["true_positives"] = Count(mean([](const LinkEstimate& e) { return static_cast<double>(e.true_positives); }));
-  json["precision"] = Share(true_positives, links);
-  json["recall"] = Share(true_positives, simulation.links * simulation.trials.size());
-  const Json trained_links = MeanOfKey(trials, "trained_links");
-  json["trained_links"] = trained_links.is_null() ? trained_links : Count(trained_links.get<double>());
-  for (const char* key : {"trained_weight", "trained_precision", "trained_recall"}) json[key] = MeanOfKey(trials, key);
+  json["denoise_seconds"] = MeanAt(trials, "/estimate/denoise_seconds");
+  TellMeanTruth(trials, "/estimate", simulation.links, json);
+  json["trained_links"] = CountAt(trials, "/estimate/trained_links");
+  for (const char* key : {"trained_weight", "trained_precision", "trained_recall"}) {
+    json[key] = MeanAt(trials, absl::StrCat("/estimate/", key));
+  }
+  json["quality"] = MeanQuality(trials, "/estimate/quality");
+  if (simulation.trials[0].attributed) TellAttributed(simulation, trials, json);
   return json;
+}
+
+// Of a search in every trial: which candidate was chosen most often, and of every candidate how it did where it was trained.
+void TellSearches(const Json& trials, Json& json) {
+  const std::vector<const char*> figures = {"validation_loss", "validation_accuracy", "test_accuracy"};
+  std::vector<Json> found;  // in the order of the trials; sums at first
+  const auto entry_of = [&](const std::string& name) -> Json& {
+    const auto same = std::find_if(found.begin(), found.end(), [&](const Json& entry) { return entry["name"] == name; });
+    if (same != found.end()) return *same;
+    return found.emplace_back(Json{{"name", name}, {"trials", 0}, {"chosen", 0}});
+  };
+  for (const Json& trial : trials) {
+    const Json& train = trial["train"];
+    if (!train.contains("candidates")) return;
+    for (const Json& candidate : train["candidates"]) {
+      Json& entry = entry_of(candidate["name"].get<std::string>());
+      if (candidate.contains("skipped")) continue;
+      entry["trials"] = entry["trials"].get<int>() + 1;
+      for (const char* figure : figures) entry[figure] = entry.value(figure, 0.0) + candidate[figure].get<double>();
+    }
+    Json& chosen = entry_of(train["chosen"].get<std::string>());
+    chosen["chosen"] = chosen["chosen"].get<int>() + 1;
+  }
+  for (Json& entry : found) {
+    for (const char* figure : figures) {
+      const int times = entry["trials"].get<int>();
+      entry[figure] = times > 0 ? Json(entry.value(figure, 0.0) / times) : Json(nullptr);
+    }
+  }
+  const auto most = std::max_element(found.begin(), found.end(),
+                                     [](const Json& a, const Json& b) { return a["chosen"].get<int>() < b["chosen"].get<int>(); });
+  json["chosen"] = (*most)["name"];
+  json["candidates"] = found;
 }
 
 // Figures are means; of a hyper-parameter on which the trials do not agree (a search may choose anew in each) null.
@@ -161,7 +270,7 @@ Json TrainPart(const Simulation& simulation, const Json& trials) {
     return first;
   };
   Json json;
-  for (const char* key : {"model", "variant", "device", "threads"}) json[key] = agreed(key);
+  for (const char* key : {"model", "prior", "variant", "device", "threads"}) json[key] = agreed(key);
   json["epoch_ms_mean"] = MeanOf(simulation, [](const Trial& trial) { return trial.training.epoch_ms_mean; });
   json["test_accuracy_mean"] = MeanOf(simulation, test_accuracy);
   json["test_accuracy_std"] = StandardDeviationOf(simulation, test_accuracy);
@@ -173,6 +282,7 @@ Json TrainPart(const Simulation& simulation, const Json& trials) {
     json[key] = agreed(key);
   }
   json["seed"] = simulation.trials[0].seed;
+  TellSearches(trials, json);
   // Of all trials, each sentence once.
   json["warnings"] = Json::array();
   for (const Trial& trial : simulation.trials) {
@@ -238,6 +348,8 @@ std::string WhatWasTrained(const Json& trials) {
     const Json& train = trial["train"];
     std::string kind = train["model"].get<std::string>();
     if (!train["variant"].is_null()) absl::StrAppend(&kind, ", ", train["variant"].get<std::string>());
+    const bool of_other_prior = !train["prior"].is_null() && trial["estimate"].is_object() && trial["estimate"]["prior"] != train["prior"];
+    if (of_other_prior) absl::StrAppend(&kind, ", of the ", train["prior"].get<std::string>(), " prior");
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& entry) { return entry.first == kind; });
     if (same == kinds.end()) kinds.emplace_back(kind, 1);
     else ++same->second;
@@ -262,6 +374,32 @@ std::string TrainedLinksText(const Json& estimate) {
   return absl::StrFormat("%s, of weight %s in all; precision %s, recall %s", Number(estimate["trained_links"], "", 10),
                          Number(estimate["trained_weight"], "", 10), Percent(estimate["trained_precision"]),
                          Percent(estimate["trained_recall"]));
+}
+
+std::string AttributedLines(const Json& estimate) {
+  std::string text = Line("of the beta prior", Number(estimate["beta"]["mae"]));
+  text += Line("attributed prior", absl::StrFormat("%s, %s rounds over the network", Number(estimate["attributed_seconds"], " s", 3),
+                                                   Number(estimate["network_rounds"])));
+  for (const auto& [feature, theta] : estimate["coefficients"].items()) text += Line("  " + feature, Number(theta, "", 3));
+  return text;
+}
+
+// What the searches tried, the best first, if they tried the same.
+std::string CandidateLines(const Json& train, size_t trials) {
+  constexpr size_t kShown = 12;
+  std::vector<Json> shown;
+  for (const Json& entry : train["candidates"]) {
+    if (entry["trials"] == trials) shown.push_back(entry);
+  }
+  std::stable_sort(shown.begin(), shown.end(), [](const Json& a, const Json& b) { return a["validation_loss"] < b["validation_loss"]; });
+  shown.resize(std::min(kShown, shown.size()));
+  std::string text;
+  for (const Json& entry : shown) {
+    text += absl::StrFormat("    %-60s validation %s, loss %s; test %s; chosen %d of %d\n", entry["name"].get<std::string>(),
+                            Percent(entry["validation_accuracy"]), Number(entry["validation_loss"], "", 3), Percent(entry["test_accuracy"]),
+                            entry["chosen"].get<int>(), trials);
+  }
+  return text;
 }
 
 }  // namespace
@@ -316,6 +454,7 @@ std::string SimulationTable(const Json& json) {
                                                   Percent(estimate["precision"]), Percent(estimate["recall"])));
     text += Line("links trained on", TrainedLinksText(estimate));
     text += Line("mean absolute error", Number(estimate["mae"]));
+    if (estimate["prior"] == "attributed") text += AttributedLines(estimate);
     text += Line("distinct degrees", Number(estimate["distinct_degrees"]));
     text += Line("maximum likelihood", absl::StrFormat("%s in %s iterations, residual %s%s", Number(estimate["mle_seconds"], " s", 3),
                                                        Number(estimate["mle_iterations"], "", 4),
@@ -335,6 +474,7 @@ std::string SimulationTable(const Json& json) {
       text += Line(absl::StrFormat("trial %d, best of %d", t + 1, trial["candidates"].size()),
                    trial["chosen"].get<std::string>());
     }
+    text += CandidateLines(train, trials);
   }
   text += Line("test accuracy", Accuracy(train));
   text += Line("test macro-F1", Percent(train["test_macro_f1_mean"]));

@@ -18,6 +18,7 @@
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
+#include "common/flags/training_flags.h"
 #include "common/privacy/privatizer.h"
 #include "common/training/degree_share.h"
 #include "common/wire/report_codec.h"
@@ -96,6 +97,7 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
   const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
   BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
+  if (knows_prior) BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(training).status()));
   if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
                                             training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
     return absl::InvalidArgumentError(
@@ -245,6 +247,16 @@ void HashDataset(const Dataset& dataset, Sha256& hash) {
   HashAll<Split>(attributes.split, hash);
 }
 
+// What of a trial's estimate could be large and is of no more use.
+void ForgetWeights(Analysis& analysis) {
+  analysis.estimate.soft.reset();
+  analysis.estimate.hybrid.reset();
+  if (!analysis.attributed) return;
+  analysis.attributed->training.soft.reset();
+  analysis.attributed->training.hybrid.reset();
+  analysis.attributed->class_sums = {};
+}
+
 // One bar for all the trials, in which a trial is drawing (30 %), estimating (10 %) and training (60 %).
 class TrialProgress {
  public:
@@ -354,9 +366,9 @@ class Simulator {
   }
 
   std::optional<uint64_t> TrueLinksTrainedOn(const Analysis& analysis) const {
-    const std::optional<Variant>& variant = analysis.trained.variant;
-    if (!variant || *variant == Variant::kSoft) return std::nullopt;
-    const CsrGraph& links = analysis.estimate.Of(*variant).links;
+    const LinkWeights* seen = LinksSeen(analysis.estimate, analysis.attributed, analysis.trained);
+    if (seen == nullptr || seen->has_background()) return std::nullopt;
+    const CsrGraph& links = seen->links;
     uint64_t both_directions = 0;
     for (NodeIndex i = 0; i < links.node_count(); ++i) {
       for (const NodeIndex j : links.NeighboursOf(i)) both_directions += dataset_.graph.HasLink(i, j) ? 1 : 0;
@@ -405,11 +417,15 @@ class Simulator {
       BLINK_RETURN_IF_ERROR(place_->Publish());
     }
     const std::optional<uint64_t> trained_true_positives = TrueLinksTrainedOn(analysis);
+    const SeenFigures seen = FiguresOfSeen(analysis.estimate, analysis.attributed, analysis.trained);
+    ForgetWeights(analysis);
     return Trial{.seed = spec.seed(),
                  .report = figures,
                  .checks = std::move(analysis.checks),
                  .estimate = std::move(analysis.estimate),
+                 .attributed = std::move(analysis.attributed),
                  .tie_seed = analysis.tie_seed,
+                 .seen = seen,
                  .trained_true_positives = trained_true_positives,
                  .trained = std::move(analysis.trained),
                  .training = std::move(analysis.training),

@@ -58,8 +58,11 @@ struct Trial {
   uint64_t seed = 0;
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
+  // Of the beta prior, and where it is asked for of the attributed one; the weights of Soft and Hybrid are not kept.
   std::optional<LinkEstimate> estimate;
+  std::optional<AttributedEstimate> attributed;
   uint64_t tie_seed = 0;
+  SeenFigures seen;  // of the links trained on
   std::optional<uint64_t> trained_true_positives;  // links trained on that are true; absent where every pair was, or none
   Candidate trained;
   TrainResult training;

@@ -58,6 +58,17 @@ struct Analysis {
   std::vector<Tried> search;  // empty: none was asked for
 };
 
+// What `trained` saw of the links: those of its variant, under its prior; of a model of the attributed prior that looks at links but
+// has no variant (stacked, a mean of several) the Soft ones. Null: it saw none.
+const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained);
+
+// Of what LinksSeen gives: how many links, absent where it weighs every pair, and the sum of their weights. Both absent: none.
+struct SeenFigures {
+  std::optional<uint64_t> links;
+  std::optional<double> weight;
+};
+SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained);
+
 // CheckTrainable (trainable.h) with this machine's GPUs; `estimated`: on links from reports, not on given ones.
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
                                 double flip_probability);
@@ -90,9 +101,11 @@ inline bool IsSimulated(ReportOrigin origin) {
 // `private`: the noise is cryptographic; from a seed it is not, and has no achieved epsilon. `simulated`: one process knew
 // every list, so the figures are those that a round would give, and no list was protected from it.
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOrigin origin);
-// links: how many links Hard has, whatever was trained on. trained_links: how many the model was trained on, null for Soft (every
-// pair) and for a model that sees none; trained_weight: the sum of their weights.
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, const Candidate& trained);
+// It is of the attributed prior where there is such an estimate, with `beta` beside it; what belongs to the beta-model alone (degree
+// classes, MLE) keeps its place. links: how many links Hard has, whatever was trained on. trained_links: how many the model was
+// trained on, null for the beta prior's Soft (every pair) and for a model that sees none; trained_weight: the sum of their weights.
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, uint64_t tie_seed,
+                                    const SeenFigures& seen);
 // Without the list of flags where the policy is to keep.
 nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained);
@@ -108,12 +121,12 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
 // Writes, each durably:
 //   metrics.json      MetricsJson
 //   predictions.csv   node,prediction,confidence (softmax),split
-//   curves.csv        epoch,train_loss,validation_loss,validation_accuracy
-//   links.csv, links.npz  what the model saw (link_files.h); of an MLP the links of Hard
+//   curves.csv        epoch,train_loss,validation_loss,validation_accuracy; no line of a model that has no epochs
+//   links.csv, links.npz  what the model saw (link_files.h); of a model that saw none the links of Hard, of the prior in use
 //   plausibility.csv  node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not made is empty;
 //                     no line where the policy is to keep
 //   model.pt          a state dict for torch.load
-//   model.ts          the same model for torch.jit.load (torch_script.h)
+//   model.ts          the same model for torch.jit.load (torch_script.h); not of a model that is no network
 // Makes the folder where it is missing. Not at once: see ResultPlace (result_place.h).
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,

@@ -70,8 +70,8 @@ FeatureMatrix SoftMatrix(const LinkWeights& weights, int threads, size_t pairs_m
 
 }  // namespace
 
-std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard) {
-  const bool soft = weights.has_background();
+std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft) {
+  soft |= weights.has_background();
   const bool weighted = soft || !weights.values.empty();
   const CsrGraph& links = soft ? hard : weights.links;
   std::vector<float> row(soft ? weights.node_count : 0);
@@ -90,7 +90,8 @@ std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard) {
   return csv;
 }
 
-absl::Status WriteLinksNpz(const LinkWeights& weights, int threads, const std::string& path, size_t soft_pairs_max) {
+absl::Status WriteLinksNpz(const LinkWeights& weights, int threads, const std::string& path, size_t soft_pairs_max,
+                           float soft_from) {
   const uint32_t n = weights.node_count;
   if (weights.has_background()) {
     float threshold = 0;
@@ -105,7 +106,10 @@ absl::Status WriteLinksNpz(const LinkWeights& weights, int threads, const std::s
   matrix.row_offsets.assign(weights.links.offsets().begin(), weights.links.offsets().end());
   matrix.columns.assign(weights.links.neighbours().begin(), weights.links.neighbours().end());
   matrix.values = weights.values.empty() ? std::vector<float>(matrix.columns.size(), 1.0f) : weights.values;
-  return WriteSparseNpz(matrix, path);
+  if (soft_from == 0) return WriteSparseNpz(matrix, path);
+  float threshold = soft_from;
+  while (matrix.columns.size() > soft_pairs_max && threshold < 1) RaiseThreshold(threshold *= 2, matrix);
+  return WriteSparseNpz(matrix, path, {{"threshold", NpyBytes("<f4", {}, &threshold, sizeof(threshold))}});
 }
 
 }  // namespace blink

@@ -82,23 +82,40 @@ nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOr
   return json;
 }
 
+namespace {
+
+nlohmann::ordered_json VariantOf(const Candidate& candidate) {
+  return candidate.variant ? nlohmann::ordered_json(VariantName(*candidate.variant)) : nlohmann::ordered_json(nullptr);
+}
+
+// Of the links, or the class probabilities, that it was trained on; null: of neither.
+nlohmann::ordered_json PriorOf(const Candidate& candidate) {
+  if (!candidate.variant && IsNetwork(candidate.options.model)) return nullptr;
+  return PriorName(candidate.prior);
+}
+
+}  // namespace
+
 nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained) {
   const TrainOptions& options = trained.options;
   nlohmann::ordered_json json;  // NaN (an empty split) becomes null
+  const bool network = IsNetwork(options.model);
+  const auto of_network = [&](auto value) { return network ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr); };
   json["model"] = ModelName(options.model);
-  json["variant"] = trained.variant ? nlohmann::ordered_json(VariantName(*trained.variant)) : nullptr;
+  json["prior"] = PriorOf(trained);
+  json["variant"] = VariantOf(trained);
   json["device"] = training.device;
   json["fell_back_to_cpu"] = training.fell_back_to_cpu;
   json["threads"] = training.threads;
   json["deterministic"] = training.deterministic;
   json["seed"] = options.seed;
-  json["learning_rate"] = options.learning_rate;
-  json["weight_decay"] = options.weight_decay;
-  json["dropout"] = options.dropout;
-  json["epochs"] = options.epochs;
-  json["hidden"] = options.hidden;
-  json["layers"] = options.layers;
-  json["patience"] = options.patience;
+  json["learning_rate"] = of_network(options.learning_rate);
+  json["weight_decay"] = of_network(options.weight_decay);
+  json["dropout"] = of_network(options.dropout);
+  json["epochs"] = of_network(options.epochs);
+  json["hidden"] = of_network(options.hidden);
+  json["layers"] = of_network(options.layers);
+  json["patience"] = of_network(options.patience);
   json["balance_classes"] = options.balance_classes;
   json["node_features"] = NodeFeaturesName(training.node_features);
   json["features"] = training.feature_count;
@@ -170,11 +187,13 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
     nlohmann::ordered_json entry;
     entry["name"] = CandidateName(tried.candidate);
     entry["model"] = ModelName(options.model);
-    entry["variant"] =
-        tried.candidate.variant ? nlohmann::ordered_json(VariantName(*tried.candidate.variant)) : nullptr;
-    entry["learning_rate"] = options.learning_rate;
-    entry["weight_decay"] = options.weight_decay;
-    entry["dropout"] = options.dropout;
+    const bool network = IsNetwork(options.model);
+    const auto of_network = [&](double value) { return network ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr); };
+    entry["prior"] = PriorOf(tried.candidate);
+    entry["variant"] = VariantOf(tried.candidate);
+    entry["learning_rate"] = of_network(options.learning_rate);
+    entry["weight_decay"] = of_network(options.weight_decay);
+    entry["dropout"] = of_network(options.dropout);
     if (tried.skipped.empty()) {
       entry["best_epoch"] = tried.best_epoch;
       entry["validation_loss"] = tried.validation_loss;
@@ -188,27 +207,34 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
   return json;
 }
 
-namespace {
-
-// How many links the model was trained on, and the sum of their weights.
-void TellTrainedLinks(const LinkEstimate& estimate, const Candidate& trained, nlohmann::ordered_json& json) {
-  json["trained_links"] = nullptr;
-  json["trained_weight"] = nullptr;
-  if (!trained.variant.has_value()) return;  // it saw none
-  if (*trained.variant == Variant::kSoft) {
-    json["trained_weight"] = estimate.expected_links;
-    return;
-  }
-  const LinkWeights& weights = estimate.Of(*trained.variant);
-  json["trained_links"] = weights.links.link_count();
-  const double both_directions = std::accumulate(weights.values.begin(), weights.values.end(), 0.0);
-  json["trained_weight"] = weights.values.empty() ? static_cast<double>(weights.links.link_count()) : both_directions / 2;
+const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained) {
+  const Model model = trained.options.model;
+  if (!attributed.has_value() || trained.prior != Prior::kAttributed) return trained.variant ? &estimate.Of(*trained.variant) : nullptr;
+  const AttributedPosterior& posterior = attributed->training;
+  std::optional<Variant> variant = trained.variant;
+  if (!variant && (model == Model::kStacked || model == Model::kMean)) variant = Variant::kSoft;
+  if (!variant) return nullptr;
+  if (*variant == Variant::kSoft && posterior.soft.has_value()) return &*posterior.soft;
+  if (*variant == Variant::kHybrid && posterior.hybrid.has_value()) return &*posterior.hybrid;
+  return &posterior.hard;
 }
 
-}  // namespace
+SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained) {
+  const LinkWeights* weights = LinksSeen(estimate, attributed, trained);
+  if (weights == nullptr) return {};
+  if (weights->has_background()) return {.weight = estimate.expected_links};
+  const uint64_t links = weights->links.link_count();
+  const double both_directions = std::accumulate(weights->values.begin(), weights->values.end(), 0.0);
+  return {.links = links, .weight = weights->values.empty() ? static_cast<double>(links) : both_directions / 2};
+}
 
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_seed, const Candidate& trained) {
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, uint64_t tie_seed,
+                                    const SeenFigures& seen) {
+  const auto number = [](const auto& value) {
+    return value.has_value() ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
   nlohmann::ordered_json json;
+  json["prior"] = PriorName(attributed ? Prior::kAttributed : Prior::kBeta);
   json["distinct_degrees"] = estimate.distinct_degrees;
   json["nodes_without_report"] = estimate.nodes_without_report;
   json["mle_exists"] = estimate.mle.exists;
@@ -218,10 +244,19 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, uint64_t tie_s
   json["mle_residual"] = estimate.mle.residual;
   json["mle_degree_distance"] = estimate.mle.distance;
   json["denoise_seconds"] = estimate.denoise_seconds;
-  json["expected_links"] = estimate.expected_links;
-  json["links"] = estimate.links().link_count();
-  TellTrainedLinks(estimate, trained, json);
+  json["expected_links"] = attributed ? attributed->links.expected_links : estimate.expected_links;
+  json["links"] = (attributed ? attributed->links.hard.links : estimate.links()).link_count();
+  json["trained_links"] = number(seen.links);
+  json["trained_weight"] = number(seen.weight);
   json["tie_seed"] = absl::StrFormat("%016x", tie_seed);
+  if (!attributed) return json;
+  json["attributed_seconds"] = attributed->seconds;
+  json["network_rounds"] = attributed->network_rounds;
+  json["left_out_links"] = attributed->training.left_out_links;
+  json["coefficients"] = nlohmann::ordered_json::object();
+  for (const AttributedEstimate::Coefficient& coefficient : attributed->coefficients) json["coefficients"][coefficient.feature] = coefficient.theta;
+  json["training"] = {{"expected_links", attributed->training.expected_links}, {"links", attributed->training.hard.links.link_count()}};
+  json["beta"] = {{"expected_links", estimate.expected_links}, {"links", estimate.links().link_count()}};
   return json;
 }
 
@@ -263,7 +298,8 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
                      {"retired", parameters.node_count() - active},
                      {"missing", active > reports ? active - reports : 0}};
   json["plausibility"] = PlausibilityJson(analysis.checks);
-  json["estimate"] = EstimateJson(analysis.estimate, analysis.tie_seed, analysis.trained);
+  json["estimate"] = EstimateJson(analysis.estimate, analysis.attributed, analysis.tie_seed,
+                                  FiguresOfSeen(analysis.estimate, analysis.attributed, analysis.trained));
   json["train"] = TrainJson(analysis.training, analysis.trained);
   if (const std::string left_out = LeftOutOfClasses(analysis.training); !left_out.empty()) {
     json["train"]["warnings"].push_back(left_out);
@@ -272,6 +308,24 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
   return json;
 }
+
+namespace {
+
+absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
+  const LinkWeights* seen = LinksSeen(analysis.estimate, analysis.attributed, analysis.trained);
+  const CsrGraph* hard = &analysis.estimate.links();
+  bool soft = false;  // and a list
+  if (seen == nullptr) {
+    seen = analysis.attributed ? &analysis.attributed->links.hard : &analysis.estimate.hard;
+  } else if (analysis.attributed && analysis.trained.prior == Prior::kAttributed) {
+    hard = &analysis.attributed->training.hard.links;
+    soft = analysis.attributed->training.soft.has_value() && seen == &*analysis.attributed->training.soft;
+  }
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(*seen, *hard, soft)));
+  return WriteLinksNpz(*seen, analysis.training.threads, folder + "/links.npz", kSoftPairsMax, soft ? kKeptMin : 0);
+}
+
+}  // namespace
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
@@ -287,11 +341,11 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
-  const LinkWeights& weights = analysis.estimate.Of(analysis.trained.variant.value_or(Variant::kHard));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(weights, analysis.estimate.links())));
-  BLINK_RETURN_IF_ERROR(WriteLinksNpz(weights, analysis.training.threads, folder + "/links.npz"));
+  BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", analysis.training.script_bytes));
+  if (!analysis.training.script_bytes.empty()) {
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", analysis.training.script_bytes));
+  }
   return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
 }
 

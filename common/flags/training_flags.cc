@@ -55,7 +55,7 @@ void TrainingFlags::AddTo(CLI::App* command) {
       ->check(CLI::IsMember(NamesOf(kPriorNames)));
   command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
       ->check(CLI::IsMember(NamesOf(kVariantNames)));
-  command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links (gcn)")
+  command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and class-model (gcn)")
       ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
@@ -121,7 +121,10 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
     BLINK_ASSIGN_OR_RETURN(const uint32_t candidates, CandidatesOf(tune));
     spec.set_candidates(candidates);
   }
-  BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(spec).status()));
+  v1::TrainingSpec checked = spec;
+  // A prior that is not given may be that of the round whose reports are trained on again.
+  if (checked.prior() == v1::PRIOR_UNSPECIFIED) checked.set_prior(v1::PRIOR_ATTRIBUTED);
+  BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(checked).status()));
   return spec;
 }
 

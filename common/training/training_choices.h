@@ -41,7 +41,9 @@ inline constexpr std::array<const char*, 7> kModelNames = {"mlp", "gcn", "graphs
 inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity", "given+degree"};
 
 // So many of the models, the first, can be asked for by name.
-inline constexpr size_t kModelsToAskFor = 4;
+inline constexpr size_t kModelsToAskFor = 6;
+// Those that there are with the attributed prior alone.
+inline bool NeedsAttributedPrior(Model model) { return model >= Model::kStacked; }
 // Those that are networks of layers; of the others Train (aggregator_server/train/trainer.h) knows nothing.
 inline bool IsNetwork(Model model) { return model <= Model::kGat; }
 

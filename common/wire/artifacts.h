@@ -9,7 +9,7 @@ namespace blink {
 
 struct Artifact {
   const char* name;
-  bool since_the_first;  // an older aggregator, or a round of one, does not have the others
+  bool always;  // the others an older aggregator, or a round of one, does not have, nor every model
 };
 
 inline constexpr std::array<Artifact, 8> kArtifacts = {{{"metrics.json", true},

@@ -26,6 +26,8 @@ static_assert(v1::MODEL_MLP == static_cast<int>(Model::kMlp) + 1);
 static_assert(v1::MODEL_GCN == static_cast<int>(Model::kGcn) + 1);
 static_assert(v1::MODEL_GRAPHSAGE == static_cast<int>(Model::kGraphSage) + 1);
 static_assert(v1::MODEL_GAT == static_cast<int>(Model::kGat) + 1);
+static_assert(v1::MODEL_STACKED == static_cast<int>(Model::kStacked) + 1);
+static_assert(v1::MODEL_CLASS_MODEL == static_cast<int>(Model::kClassModel) + 1);
 static_assert(v1::Model_ARRAYSIZE == kModelsToAskFor + 1);
 static_assert(v1::NODE_FEATURES_UNSPECIFIED == static_cast<int>(NodeFeatures::kAuto));
 static_assert(v1::NODE_FEATURES_GIVEN == static_cast<int>(NodeFeatures::kGiven));
@@ -77,6 +79,13 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
+  const std::optional<Model> model = FromProto(spec.model());
+  if (!model || !NeedsAttributedPrior(*model) || spec.prior() == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(*model), ", which the attributed prior alone has: choose "
+                                                 "that prior, or another model"));
+}
+
 void FillDefaults(v1::TrainingSpec& spec) {
   const TrainingNumbers defaults;
   if (spec.prior() == v1::PRIOR_UNSPECIFIED) spec.set_prior(v1::PRIOR_BETA);
@@ -100,6 +109,7 @@ void FillDefaults(v1::TrainingSpec& spec) {
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
   FillDefaults(spec);
+  BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
   TrainingNumbers numbers{.epochs = spec.epochs(), .hidden = spec.hidden(), .layers = spec.layers(), .patience = spec.patience()};
   const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
   if (!searched) numbers.learning_rate = spec.learning_rate();
@@ -121,7 +131,10 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
     return spec.prior() == v1::PRIOR_UNSPECIFIED ? v1::PRIOR_BETA : spec.prior();
   };
   const bool other_prior = given.prior() != v1::PRIOR_UNSPECIFIED && given.prior() != prior_of(of_round);
-  if (other_prior) of_round.clear_candidates();
+  if (other_prior) {
+    of_round.clear_candidates();
+    of_round.clear_hidden();  // which a search under the attributed prior tries as well
+  }
   if (other_prior || given.candidates() > 0) {
     of_round.clear_variant();
     of_round.clear_model();

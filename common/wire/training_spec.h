@@ -17,13 +17,13 @@ inline constexpr uint32_t kCandidatesDefault = 24;  // --tune without a number, 
 
 // Checks the ranges and fills what is unset: prior beta, variant hard, model gcn, device auto, no patience, no balancing, and the
 // numbers of TrainingNumbers; no search, but with the attributed prior one of kCandidatesDefault. With candidates > 0 variant, model, learning rate, weight decay and dropout stay unset: they are
-// searched. Idempotent. INVALID_ARGUMENT naming the field and its range.
+// searched. Idempotent. INVALID_ARGUMENT naming the field and its range; a model that the prior does not have.
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
 // What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates > 0) is not
 // bound by the round's own variant, model, learning rate, weight decay and dropout; candidates that are given as 0 end the
-// round's search, and what it left open gets its default. Another prior than the round's is not bound by these five nor by the
-// round's candidates: they were chosen for other links.
+// round's search, and what it left open gets its default. Another prior than the round's is not bound by these five, nor by its width of
+// the layers and its candidates: they were chosen for other links.
 v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given);
 
 // Nothing for an unset or unknown value; of the features an unset one is kAuto.
@@ -39,7 +39,7 @@ v1::NodeFeatures ToProto(NodeFeatures kind);
 // Names as the command line and the results have them; of an unset or unknown value "unspecified".
 const char* PriorName(v1::Prior prior);               // beta, attributed
 const char* VariantName(v1::Variant variant);         // hard, soft, hybrid
-const char* ModelName(v1::Model model);               // mlp, gcn, graphsage, gat
+const char* ModelName(v1::Model model);               // mlp, gcn, graphsage, gat, stacked, class-model
 const char* NodeFeaturesName(v1::NodeFeatures kind);  // given, degree, identity, given+degree
 
 // Nothing when there is no such name.

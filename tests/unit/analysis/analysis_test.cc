@@ -155,7 +155,8 @@ TEST_F(AnalysisTest, AModelWithoutLinksHasNoVariant) {
   EXPECT_FALSE(analysis.trained.variant.has_value());
   EXPECT_FALSE(analysis.estimate.soft.has_value()) << "weights that nobody needs are not made";
   EXPECT_TRUE(TrainJson(analysis.training, analysis.trained)["variant"].is_null());
-  const auto estimate = EstimateJson(analysis.estimate, 1, analysis.trained);
+  const auto estimate = EstimateJson(analysis.estimate, analysis.attributed, 1,
+                                     FiguresOfSeen(analysis.estimate, analysis.attributed, analysis.trained));
   EXPECT_TRUE(estimate["trained_links"].is_null());
   EXPECT_TRUE(estimate["trained_weight"].is_null());
   EXPECT_EQ(estimate["links"], analysis.estimate.links().link_count());

@@ -104,6 +104,21 @@ TEST_F(ModelFiles, TooManyPairsOfSoftRaiseTheThreshold) {
   EXPECT_EQ(ReadSparseNpz(path)->values, (std::vector<float>{0.5005f, 0.5005f}));
 }
 
+// Of the attributed prior: a list, of the pairs that are not small.
+TEST_F(ModelFiles, LinksOfASoftThatIsAListAreLikewiseThoseAboveOneHalf) {
+  LinkWeights weights = LinkWeights::Unweighted(CsrGraph::FromLinks(4, {{0, 1}, {1, 2}, {2, 3}}).value());
+  weights.weighted = true;
+  weights.values = {0.75f, 0.75f, 0.03125f, 0.03125f, 0.25f, 0.25f};
+  const CsrGraph hard = CsrGraph::FromLinks(4, {{0, 1}}).value();
+  EXPECT_EQ(LinksCsv(weights, hard, /*soft=*/true), "source,target,weight\n0,1,0.75\n");
+  const std::string path = folder_ + "/links.npz";
+  ASSERT_TRUE(WriteLinksNpz(weights, 1, path, kSoftPairsMax, /*soft_from=*/0.02f).ok());
+  EXPECT_EQ(ReadSparseNpz(path)->values, weights.values);
+  EXPECT_THAT(ReadFile(path, 1 << 20).value(), HasSubstr("threshold.npy"));
+  ASSERT_TRUE(WriteLinksNpz(weights, 1, path, /*soft_pairs_max=*/4, /*soft_from=*/0.02f).ok());
+  EXPECT_EQ(ReadSparseNpz(path)->values, (std::vector<float>{0.75f, 0.75f, 0.25f, 0.25f}));
+}
+
 TEST_F(ModelFiles, RefuseAFolderThatCannotBeMade) {
   EXPECT_FALSE(WriteLinksNpz(SoftWeights(), 1, folder_ + "/nowhere/links.npz").ok());
 }

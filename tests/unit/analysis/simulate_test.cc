@@ -7,7 +7,9 @@
 #include <fstream>
 #include <set>
 
+#include "aggregator_server/analysis/result_place.h"
 #include "common/base/durable_file.h"
+#include "common/graph/numpy_file.h"
 #include "common/training/degree_share.h"
 
 #include "tests/unit/analysis/small_round.h"
@@ -335,6 +337,64 @@ TEST_F(SimulateTest, RefusesTheDegreeAsFeatureOfAModelThatSeesNoLink) {
     options.graph = SimulatedGraph::kTrue;
     ExpectRefused(options, "--node-features");
   }
+}
+
+// The attributed prior.
+
+TEST_F(SimulateTest, RefusesPartsOfTheAttributedPriorWithoutIt) {
+  for (const v1::Prior prior : {v1::PRIOR_UNSPECIFIED, v1::PRIOR_BETA}) {
+    SimulateOptions options = Options();
+    options.training.set_prior(prior);
+    options.without = {"features"};
+    ExpectRefused(options, "--without is about the attributed prior, and the prior is beta");
+    options.without.clear();
+    options.network_rounds = 1;
+    ExpectRefused(options, "--network-rounds is about the attributed prior");
+  }
+  SimulateOptions replay = Replay();
+  replay.without = {"features"};
+  ExpectRefused(replay, "--without is about the attributed prior");  // the round's prior is known when it has been read
+}
+
+TEST_F(SimulateTest, RefusesPartsOfTheAttributedPriorThatItDoesNotHave) {
+  SimulateOptions options = Options();
+  options.training.set_prior(v1::PRIOR_ATTRIBUTED);
+  for (const char* unknown : {"", "feature", "Features", "features latent"}) {
+    options.without = {"latent", unknown};
+    ExpectRefused(options, absl::StrCat("--without names '", unknown, "', which is none of degrees, total, features"));
+  }
+  options.without.clear();
+  for (const int rounds : {-1, 9}) {
+    options.network_rounds = rounds;
+    ExpectRefused(options, "--network-rounds is");
+  }
+  options.network_rounds = 1;
+  options.without = {"network"};
+  ExpectRefused(options, "leaves out what --network-rounds counts");
+}
+
+TEST_F(SimulateTest, RefusesAPriorAboutLinksThatAreGivenAndModelsThatAPriorDoesNotHave) {
+  SimulateOptions options = Options();
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon.reset();
+  options.training.set_prior(v1::PRIOR_ATTRIBUTED);
+  ExpectRefused(options, "leave out --prior attributed");
+  options = Options();
+  for (const v1::Model model : {v1::MODEL_STACKED, v1::MODEL_CLASS_MODEL}) {
+    options.training.set_model(model);
+    ExpectRefused(options, "which the attributed prior alone has");
+  }
+  SimulateOptions replay = Replay();
+  replay.training.set_model(v1::MODEL_STACKED);
+  ExpectRefused(replay, "training.model is stacked, which the attributed prior alone has");
+}
+
+TEST_F(SimulateTest, TheAttributedPriorNeedsReportsWhateverIsTrained) {
+  SimulateOptions options = Options();
+  options.epsilon.reset();
+  options.training.set_prior(v1::PRIOR_ATTRIBUTED);
+  options.training.set_model(v1::MODEL_MLP);
+  ExpectRefused(options, "--epsilon is missing");
 }
 
 TEST_F(SimulateTest, RefusesCheckpointsWhereEveryStartDrawsOtherNoise) {

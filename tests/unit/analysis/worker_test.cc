@@ -151,6 +151,11 @@ TEST_F(WorkerTest, SearchesTheReportsOfARoundThatDidNotAndTrainsOnceOnThoseOfOne
   EXPECT_EQ(train["learning_rate"], 0.01) << "the default: the round had left it to its search";
 }
 
+TEST_F(WorkerTest, RefusesAModelThatThePriorDoesNotHave) {
+  ExpectRefused(RunRound("--model stacked"), ExitCode::kBadInput, "training.model is stacked, which the attributed prior alone has");
+  ExpectRefused(RunRound("--prior gamma"), ExitCode::kUsage, "--prior");
+}
+
 TEST_F(WorkerTest, SaysHowManyGpusThereAreAndNeedsNoOtherFlag) {
   const Ended ended = RunWorker("--gpus");
   EXPECT_EQ(ended.exit_code, 0);

@@ -31,6 +31,8 @@ class FakeAggregator final : public v1::OperatorService::Service {
   grpc::Status CreateRound(grpc::ServerContext*, const v1::CreateRoundRequest* request, v1::Round* round) override {
     asked = *request;
     *round = state;
+    *round->mutable_training() = asked.training();
+    if (!knows_priors) round->mutable_training()->clear_prior();
     return refusal;
   }
   grpc::Status GetRoundStatus(grpc::ServerContext*, const v1::GetRoundStatusRequest*, v1::Round* round) override {
@@ -70,6 +72,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
   grpc::Status refusal;
   std::string broken, missing, metrics;
   int watches = 0;
+  bool knows_priors = true;
 };
 
 class RoundCommand : public ::testing::Test {
@@ -197,10 +200,23 @@ TEST_F(RoundCommand, CreateAsksForTheAttributedPriorWithItsShareAndItsSearch) {
   ASSERT_EQ(Round({"create", "--epsilon", "1.5"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().prior(), v1::PRIOR_BETA);
   EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 100'000u);
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--model", "stacked"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().model(), v1::MODEL_STACKED);
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--model", "stacked"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--model is stacked, which the attributed prior alone has"));
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--model", "mean"}), 2) << "made by a search alone";
   for (const char* unknown : {"", "gamma", "Beta", "unspecified"}) {
     EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", unknown}), 2) << unknown;
     EXPECT_THAT(err_, HasSubstr("--prior"));
   }
+}
+
+TEST_F(RoundCommand, CreateSaysThatAnOlderAggregatorDoesNotKnowThePrior) {
+  service_.knows_priors = false;
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed"}), 7);
+  EXPECT_THAT(err_, HasSubstr("older than the attributed prior"));
+  EXPECT_THAT(err_, HasSubstr(kId)) << "the round is there";
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5"}), 0) << err_;
 }
 
 TEST_F(RoundCommand, StatusNamesThePriorWhichOfAnOldRoundIsBeta) {
@@ -251,6 +267,15 @@ TEST_F(RoundCommand, StatusAndResultShowTheImplausibleReports) {
   EXPECT_THAT(out_, HasSubstr("plausibility.csv"));
   EXPECT_THAT(out_, ::testing::Not(HasSubstr("flagged node 10"))) << "the worst ten";
   EXPECT_THAT(out_, ::testing::Not(HasSubstr("\x1b"))) << "nothing of a peer reaches the terminal unprinted";
+}
+
+TEST_F(RoundCommand, ResultPrintsThePriorAndWhatWasChosen) {
+  service_.metrics = R"({"estimate":{"prior":"attributed","network_rounds":2,"expected_links":512.5},
+                        "train":{"model":"stacked","variant":null,"chosen":"stacked, ridge 0.01"}})";
+  ASSERT_EQ(Round({"result", kId}), 0) << err_;
+  EXPECT_THAT(out_, ::testing::ContainsRegex("prior +attributed\n"));
+  EXPECT_THAT(out_, ::testing::ContainsRegex("network rounds +2\n"));
+  EXPECT_THAT(out_, ::testing::ContainsRegex("chosen +stacked, ridge 0.01\n"));
 }
 
 TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {

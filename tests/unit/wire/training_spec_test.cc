@@ -106,6 +106,23 @@ TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
                     "training.out_of_memory is 9");
 }
 
+TEST(TrainingSpec, RefusesAModelThatThePriorDoesNotHave) {
+  for (const v1::Model model : {v1::MODEL_STACKED, v1::MODEL_CLASS_MODEL}) {
+    for (const v1::Prior prior : {v1::PRIOR_UNSPECIFIED, v1::PRIOR_BETA}) {
+      ExpectSpecRefused(
+          [&](v1::TrainingSpec& s) {
+            s.set_prior(prior);
+            s.set_model(model);
+          },
+          "which the attributed prior alone has");
+    }
+    v1::TrainingSpec spec;
+    spec.set_prior(v1::PRIOR_ATTRIBUTED);
+    spec.set_model(model);
+    EXPECT_TRUE(NormalizeTrainingSpec(spec).ok());
+  }
+}
+
 TEST(TrainingSpec, RefusesADeviceItCannotMean) {
   for (const char* bad : {"gpu", "cuda", "cuda:", "cuda:x", "cuda:01", "cuda:-1", "cuda:1000", "CPU", "cpu "}) {
     ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_device(bad); }, "training.device");
@@ -161,6 +178,7 @@ TEST(TrainingSpec, AnotherPriorThanTheRoundsBeginsAnew) {
   of_round.set_dropout(0.4);
   of_round.set_epochs(70);
   of_round.set_candidates(3);
+  of_round.set_hidden(16);
   given.set_prior(v1::PRIOR_BETA);
   EXPECT_EQ(OverrideTrainingSpec(of_round, given).model(), v1::MODEL_GAT) << "an old round, which names no prior, is of beta";
   given.set_prior(v1::PRIOR_ATTRIBUTED);
@@ -171,6 +189,7 @@ TEST(TrainingSpec, AnotherPriorThanTheRoundsBeginsAnew) {
   EXPECT_EQ(spec.variant(), v1::VARIANT_HYBRID);
   EXPECT_FALSE(spec.has_dropout());
   EXPECT_FALSE(spec.has_candidates());
+  EXPECT_EQ(spec.hidden(), 0u);
   EXPECT_EQ(spec.epochs(), 70u);
   of_round.set_prior(v1::PRIOR_ATTRIBUTED);
   EXPECT_EQ(OverrideTrainingSpec(of_round, given).candidates(), 3u) << "the same prior: the round's choices hold";
