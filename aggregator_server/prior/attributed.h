@@ -33,6 +33,7 @@ namespace blink {
 
 // The ingredients, so that a study can leave one out.
 struct Ingredients {
+  bool nearest = true;       // the classes of the most similar nodes, in the class probabilities and the stacked model
   bool degrees = true;       // empirical Bayes; without: the noisy degrees as they are
   bool degree_total = true;  // the total of the noisy degrees as an observation in the fit of theta
   bool features = true;      // cosine and hinges
