@@ -81,7 +81,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--network-rounds", options.network_rounds,
-                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 8 (1, or 2, by the budget of the list)");
+                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 2 (1 or 2, by the budget of the list)");
   command
       ->add_option_function<std::string>(
           "--graph",

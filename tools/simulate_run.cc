@@ -29,7 +29,7 @@
 namespace blink {
 namespace {
 
-constexpr int kNetworkRoundsMax = 8;  // each costs a pass over all pairs; more than a few reinforce themselves
+constexpr int kNetworkRoundsMax = 2;  // more reinforce themselves (aggregator_server/prior)
 
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {
