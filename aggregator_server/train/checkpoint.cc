@@ -126,6 +126,7 @@ Digest TrainingFingerprint(const TrainOptions& options, const std::string& devic
   text.Number(static_cast<uint8_t>(options.deterministic));
   text.Number(static_cast<int32_t>(options.node_features));
   text.Number(options.seed);
+  if (options.features_as_they_are) text.Bytes("features as they are");
   text.Bytes(device);
   Sha256 hash;
   hash.Update(text.bytes());

@@ -70,10 +70,10 @@ const std::vector<std::string>& ParameterNames(Model model) {
 }  // namespace
 
 NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
-                       int threads, OperatorPath path) {
+                       int threads, OperatorPath path, bool normalize) {
   NetworkInput input;
   input.features = features.cols;
-  FeatureMatrix normalized = NormalizeFeatures(features);
+  FeatureMatrix normalized = normalize ? NormalizeFeatures(features) : features;
   if (normalized.sparse) {
     input.sparse = SparseOperator::Create(SparseFeatures(std::move(normalized)), device, threads);
   } else {

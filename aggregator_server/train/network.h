@@ -16,7 +16,7 @@
 
 namespace blink {
 
-// What the first layer gets: features as PyG's NormalizeFeatures has them, and the links.
+// What the first layer gets: features as PyG's NormalizeFeatures has them, or as they are, and the links.
 struct NetworkInput {
   // [n, features]: either sparse features, which stay sparse, also in the gradient, or dense ones.
   std::shared_ptr<const SparseOperator> sparse;
@@ -29,9 +29,9 @@ struct NetworkInput {
   Propagation propagation;                     // of GCN and GraphSAGE
 };
 
-// `weights` is not copied on a CPU: it must outlive the input and all networks made of it.
+// `weights` is not copied on a CPU: it must outlive the input and all networks made of it. `normalize`: NormalizeFeatures is applied.
 NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
-                       int threads, OperatorPath path = OperatorPath::kAuto);
+                       int threads, OperatorPath path = OperatorPath::kAuto, bool normalize = true);
 
 struct NetworkShape {
   Model model = Model::kGcn;

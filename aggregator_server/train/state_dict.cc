@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "aggregator_server/train/file_sink.h"
+#include "aggregator_server/train/trainer.h"
 
 namespace blink {
 namespace {
@@ -41,6 +42,14 @@ std::string SerializeStateDict(const std::vector<std::pair<std::string, torch::T
     writer.writeEndOfFile();
   }
   return file.Take();
+}
+
+std::string StateDictFile(const std::vector<NamedValues>& state) {
+  std::vector<std::pair<std::string, torch::Tensor>> tensors;
+  for (const NamedValues& named : state) {
+    tensors.emplace_back(named.name, torch::tensor(named.values, torch::kFloat32).view(named.shape));
+  }
+  return SerializeStateDict(tensors);
 }
 
 }  // namespace blink

@@ -22,6 +22,8 @@ struct TrainOptions {
   // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
   bool balance_classes = false;
   NodeFeatures node_features = NodeFeatures::kAuto;
+  // The given features are what the first layer is to get (NodeProfiles::scaled of aggregator_server/prior): NormalizeFeatures is left out.
+  bool features_as_they_are = false;
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;

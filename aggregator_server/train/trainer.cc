@@ -91,14 +91,8 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
   };
   absl::StatusOr<TrainResult> result = RunWithFallback(device, options.cpu_when_out_of_memory, train_on);
   if (!result.ok()) return result;
-  constexpr uint32_t kConfusionClassesMax = 64;
-  if (attributes.class_count <= kConfusionClassesMax) {
-    result->test_confusion = ConfusionMatrix(result->predictions, attributes, Split::kTest);
-  }
-  result->class_names = attributes.class_names;
   result->node_features = used;
   result->feature_count = features.cols;
-  result->unlabelled = static_cast<uint32_t>(std::count(attributes.labels.begin(), attributes.labels.end(), -1));
   const std::vector<std::string> warnings = DataWarnings(weights, attributes, options, used);
   result->warnings.insert(result->warnings.begin(), warnings.begin(), warnings.end());
   if (result->fell_back_to_cpu) {

@@ -14,6 +14,15 @@
 
 namespace blink {
 
+// A tensor of a state dict.
+struct NamedValues {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;  // row-major
+};
+// The file that stock torch.load reads as a state dict. Throws what LibTorch throws, and std::bad_alloc.
+std::string StateDictFile(const std::vector<NamedValues>& state);
+
 struct TrainResult {
   std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
   int threads = 0;
@@ -35,8 +44,9 @@ struct TrainResult {
   // One per epoch that was trained: fewer than asked for where `patience` ended the training.
   std::vector<float> train_losses, validation_losses, validation_accuracies;
   double epoch_ms_mean = 0;            // (training + evaluation) / epochs
-  std::string model_bytes;             // state dict of the best epoch, readable by stock torch.load
-  std::string script_bytes;            // the same model for torch.jit.load (torch_script.h)
+  std::vector<NamedValues> state;      // of the best epoch
+  std::string model_bytes;             // StateDictFile of it
+  std::string script_bytes;            // the same model for torch.jit.load (torch_script.h); empty: it is no network
   bool fell_back_to_cpu = false;
   int resumed_from_epoch = 0;          // of a checkpoint; 0: from the beginning
   std::vector<std::string> warnings;   // sentences for a person

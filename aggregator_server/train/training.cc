@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/checkpoint.h"
+#include "aggregator_server/train/log_probabilities.h"
 #include "aggregator_server/train/network.h"
 #include "aggregator_server/train/state_dict.h"
 #include "aggregator_server/train/torch_script.h"
@@ -71,7 +72,8 @@ class Training {
         train_(attributes, Split::kTrain, class_weights_, device.device),
         validation_(attributes, Split::kValidation, class_weights_, device.device),
         initial_generator_(MakeGenerator(torch::kCPU, options.seed)),
-        network_(MakeInput(weights, features, options.model, device.device, options.threads),
+        network_(MakeInput(weights, features, options.model, device.device, options.threads, OperatorPath::kAuto,
+                           /*normalize=*/!options.features_as_they_are),
                  {.model = options.model,
                   .layers = options.layers,
                   .hidden = options.hidden,
@@ -274,13 +276,9 @@ class Training {
     const int32_t* first = predictions.const_data_ptr<int32_t>();
     result_.predictions.assign(first, first + predictions.numel());
     result_.logits = ToVector(best_logits_);
-    result_.train = EvaluateSplit(result_.predictions, attributes_, Split::kTrain);
-    result_.validation = EvaluateSplit(result_.predictions, attributes_, Split::kValidation);
-    result_.test = EvaluateSplit(result_.predictions, attributes_, Split::kTest);
-    result_.train_accuracy = result_.train.accuracy;
-    result_.validation_accuracy = result_.validation.accuracy;
-    result_.test_accuracy = result_.test.accuracy;
+    FillFigures(attributes_, result_);
     const auto state = network_.StateDict(best_parameters_);
+    for (const auto& [name, tensor] : state) result_.state.push_back({name, tensor.sizes().vec(), ToVector(tensor)});
     result_.model_bytes = SerializeStateDict(state);
     result_.script_bytes = SerializeTorchScript(options_.model, options_.layers, state);
     result_.device = device_.description;
@@ -309,28 +307,6 @@ class Training {
 };
 
 }  // namespace
-
-std::vector<int64_t> LabelledNodes(const NodeAttributes& attributes, Split split) {
-  std::vector<int64_t> nodes;
-  for (uint32_t i = 0; i < attributes.node_count; ++i) {
-    if (attributes.split[i] == split && attributes.labels[i] >= 0) nodes.push_back(i);
-  }
-  return nodes;
-}
-
-std::vector<float> BalancedClassWeights(const NodeAttributes& attributes) {
-  const std::vector<int64_t> nodes = LabelledNodes(attributes, Split::kTrain);
-  std::vector<int64_t> counts(attributes.class_count, 0);
-  for (const int64_t node : nodes) ++counts[attributes.labels[node]];
-  int64_t present = 0;
-  for (const int64_t count : counts) present += count > 0 ? 1 : 0;
-  std::vector<float> weights;
-  for (const int64_t count : counts) {
-    const double product = static_cast<double>(present) * static_cast<double>(count);
-    weights.push_back(count == 0 ? 1.0f : static_cast<float>(static_cast<double>(nodes.size()) / product));
-  }
-  return weights;
-}
 
 absl::StatusOr<TrainResult> RunTraining(const LinkWeights& weights, const FeatureMatrix& features,
                                         const NodeAttributes& attributes, const TrainOptions& options,

@@ -5,19 +5,13 @@
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/train/device.h"
+#include "aggregator_server/train/labelled_nodes.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"
 
 namespace blink {
 
-// Labelled nodes of a split, ascending.
-std::vector<int64_t> LabelledNodes(const NodeAttributes& attributes, Split split);
-
-// [classes] m / (present * m_c) of the m labelled nodes of the training split, m_c of the class, `present` classes being there;
-// 1 for a class that is not. Their mean over the training nodes is 1.
-std::vector<float> BalancedClassWeights(const NodeAttributes& attributes);
-
-// `features` as from MakeNodeFeatures; options.threads is at least 1. Throws what LibTorch throws. INVALID_ARGUMENT when no epoch
+// `features` as from MakeNodeFeatures, or with options.features_as_they_are as they are meant to be; options.threads is at least 1. Throws what LibTorch throws. INVALID_ARGUMENT when no epoch
 // has a finite validation loss.
 absl::StatusOr<TrainResult> RunTraining(const LinkWeights& weights, const FeatureMatrix& features,
                                         const NodeAttributes& attributes, const TrainOptions& options,

@@ -1,0 +1,216 @@
+#include "aggregator_server/train/class_model.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/train/failure.h"
+#include "aggregator_server/train/log_probabilities.h"
+#include "aggregator_server/train/training.h"
+#include "common/base/run_on_threads.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+constexpr int kFolds = 5;
+constexpr int kEpochs = 200;
+constexpr int kPatience = 40;  // the loss of so small a model turns once
+
+TrainOptions FoldOptions(uint64_t seed, int fold) {
+  TrainOptions options;
+  options.model = Model::kMlp;
+  options.hidden = 64;
+  options.learning_rate = 0.01;
+  options.weight_decay = 5e-4;
+  options.dropout = 0.5;
+  options.epochs = kEpochs;
+  options.patience = kPatience;
+  options.features_as_they_are = true;
+  options.device = "cpu";
+  options.threads = 1;
+  options.seed = seed * kFolds + static_cast<uint64_t>(fold);
+  return options;
+}
+
+// [nodes of `train`] fold of each: dealt by the seed, as evenly as can be, whatever their labels.
+std::vector<int> DealFolds(size_t nodes, uint64_t seed) {
+  std::vector<size_t> order(nodes);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937_64 random(seed ^ 0x636c6173736d6f64u);
+  for (size_t k = nodes; k > 1; --k) std::swap(order[k - 1], order[random() % k]);  // the same with every standard library
+  std::vector<int> fold(nodes);
+  for (size_t k = 0; k < nodes; ++k) fold[order[k]] = static_cast<int>(k % kFolds);
+  return fold;
+}
+
+// All that is public but the features, with the training nodes of all folds but one.
+NodeAttributes WithoutFold(const NodeAttributes& attributes, const std::vector<int64_t>& train, const std::vector<int>& fold_of,
+                           int fold) {
+  NodeAttributes result{.node_count = attributes.node_count,
+                        .labels = attributes.labels,
+                        .split = attributes.split,
+                        .class_count = attributes.class_count};
+  for (size_t k = 0; k < train.size(); ++k) {
+    if (fold_of[k] == fold) result.split[train[k]] = Split::kNone;
+  }
+  return result;
+}
+
+// The temperature in [0.3, 3] whose log-probabilities validate best.
+double BestTemperature(const std::vector<float>& logits, const NodeAttributes& attributes) {
+  constexpr int kSteps = 41;
+  double best = 1, best_loss = INFINITY;
+  for (int step = 0; step < kSteps; ++step) {
+    const double temperature = 0.3 * std::pow(10.0, step / (kSteps - 1.0));
+    std::vector<float> scaled = logits;
+    for (float& value : scaled) value = static_cast<float>(value / temperature);
+    LogSoftmaxRows(scaled, attributes.class_count);
+    const double loss = CrossEntropy(scaled, attributes, Split::kValidation, {});
+    if (!(loss < best_loss)) continue;
+    best_loss = loss;
+    best = temperature;
+  }
+  return best;
+}
+
+// `open`, with the labels of the training nodes.
+std::vector<float> Clamp(std::vector<float> open, const NodeAttributes& attributes, const std::vector<int64_t>& train) {
+  const size_t classes = attributes.class_count;
+  for (const int64_t node : train) {
+    std::fill_n(&open[node * classes], classes, 0.0f);
+    open[node * classes + attributes.labels[node]] = 1;
+  }
+  return open;
+}
+
+ClassModel FrequencyModel(const NodeAttributes& attributes, const std::vector<int64_t>& train) {
+  const uint32_t classes = attributes.class_count;
+  std::vector<float> frequencies(classes, 1.0f);
+  for (const int64_t node : train) ++frequencies[attributes.labels[node]];
+  for (float& frequency : frequencies) frequency /= static_cast<float>(train.size() + classes);
+  ClassModel model;
+  model.probabilities = {.node_count = attributes.node_count, .class_count = classes};
+  for (uint32_t i = 0; i < attributes.node_count; ++i) {
+    model.probabilities.open.insert(model.probabilities.open.end(), frequencies.begin(), frequencies.end());
+  }
+  model.probabilities.clamped = Clamp(model.probabilities.open, attributes, train);
+  model.state = {{"frequencies", {classes}, std::move(frequencies)}};
+  return model;
+}
+
+// Trains the folds side by side; the first error, by fold.
+absl::StatusOr<std::vector<TrainResult>> TrainFolds(const NodeAttributes& attributes, const FeatureMatrix& features,
+                                                    const std::vector<int64_t>& train, const std::vector<int>& fold_of,
+                                                    const ClassModelOptions& options) {
+  std::vector<absl::StatusOr<TrainResult>> results(kFolds, absl::UnknownError(""));
+  std::mutex mutex;
+  int next = 0, epochs_done = 0;
+  const auto train_next = [&] {
+    int fold = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (next == kFolds) return false;
+      fold = next++;
+    }
+    TrainOptions fold_options = FoldOptions(options.seed, fold);
+    int told = 0;
+    const auto tell = [&](int epoch) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      epochs_done += epoch - told;
+      told = epoch;
+      if (options.progress) options.progress(static_cast<double>(epochs_done) / (kFolds * kEpochs));
+    };
+    fold_options.progress = [&](int epoch, double) { tell(epoch); };
+    try {
+      const LinkWeights no_links;
+      results[fold] = RunTraining(no_links, features, WithoutFold(attributes, train, fold_of, fold), fold_options, TrainDevice{});
+    } catch (...) {
+      results[fold] = StatusFromCurrentException(TrainDevice{});
+    }
+    tell(kEpochs);
+    return true;
+  };
+  at::set_num_threads(1);  // as Train: nothing may depend on the threads
+  RunOnThreads(std::min(kFolds, ThreadsOrCores(options.threads)), [&](int) {
+    while (train_next()) {
+    }
+  });
+  std::vector<TrainResult> folds;
+  for (absl::StatusOr<TrainResult>& result : results) {
+    if (!result.ok()) return result.status();
+    folds.push_back(*std::move(result));
+  }
+  return folds;
+}
+
+absl::Status CheckData(const NodeAttributes& attributes, const NodeProfiles& profiles) {
+  const uint32_t n = attributes.node_count;
+  if (attributes.class_count == 0 || attributes.labels.size() != n || attributes.split.size() != n ||
+      (profiles.scaled.cols > 0 && profiles.scaled.rows != n)) {
+    return absl::InvalidArgumentError(absl::StrCat("the attributes disagree: ", n, " nodes, ", attributes.class_count, " classes, ",
+                                                   attributes.labels.size(), " labels, ", attributes.split.size(),
+                                                   " entries of the split, ", profiles.scaled.rows, " rows of features"));
+  }
+  if (LabelledNodes(attributes, Split::kTrain).empty() || LabelledNodes(attributes, Split::kValidation).empty()) {
+    return absl::InvalidArgumentError("no labelled node is in the training split, or none in the validation split");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const NodeProfiles& profiles,
+                                         const ClassModelOptions& options) {
+  BLINK_RETURN_IF_ERROR(CheckData(attributes, profiles));
+  const std::vector<int64_t> train = LabelledNodes(attributes, Split::kTrain);
+  if (profiles.scaled.cols == 0 || train.size() < kFolds) return FrequencyModel(attributes, train);
+  const std::vector<int> fold_of = DealFolds(train.size(), options.seed);
+  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> folds, TrainFolds(attributes, profiles.scaled, train, fold_of, options));
+  const size_t classes = attributes.class_count;
+  std::vector<float> logits(folds[0].logits.size(), 0.0f);
+  for (const TrainResult& fold : folds) {
+    for (size_t k = 0; k < logits.size(); ++k) logits[k] += fold.logits[k] / kFolds;
+  }
+  for (size_t k = 0; k < train.size(); ++k) {
+    std::copy_n(&folds[fold_of[k]].logits[train[k] * classes], classes, &logits[train[k] * classes]);
+  }
+  ClassModel model;
+  model.temperature = BestTemperature(logits, attributes);
+  for (float& value : logits) value = static_cast<float>(value / model.temperature);
+  LogSoftmaxRows(logits, attributes.class_count);
+  for (float& value : logits) value = std::exp(value);
+  model.probabilities = {.node_count = attributes.node_count, .class_count = attributes.class_count, .open = std::move(logits)};
+  model.probabilities.clamped = Clamp(model.probabilities.open, attributes, train);
+  for (int fold = 0; fold < kFolds; ++fold) {
+    for (NamedValues& values : folds[fold].state) {
+      values.name = absl::StrCat("fold", fold + 1, ".", values.name);
+      model.state.push_back(std::move(values));
+    }
+  }
+  model.state.push_back({"temperature", {1}, {static_cast<float>(model.temperature)}});
+  return model;
+}
+
+absl::StatusOr<ClassProbabilities> MakeClassProbabilities(const NodeAttributes& attributes, const NodeProfiles& profiles,
+                                                          const ClassModelOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(ClassModel model, FitClassModel(attributes, profiles, options));
+  return std::move(model.probabilities);
+}
+
+TrainResult ResultOfClassModel(const ClassModel& model, const NodeAttributes& attributes, bool balance_classes) {
+  constexpr float kLeast = 1e-12f;
+  std::vector<float> log_probabilities = model.probabilities.open;
+  for (float& value : log_probabilities) value = std::log(std::max(value, kLeast));
+  TrainResult result = ResultOfLogProbabilities(std::move(log_probabilities), attributes, balance_classes);
+  result.state = model.state;
+  return result;
+}
+
+}  // namespace blink

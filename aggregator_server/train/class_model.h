@@ -1,0 +1,55 @@
+// The class model: what the features alone say of every node's class (aggregator_server/prior/class_probabilities.h), by an MLP
+// of 64 hidden units on the scaled features of NodeProfiles, cross-fitted:
+//
+//   the training nodes are dealt to 5 folds by the seed, never by their labels; model k is trained on all folds but k, to its best
+//   validation loss. A training node has the logits of the model that was not trained on it; any other the mean of all five.
+//   One temperature, by the likelihood of the validation nodes' labels.
+//
+// So a training node's open row does not change when its own label does.
+//
+// Without features, or with fewer than 5 training nodes: every node has the smoothed frequencies (m_c + 1) / (m + classes) of the m
+// training labels. They are not taken without the node's own label: that would lower the frequency of its own class, which is all
+// that tells one training row from another, and a classifier on such rows would learn to read it.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_CLASS_MODEL_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_CLASS_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/prior/class_probabilities.h"
+#include "aggregator_server/prior/node_profiles.h"
+#include "aggregator_server/train/trainer.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+struct ClassModelOptions {
+  uint64_t seed = 1;
+  int threads = 0;  // 0: all cores; the folds are trained side by side. The result does not depend on it
+  std::function<void(double fraction)> progress;  // from any thread, one at a time
+};
+
+struct ClassModel {
+  ClassProbabilities probabilities;
+  // Of fold k = 1 .. 5 "fold<k>.lin1.weight" and so on, and "temperature" [1]: the state dict of what is no one network. Without a
+  // network "frequencies" [classes].
+  std::vector<NamedValues> state;
+  double temperature = 1;
+};
+
+// On the CPU. INVALID_ARGUMENT: no training or validation node, or sizes that do not fit. RESOURCE_EXHAUSTED: out of memory.
+absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const NodeProfiles& profiles,
+                                         const ClassModelOptions& options);
+
+// FitClassModel's probabilities.
+absl::StatusOr<ClassProbabilities> MakeClassProbabilities(const NodeAttributes& attributes, const NodeProfiles& profiles,
+                                                          const ClassModelOptions& options);
+
+// The class model as a classifier: its open probabilities.
+TrainResult ResultOfClassModel(const ClassModel& model, const NodeAttributes& attributes, bool balance_classes);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_CLASS_MODEL_H_

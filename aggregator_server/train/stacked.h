@@ -1,0 +1,51 @@
+// The stacked model: a logistic regression on what the class model says of a node and on what the posterior says of the
+// classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it is strong, since it
+// needs sums of P alone. No LibTorch type.
+//
+//   features of node i, 5 * classes columns, standardised on the training nodes:
+//     log(Qo_i + 1e-3)
+//     of S1_i = sum_j P_ij Qc_j (over all pairs), and of S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2 (over the kept pairs K,
+//     without the way back to i):   log of the share of each class,   log(S + 1e-2)
+//
+// A training row never sees its own label: Qo is out of fold, P_ii = 0, and the way back is taken off.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/prior/class_probabilities.h"
+#include "aggregator_server/train/trainer.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+// Of an AttributedEstimate; all outlive what is made of them.
+struct StackedInput {
+  const ClassProbabilities* classes = nullptr;
+  const std::vector<float>* class_sums = nullptr;  // [n, classes] S1
+  const LinkWeights* kept = nullptr;               // K: a list of pairs with weights, no background
+};
+
+// [n, 5 * classes], before they are standardised. INVALID_ARGUMENT: sizes that do not fit, or weights with a background.
+absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, int threads);
+
+struct StackedOptions {
+  std::vector<double> ridges = {1e-4, 1e-3, 1e-2, 1e-1};  // the one of lowest validation loss is kept
+  bool balance_classes = false;                           // as TrainOptions
+  int threads = 0;                                        // 0: all cores. The result does not depend on it
+};
+
+// `features` [n, width]. Logits are log-probabilities. A class that the m training nodes lack gets a probability of at most 1 / (2 m), and
+// the loss of a node that has it is a number.
+// The state dict: weight [classes, width], bias [classes], mean [width], scale [width] (0 for a column that does not vary), ridge [1]:
+//   log_softmax(((x - mean) * scale) @ weight.T + bias)
+// `state` only; the file is the caller's to make. INVALID_ARGUMENT: no training or validation node, or sizes that do not fit.
+absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint32_t width, const NodeAttributes& attributes,
+                                       const StackedOptions& options);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_

@@ -1,0 +1,151 @@
+#include "aggregator_server/train/class_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "tests/unit/train/small_data.h"
+
+namespace blink {
+namespace {
+
+// The features themselves, with rows of norm 1, in place of the profiles.
+NodeProfiles ProfilesOf(const NodeAttributes& attributes) {
+  NodeProfiles profiles{.scaled = attributes.features};
+  FeatureMatrix& scaled = profiles.scaled;
+  for (uint32_t i = 0; i < scaled.rows; ++i) {
+    double squares = 0;
+    for (int64_t k = scaled.row_offsets[i]; k < scaled.row_offsets[i + 1]; ++k) squares += scaled.values[k] * scaled.values[k];
+    for (int64_t k = scaled.row_offsets[i]; k < scaled.row_offsets[i + 1]; ++k) {
+      scaled.values[k] = static_cast<float>(scaled.values[k] / std::sqrt(squares));
+    }
+  }
+  return profiles;
+}
+
+class ClassModelTest : public ::testing::Test {
+ protected:
+  ClassModelTest() : attributes_(testing::SmallDataset().attributes), profiles_(ProfilesOf(attributes_)) {}
+  std::vector<float> Row(const std::vector<float>& matrix, uint32_t node) const {
+    return {matrix.begin() + node * attributes_.class_count, matrix.begin() + (node + 1) * attributes_.class_count};
+  }
+  uint32_t FirstTrainingNode() const {
+    for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+      if (attributes_.split[i] == Split::kTrain && attributes_.labels[i] >= 0) return i;
+    }
+    return 0;
+  }
+  NodeAttributes attributes_;
+  NodeProfiles profiles_;
+};
+
+TEST_F(ClassModelTest, RowsAreProbabilitiesAndTellMoreThanFrequencies) {
+  const ClassModel model = FitClassModel(attributes_, profiles_, {.seed = 3}).value();
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    double sum = 0;
+    for (const float p : Row(model.probabilities.open, i)) sum += p;
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+  const TrainResult result = ResultOfClassModel(model, attributes_, false);
+  EXPECT_LT(result.validation_loss, std::log(3.0));
+  EXPECT_GT(result.test_accuracy, 0.4);
+}
+
+TEST_F(ClassModelTest, ClampsTheTrainingNodesAndNobodyElse) {
+  const ClassProbabilities classes = MakeClassProbabilities(attributes_, profiles_, {}).value();
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    if (attributes_.split[i] != Split::kTrain || attributes_.labels[i] < 0) {
+      EXPECT_EQ(Row(classes.clamped, i), Row(classes.open, i));
+      continue;
+    }
+    EXPECT_EQ(classes.clamped[i * 3 + attributes_.labels[i]], 1);
+    EXPECT_NE(Row(classes.clamped, i), Row(classes.open, i));
+  }
+}
+
+TEST_F(ClassModelTest, ATrainingNodesOpenRowDoesNotChangeWithItsOwnLabel) {
+  // But for the temperature, which is everybody's.
+  const auto logits = [&](const ClassModel& model, uint32_t node) {
+    std::vector<double> result;
+    for (const float p : Row(model.probabilities.open, node)) result.push_back(model.temperature * std::log(p));
+    for (double& value : result) value -= result.back();
+    return result;
+  };
+  const ClassModel before = FitClassModel(attributes_, profiles_, {}).value();
+  const uint32_t node = FirstTrainingNode();
+  attributes_.labels[node] = (attributes_.labels[node] + 1) % 3;
+  const ClassModel after = FitClassModel(attributes_, profiles_, {}).value();
+  for (size_t c = 0; c < 3; ++c) EXPECT_NEAR(logits(after, node)[c], logits(before, node)[c], 1e-4);
+  EXPECT_NE(after.probabilities.open, before.probabilities.open);
+}
+
+TEST_F(ClassModelTest, IsTheSameOnAnyNumberOfThreadsAndDoesNotLookAtTestLabels) {
+  const ClassModel one = FitClassModel(attributes_, profiles_, {.threads = 1}).value();
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    if (attributes_.split[i] == Split::kTest) attributes_.labels[i] = 0;
+  }
+  const ClassModel three = FitClassModel(attributes_, profiles_, {.threads = 3}).value();
+  EXPECT_EQ(one.probabilities.open, three.probabilities.open);
+  EXPECT_NE(FitClassModel(attributes_, profiles_, {.seed = 2})->probabilities.open, one.probabilities.open);
+}
+
+TEST_F(ClassModelTest, WithoutFeaturesEveryNodeHasTheFrequenciesOfTheTrainingLabels) {
+  const ClassModel model = FitClassModel(attributes_, NodeProfiles{}, {}).value();
+  std::vector<double> counts(3, 1.0);
+  double nodes = 3;
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    if (attributes_.split[i] != Split::kTrain || attributes_.labels[i] < 0) continue;
+    ++counts[attributes_.labels[i]];
+    ++nodes;
+  }
+  std::set<std::vector<float>> rows;
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) rows.insert(Row(model.probabilities.open, i));
+  ASSERT_EQ(rows.size(), 1u) << "a row without its own label would tell the label";
+  for (int c = 0; c < 3; ++c) EXPECT_NEAR((*rows.begin())[c], counts[c] / nodes, 1e-6);
+}
+
+TEST_F(ClassModelTest, OfFewerThanFiveTrainingNodesItTakesTheFrequencies) {
+  int kept = 0;
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    if (attributes_.split[i] == Split::kTrain && attributes_.labels[i] >= 0 && ++kept > 4) attributes_.labels[i] = -1;
+  }
+  const ClassModel model = FitClassModel(attributes_, profiles_, {}).value();
+  EXPECT_EQ(Row(model.probabilities.open, 0), Row(model.probabilities.open, 1));
+}
+
+TEST_F(ClassModelTest, AClassThatAFoldLacksIsNoObstacle) {
+  bool kept = false;  // one node of class 0 alone
+  int others = 0;
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    if (attributes_.split[i] != Split::kTrain || attributes_.labels[i] < 0) continue;
+    if (attributes_.labels[i] == 0 ? std::exchange(kept, true) : ++others > 6) attributes_.labels[i] = -1;
+  }
+  const ClassModel model = FitClassModel(attributes_, profiles_, {}).value();
+  for (const float p : model.probabilities.open) ASSERT_TRUE(std::isfinite(p));
+  EXPECT_TRUE(std::isfinite(ResultOfClassModel(model, attributes_, true).validation_loss));
+}
+
+TEST_F(ClassModelTest, TellsAProgressThatOnlyGrowsToOne) {
+  std::vector<double> told;
+  ASSERT_TRUE(FitClassModel(attributes_, profiles_, {.threads = 2, .progress = [&](double f) { told.push_back(f); }}).ok());
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_NEAR(told.back(), 1, 1e-9);
+}
+
+TEST_F(ClassModelTest, RefusesASplitWithoutLabelsAndSizesThatDoNotFit) {
+  NodeProfiles of_others = profiles_;
+  of_others.scaled.rows -= 1;
+  EXPECT_EQ(FitClassModel(attributes_, of_others, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  for (const Split split : {Split::kTrain, Split::kValidation}) {
+    NodeAttributes without = attributes_;
+    for (uint32_t i = 0; i < without.node_count; ++i) {
+      if (without.split[i] == split) without.labels[i] = -1;
+    }
+    EXPECT_EQ(FitClassModel(without, profiles_, {}).status().code(), absl::StatusCode::kInvalidArgument) << SplitName(split);
+  }
+}
+
+}  // namespace
+}  // namespace blink
