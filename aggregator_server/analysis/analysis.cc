@@ -1,6 +1,8 @@
 #include "aggregator_server/analysis/analysis.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,7 @@
 #include "aggregator_server/plausibility/power.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/wire/training_spec.h"
 
 namespace blink {
 
@@ -43,10 +46,9 @@ absl::StatusOr<Checks> Check(const ReportSet& reports, const AnalysisOptions& op
 struct Plan {
   std::optional<Candidate> one;
   std::optional<CandidateGrid> grid;
-  bool Needs(Variant variant) const {
-    if (one.has_value()) return one->variant == variant;
-    const auto takes = [&](const Candidate& candidate) { return candidate.variant == variant; };
-    return std::any_of(grid->pairs().begin(), grid->pairs().end(), takes);
+  bool Needs(Prior prior, Variant variant) const {
+    const auto takes = [&](const Candidate& candidate) { return candidate.prior == prior && candidate.variant == variant; };
+    return one.has_value() ? takes(*one) : std::any_of(grid->pairs().begin(), grid->pairs().end(), takes);
   }
 };
 
@@ -60,10 +62,54 @@ absl::StatusOr<Plan> PlanOf(const v1::TrainingSpec& spec, bool estimated, const 
   return plan;
 }
 
-absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const WeightsOf& weights_of,
-                                    const NodeAttributes& attributes, const TrainingOptions& options) {
-  return plan.one.has_value() ? TrainOne(*plan.one, weights_of, attributes, options)
-                              : Search(*std::move(plan.grid), size, weights_of, attributes, options);
+absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const TrainingSources& sources, const TrainingOptions& options) {
+  return plan.one.has_value() ? TrainOne(*plan.one, sources, options) : Search(*std::move(plan.grid), size, sources, options);
+}
+
+// Everything of the attributed prior that is not part of the result.
+struct Attributed {
+  ClassModel class_model;
+  std::optional<NodeAttributes> scaled;
+  AttributedSources sources;
+};
+
+using TellFraction = std::function<void(double fraction, const std::string& text)>;
+
+// Profiles, class model, and the estimate, which goes to `analysis`.
+absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, const NodeAttributes& attributes, uint64_t seed, const Plan& plan,
+                                                   const AnalysisOptions& options, const TellFraction& tell, Analysis& analysis) {
+  constexpr double kProfiles = 0.05, kClasses = 0.3;  // shares of the time at which these end, roughly
+  Attributed attributed;
+  tell(0, "comparing the features of the nodes");
+  NodeProfiles profiles = MakeNodeProfiles(attributes.features, options.threads);
+  tell(kProfiles, "learning the classes from the features");
+  BLINK_ASSIGN_OR_RETURN(attributed.class_model,
+                         FitClassModel(attributes, profiles, {.seed = seed, .threads = options.threads, .progress = [&](double fraction) {
+                                         tell(kProfiles + (kClasses - kProfiles) * fraction, "learning the classes from the features");
+                                       }}));
+  AttributedOptions estimate_options;
+  estimate_options.ingredients = options.ingredients;
+  estimate_options.network_rounds = options.network_rounds;
+  estimate_options.seed = seed;
+  estimate_options.tie_seed = options.tie_seed;
+  estimate_options.soft = plan.Needs(Prior::kAttributed, Variant::kSoft);
+  estimate_options.hybrid = plan.Needs(Prior::kAttributed, Variant::kHybrid);
+  estimate_options.threads = options.threads;
+  estimate_options.truth = options.truth;
+  estimate_options.progress = [&](double fraction) { tell(kClasses + (1 - kClasses) * fraction, "estimating links from bits and attributes"); };
+  BLINK_ASSIGN_OR_RETURN(analysis.attributed,
+                         EstimateAttributed(reports, profiles, attributed.class_model.probabilities, estimate_options));
+  if (profiles.scaled.cols == 0) return attributed;
+  attributed.scaled = attributes;
+  attributed.scaled->features = std::move(profiles.scaled);
+  return attributed;
+}
+
+const LinkWeights& WeightsOf(const Analysis& analysis, const Candidate& candidate) {
+  const Variant variant = candidate.variant.value_or(Variant::kHard);
+  if (candidate.prior == Prior::kBeta) return analysis.estimate.Of(variant);
+  const AttributedPosterior& posterior = analysis.attributed->training;
+  return variant == Variant::kHard ? posterior.hard : variant == Variant::kSoft ? *posterior.soft : *posterior.hybrid;
 }
 
 }  // namespace
@@ -83,9 +129,8 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
   BLINK_ASSIGN_OR_RETURN(Plan plan, PlanOf(spec, /*estimated=*/false, size));
   if (plan.one.has_value()) plan.one->variant.reset();
   const LinkWeights weights = LinkWeights::Unweighted(graph);
-  return Follow(
-      std::move(plan), size, [&](const std::optional<Variant>&) -> const LinkWeights& { return weights; }, attributes,
-      options);
+  const TrainingSources sources{.attributes = &attributes, .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; }};
+  return Follow(std::move(plan), size, sources, options);
 }
 
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
@@ -108,10 +153,12 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   EstimateOptions estimate_options;
   estimate_options.threads = options.threads;
   estimate_options.truth = options.truth;
-  estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, fraction, "estimating links"); };
+  const bool is_attributed = FromProto(spec.prior()).value_or(Prior::kBeta) == Prior::kAttributed;
+  const double beta_share = is_attributed ? 0.1 : 1;  // of the time, roughly
+  estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, beta_share * fraction, "estimating links"); };
   estimate_options.tie_seed = options.tie_seed;
-  estimate_options.soft = plan.Needs(Variant::kSoft);
-  estimate_options.hybrid = plan.Needs(Variant::kHybrid);
+  estimate_options.soft = plan.Needs(Prior::kBeta, Variant::kSoft);
+  estimate_options.hybrid = plan.Needs(Prior::kBeta, Variant::kHybrid);
   BLINK_ASSIGN_OR_RETURN(analysis.checks, Check(reports, options));
   std::optional<ReportSet> kept;
   if (analysis.checks.dropped > 0) {
@@ -119,6 +166,25 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     for (const ImplausibleReport& report : analysis.checks.found.flagged) kept->Drop(report.node);
   }
   BLINK_ASSIGN_OR_RETURN(analysis.estimate, EstimateLinks(kept.has_value() ? *kept : reports, estimate_options));
+  std::optional<Attributed> attributed;
+  if (is_attributed) {
+    const TellFraction tell_attributed = [&](double fraction, const std::string& text) {
+      tell(Stage::kEstimating, beta_share + (1 - beta_share) * fraction, text);
+    };
+    BLINK_ASSIGN_OR_RETURN(attributed, EstimateUnderAttributed(kept.has_value() ? *kept : reports, attributes, spec.seed(), plan, options,
+                                                               tell_attributed, analysis));
+    attributed->sources.class_model = &attributed->class_model;
+    if (attributed->scaled) attributed->sources.scaled = &*attributed->scaled;
+    if (analysis.attributed->training.soft) {
+      attributed->sources.stacked = {.classes = &attributed->class_model.probabilities,
+                                     .class_sums = &analysis.attributed->class_sums,
+                                     .kept = &*analysis.attributed->training.soft};
+    }
+    size.attributed_links = analysis.attributed->training.expected_links;
+    if (analysis.attributed->training.soft) {
+      size.attributed_kept = static_cast<double>(analysis.attributed->training.soft->links.link_count());
+    }
+  }
   kept.reset();
 
   TrainingOptions training_options;
@@ -130,10 +196,10 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   // What the pairs cost depends on the links, which are known only now: the plan above was made as if there were none.
   size.links = analysis.estimate.expected_links;
   BLINK_ASSIGN_OR_RETURN(plan, PlanOf(spec, /*estimated=*/true, size));
-  const auto weights_of = [&](const std::optional<Variant>& variant) -> const LinkWeights& {
-    return analysis.estimate.Of(variant.value_or(Variant::kHard));
-  };
-  BLINK_ASSIGN_OR_RETURN(TrainedModel model, Follow(std::move(plan), size, weights_of, attributes, training_options));
+  const TrainingSources sources{.attributes = &attributes,
+                                .weights_of = [&](const Candidate& candidate) -> const LinkWeights& { return WeightsOf(analysis, candidate); },
+                                .attributed = attributed ? &attributed->sources : nullptr};
+  BLINK_ASSIGN_OR_RETURN(TrainedModel model, Follow(std::move(plan), size, sources, training_options));
   analysis.trained = std::move(model.trained);
   analysis.training = std::move(model.result);
   analysis.search = std::move(model.search);

@@ -6,23 +6,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
 
 namespace blink {
 namespace {
 
-// `normal`: a normalised spec.
-Candidate CandidateOf(const v1::TrainingSpec& normal) {
+// Whether a model is trained on links of a variant; the stacked one on Soft alone.
+bool TakesVariant(Model model) { return model != Model::kMlp && model != Model::kClassModel; }
+
+// `normal`: a normalised spec, of which prior, model and variant are said apart.
+Candidate CandidateOf(const v1::TrainingSpec& normal, Prior prior, Model model, Variant variant) {
   Candidate candidate;
   TrainOptions& options = candidate.options;
-  options.model = FromProto(normal.model()).value_or(options.model);
-  if (options.model != Model::kMlp) candidate.variant = FromProto(normal.variant()).value_or(Variant::kHard);
+  options.model = model;
+  // The MLP is the same under both.
+  candidate.prior = model == Model::kMlp ? Prior::kBeta : prior;
+  if (TakesVariant(model)) candidate.variant = model == Model::kStacked ? Variant::kSoft : variant;
   options.learning_rate = normal.learning_rate();
   options.weight_decay = normal.weight_decay();
   options.dropout = normal.dropout();
   options.epochs = static_cast<int>(normal.epochs());
-  options.hidden = static_cast<int>(normal.hidden());
+  if (normal.hidden() > 0) options.hidden = static_cast<int>(normal.hidden());
   options.layers = static_cast<int>(normal.layers());
   options.patience = static_cast<int>(normal.patience());
   options.balance_classes = normal.balance_classes();
@@ -33,6 +40,9 @@ Candidate CandidateOf(const v1::TrainingSpec& normal) {
   options.cpu_when_out_of_memory = normal.out_of_memory() == v1::OUT_OF_MEMORY_CPU;
   return candidate;
 }
+
+constexpr double kLatentColumns = 64;      // kLatentWidth of aggregator_server/prior, which is not linked here
+constexpr int kAttributedPatience = 100;  // epochs: wide layers on clean links are at their best early
 
 // Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of the layer (1
 // without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
@@ -51,17 +61,22 @@ double PairAttentionSeconds(const TrainOptions& options, const ProblemSize& size
 
 std::string PairName(const Candidate& candidate) {
   return absl::StrCat(ModelName(candidate.options.model), candidate.variant ? " " : "",
-                      candidate.variant ? VariantName(*candidate.variant) : "");
+                      candidate.variant ? VariantName(*candidate.variant) : "",
+                      candidate.variant && candidate.prior == Prior::kAttributed ? " attributed" : "");
 }
 
 std::string CandidateName(const Candidate& candidate) {
   const TrainOptions& options = candidate.options;
-  return absl::StrCat(PairName(candidate), ", learning rate ", options.learning_rate, ", weight decay ",
-                      options.weight_decay, ", dropout ", options.dropout);
+  if (options.model == Model::kMean) return absl::StrCat("mean of ", absl::StrJoin(candidate.members, " + "));
+  if (!IsNetwork(options.model)) return PairName(candidate);
+  std::string name = absl::StrCat(PairName(candidate), ", learning rate ", options.learning_rate, ", weight decay ",
+                                  options.weight_decay, ", dropout ", options.dropout);
+  if (candidate.prior == Prior::kAttributed) absl::StrAppend(&name, ", hidden ", options.hidden);
+  return name;
 }
 
 bool AttendsAllPairs(const Candidate& candidate) {
-  return candidate.options.model == Model::kGat && candidate.variant == Variant::kSoft;
+  return candidate.options.model == Model::kGat && candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta;
 }
 
 std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size) {
@@ -75,22 +90,47 @@ std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size) {
 absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec) {
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   if (normal.candidates() > 0) return absl::InvalidArgumentError("the training specification asks for a search");
-  return CandidateOf(normal);
+  const Prior prior = FromProto(normal.prior()).value_or(Prior::kBeta);
+  const Model model = FromProto(normal.model()).value_or(Model::kGcn);
+  return CandidateOf(normal, prior, model, FromProto(normal.variant()).value_or(Variant::kHard));
+}
+
+namespace {
+
+constexpr double kMultiplicationsPerSecond = 4e9;
+
+// Pairs in both directions that have a weight of their own in what a candidate is trained on.
+double OwnPairs(const Candidate& candidate, const ProblemSize& size) {
+  const double n = size.nodes, p = size.flip_probability;
+  const bool soft = candidate.variant == Variant::kSoft;
+  if (candidate.prior == Prior::kAttributed) return 2 * (soft ? size.attributed_kept : size.attributed_links);
+  return 2 * size.links + (soft ? n * n * (1 - (1 - p) * (1 - p)) : 0);
+}
+
+}  // namespace
+
+double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes) {
+  constexpr double kPasses = 4;      // a first posterior, two network rounds, and the sample that is fitted on
+  constexpr double kOfPair = 60;     // multiplications that a pair costs beside its columns, its exponentials above all
+  const double columns = kLatentColumns + dense_columns + 2.0 * classes;
+  return kPasses * 0.5 * nodes * nodes * (2 * kOfPair + columns) / kMultiplicationsPerSecond;
 }
 
 double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
-  constexpr double kMultiplicationsPerSecond = 4e9;
   constexpr double kPasses = 3;        // forward and backward for the training, forward for the evaluation
   constexpr double kExponential = 30;  // multiplications that an attention coefficient costs
   const TrainOptions& options = candidate.options;
-  const double n = size.nodes, p = size.flip_probability;
-  const bool soft = candidate.variant == Variant::kSoft;
-  // Pairs in both directions that have a weight of their own.
-  const double own = 2 * size.links + (soft ? n * n * (1 - (1 - p) * (1 - p)) : 0);
+  const double n = size.nodes;
+  if (options.model == Model::kStacked) {
+    constexpr double kEvaluations = 1000;  // of all ridges, on the training nodes: half of all, about
+    return kEvaluations * n * 5 * size.classes * size.classes / kMultiplicationsPerSecond;
+  }
+  if (!IsNetwork(options.model)) return 0;  // it is there already
+  const double own = OwnPairs(candidate, size);
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
   double products = static_cast<double>(size.feature_values) * options.hidden + n * options.hidden * width;
   if (options.model == Model::kGat) {
-    if (!soft) products += (own + n) * (width + kExponential * options.layers);
+    if (!AttendsAllPairs(candidate)) products += (own + n) * (width + kExponential * options.layers);
   } else if (options.model != Model::kMlp) {
     products += own * width;
   }
@@ -104,71 +144,134 @@ double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
   constexpr double kLayerCopies = 12;   // activations, masks, gradients, of two passes, and the best epoch's
   const TrainOptions& options = candidate.options;
   const double n = size.nodes, p = size.flip_probability;
+  if (!IsNetwork(options.model)) return n * size.classes * (options.model == Model::kStacked ? 25 : 2) * sizeof(float);
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
   double bytes = size.feature_values * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
   if (options.model == Model::kMlp) return bytes;
-  bytes += 2 * size.links * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
+  const double listed = candidate.prior == Prior::kAttributed ? OwnPairs(candidate, size) : 2 * size.links;
+  bytes += listed * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
   // Of a soft pair with a one either an entry, or two bits of n^2.
-  if (candidate.variant == Variant::kSoft) bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
+  if (candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta) bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
   return bytes;
 }
 
-// The published learning rates and weight decays, but for their dropouts, which hardly differ, a strong one too. In the
-// order in which they were the best so far on citation graphs; the second and the third differ from the first in all.
-const CandidateGrid::Setting CandidateGrid::kSettings[] = {
-    {0.01, 1e-4, 0.1}, {0.1, 1e-3, 0.1},   {0.01, 1e-4, 0.5}, {0.01, 1e-3, 0.1},  {0.1, 1e-4, 0.1},  {0.01, 1e-4, 0.01},
-    {0.1, 1e-3, 0.01}, {0.01, 1e-3, 0.01}, {0.1, 1e-4, 0.5},  {0.01, 1e-5, 0.5},  {0.1, 1e-4, 0.01}, {0.1, 1e-3, 0.5},
-    {0.01, 1e-3, 0.5}, {0.01, 1e-5, 0.1},  {0.1, 1e-5, 0.1},  {0.01, 1e-5, 0.01}, {0.1, 1e-5, 0.01}, {0.1, 1e-5, 0.5}};
+const std::vector<CandidateGrid::Setting>& CandidateGrid::Settings(Prior prior) {
+  // The published learning rates and weight decays, but for their dropouts, which hardly differ, a strong one too. In the
+  // order in which they were the best so far on citation graphs; the second and the third differ from the first in all.
+  static const std::vector<Setting> kBeta = {
+      {0.01, 1e-4, 0.1}, {0.1, 1e-3, 0.1},   {0.01, 1e-4, 0.5}, {0.01, 1e-3, 0.1},  {0.1, 1e-4, 0.1},  {0.01, 1e-4, 0.01},
+      {0.1, 1e-3, 0.01}, {0.01, 1e-3, 0.01}, {0.1, 1e-4, 0.5},  {0.01, 1e-5, 0.5},  {0.1, 1e-4, 0.01}, {0.1, 1e-3, 0.5},
+      {0.01, 1e-3, 0.5}, {0.01, 1e-5, 0.1},  {0.1, 1e-5, 0.1},  {0.01, 1e-5, 0.01}, {0.1, 1e-5, 0.01}, {0.1, 1e-5, 0.5}};
+  // Wide and well regularised, the published one, and what lies around them.
+  static const std::vector<Setting> kAttributed = {
+      {0.01, 5e-4, 0.5, 64}, {0.01, 1e-4, 0.1, 16}, {0.01, 2e-3, 0.5, 64}, {0.01, 1e-4, 0.5, 64}, {0.01, 5e-4, 0.5, 16}, {0.01, 5e-4, 0.8, 64}};
+  return prior == Prior::kAttributed ? kAttributed : kBeta;
+}
 
 namespace {
 
+struct Pair {
+  Prior prior;
+  Model model;
+  Variant variant;
+};
+
 // In the order of a search (docs/TUNING.md): the bound without links, then pairs whose variants and models all differ, the
 // strongest first, then the others.
-constexpr std::pair<Model, Variant> kPairs[] = {
-    {Model::kMlp, Variant::kHard},          {Model::kGraphSage, Variant::kSoft}, {Model::kGcn, Variant::kHybrid},
-    {Model::kGat, Variant::kHard},          {Model::kGcn, Variant::kSoft},       {Model::kGraphSage, Variant::kHybrid},
-    {Model::kGcn, Variant::kHard},          {Model::kGraphSage, Variant::kHard}, {Model::kGat, Variant::kHybrid},
-    {Model::kGat, Variant::kSoft}};
+constexpr Pair kBetaPairs[] = {
+    {Prior::kBeta, Model::kMlp, Variant::kHard},   {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
+    {Prior::kBeta, Model::kGcn, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kHard},
+    {Prior::kBeta, Model::kGcn, Variant::kSoft},   {Prior::kBeta, Model::kGraphSage, Variant::kHybrid},
+    {Prior::kBeta, Model::kGcn, Variant::kHard},   {Prior::kBeta, Model::kGraphSage, Variant::kHard},
+    {Prior::kBeta, Model::kGat, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kSoft}};
+
+// Likewise: what is there already or costs next to nothing, the strong ones of this prior, then every pair of the beta prior among
+// the others of this one, the costliest last.
+constexpr Pair kAttributedPairs[] = {
+    {Prior::kBeta, Model::kMlp, Variant::kHard},          {Prior::kAttributed, Model::kStacked, Variant::kSoft},
+    {Prior::kAttributed, Model::kClassModel, Variant::kSoft}, {Prior::kAttributed, Model::kGcn, Variant::kSoft},
+    {Prior::kAttributed, Model::kGraphSage, Variant::kSoft}, {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
+    {Prior::kBeta, Model::kGcn, Variant::kHybrid},        {Prior::kAttributed, Model::kGcn, Variant::kHybrid},
+    {Prior::kAttributed, Model::kGraphSage, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kHard},
+    {Prior::kBeta, Model::kGcn, Variant::kSoft},          {Prior::kBeta, Model::kGraphSage, Variant::kHybrid},
+    {Prior::kBeta, Model::kGcn, Variant::kHard},          {Prior::kBeta, Model::kGraphSage, Variant::kHard},
+    {Prior::kAttributed, Model::kGcn, Variant::kHard},    {Prior::kAttributed, Model::kGraphSage, Variant::kHard},
+    {Prior::kAttributed, Model::kGat, Variant::kHybrid},  {Prior::kAttributed, Model::kGat, Variant::kSoft},
+    {Prior::kBeta, Model::kGat, Variant::kHybrid},        {Prior::kAttributed, Model::kGat, Variant::kHard},
+    {Prior::kBeta, Model::kGat, Variant::kSoft}};
+
+absl::Span<const Pair> PairsOf(Prior prior) {
+  return prior == Prior::kAttributed ? absl::Span<const Pair>(kAttributedPairs) : absl::Span<const Pair>(kBetaPairs);
+}
 
 }  // namespace
 
 absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec, bool estimated,
                                                     const ProblemSize& size) {
-  BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
-  const bool takes_variant = estimated && normal.model() != v1::MODEL_MLP;
+  grid.prior_ = FromProto(normal.prior()).value_or(Prior::kBeta);
+  grid.AddPairs(normal, grid.prior_, estimated, size);
+  if (grid.pairs_.empty()) grid.TakeTheLeastCostly(size);
+  if (grid.pairs_.empty() && grid.too_costly_.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(normal.model()), ", which has no variant ",
+                                                   VariantName(normal.variant()), ": name another variant (--variant), or none"));
+  }
+  for (const Prior prior : {Prior::kBeta, Prior::kAttributed}) grid.RestrictSettings(normal, prior);
+  grid.taken_.assign(grid.pairs_.size(), 0);
+  size_t all = 0;
+  for (size_t pair = 0; pair < grid.pairs_.size(); ++pair) all += grid.CountOf(pair);
+  grid.count_ = static_cast<int>(std::min<size_t>(normal.candidates(), all));
+  return grid;
+}
+
+void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, Prior search_prior, bool estimated, const ProblemSize& size) {
+  const bool takes_variant = estimated && TakesVariant(FromProto(normal.model()).value_or(Model::kGcn));
   const bool named =
       normal.model() != v1::MODEL_UNSPECIFIED && (!takes_variant || normal.variant() != v1::VARIANT_UNSPECIFIED);
   std::vector<Model> without_variant;  // models of which there is one pair only, and it is there
-  for (const auto& [model, variant] : kPairs) {
-    const bool has_variant = estimated && model != Model::kMlp;
+  for (const auto& [prior, model, variant] : PairsOf(search_prior)) {
+    const bool has_variant = estimated && TakesVariant(model);
     if (FromProto(normal.model()).value_or(model) != model) continue;
     if (has_variant && FromProto(normal.variant()).value_or(variant) != variant) continue;
     if (!has_variant) {
       if (std::find(without_variant.begin(), without_variant.end(), model) != without_variant.end()) continue;
       without_variant.push_back(model);
     }
-    v1::TrainingSpec of_pair = normal;
-    of_pair.set_model(ToProto(model));
-    of_pair.set_variant(ToProto(variant));
-    Candidate candidate = CandidateOf(of_pair);
+    Candidate candidate = CandidateOf(normal, prior, model, variant);
     if (!has_variant) candidate.variant.reset();
+    if (prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) candidate.options.patience = kAttributedPatience;
     const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
-    const bool costly = !insisted && NominalSeconds(candidate, size) > kNominalSecondsMax;
-    (costly ? grid.too_costly_ : grid.pairs_).push_back(std::move(candidate));
+    const double limit = search_prior == Prior::kAttributed && prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
+    const bool costly = !insisted && NominalSeconds(candidate, size) > limit;
+    (costly ? too_costly_ : pairs_).push_back(std::move(candidate));
   }
-  if (grid.pairs_.empty()) grid.TakeTheLeastCostly(size);
-  for (const Setting& setting : kSettings) {
+}
+
+void CandidateGrid::RestrictSettings(const v1::TrainingSpec& normal, Prior prior) {
+  std::vector<Setting>& left = prior == Prior::kAttributed ? attributed_settings_ : beta_settings_;
+  for (const Setting& setting : Settings(prior)) {
     const Setting restricted{normal.learning_rate() > 0 ? normal.learning_rate() : setting.learning_rate,
                              normal.has_weight_decay() ? normal.weight_decay() : setting.weight_decay,
-                             normal.has_dropout() ? normal.dropout() : setting.dropout};
-    const auto known = std::find(grid.settings_.begin(), grid.settings_.end(), restricted);
-    if (known == grid.settings_.end()) grid.settings_.push_back(restricted);
+                             normal.has_dropout() ? normal.dropout() : setting.dropout,
+                             normal.hidden() > 0 ? static_cast<int>(normal.hidden()) : setting.hidden};
+    if (std::find(left.begin(), left.end(), restricted) == left.end()) left.push_back(restricted);
   }
-  grid.taken_.assign(grid.pairs_.size(), 0);
-  grid.count_ = static_cast<int>(std::min<size_t>(normal.candidates(), grid.pairs_.size() * grid.settings_.size()));
-  return grid;
+}
+
+const std::vector<CandidateGrid::Setting>& CandidateGrid::SettingsOf(size_t pair) const {
+  return pairs_[pair].prior == Prior::kAttributed ? attributed_settings_ : beta_settings_;
+}
+
+size_t CandidateGrid::CountOf(size_t pair) const { return IsNetwork(pairs_[pair].options.model) ? SettingsOf(pair).size() : 1; }
+
+std::string CandidateGrid::WhyLeftOut(const Candidate& candidate, const ProblemSize& size) const {
+  const double seconds = NominalSeconds(candidate, size);
+  if (prior_ == Prior::kBeta || candidate.prior == Prior::kAttributed || seconds > kNominalSecondsMax) return WhyTooCostly(candidate, size);
+  return absl::StrFormat("it takes about %.0f minutes of one core, and beside the attributed prior no more than %g are spent on a candidate of "
+                         "the beta prior: search with --prior beta",
+                         seconds / 60, kBesideSecondsMax / 60);
 }
 
 // How many links there are is known only when the reports are spent, and then a search must not come to nothing for it.
@@ -185,11 +288,14 @@ void CandidateGrid::TakeTheLeastCostly(const ProblemSize& size) {
 
 CandidateGrid::Entry CandidateGrid::Take(size_t pair) {
   Entry entry{pair, pairs_[pair]};
-  const Setting& setting = settings_[taken_[pair]++];
+  const size_t taken = taken_[pair]++;
+  ++given_;
+  if (!IsNetwork(entry.candidate.options.model)) return entry;
+  const Setting& setting = SettingsOf(pair)[taken];
   entry.candidate.options.learning_rate = setting.learning_rate;
   entry.candidate.options.weight_decay = setting.weight_decay;
   entry.candidate.options.dropout = setting.dropout;
-  ++given_;
+  if (setting.hidden > 0) entry.candidate.options.hidden = setting.hidden;
   return entry;
 }
 
@@ -206,9 +312,9 @@ std::vector<CandidateGrid::Entry> CandidateGrid::NextBatch(const std::vector<siz
   size_t found = 0;
   for (const size_t pair : ranking) {
     if (found == going_on) break;
-    if (taken_[pair] == settings_.size()) continue;
+    if (taken_[pair] == CountOf(pair)) continue;
     ++found;
-    for (size_t k = 0; k < kBatch / going_on && taken_[pair] < settings_.size() && !full(); ++k)
+    for (size_t k = 0; k < kBatch / going_on && taken_[pair] < CountOf(pair) && !full(); ++k)
       batch.push_back(Take(pair));
   }
   return batch;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,18 +17,6 @@
 
 namespace blink {
 namespace {
-
-// What the best is chosen by. Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards
-// cautious probabilities, which differ with the dropout; together they choose better than either (docs/TUNING.md).
-double Score(const Tried& tried) {
-  constexpr double kLossWeight = 0.2;
-  return tried.validation_accuracy - kLossWeight * tried.validation_loss;
-}
-
-bool IsBetter(const Tried& a, const Tried& b) {
-  if (!a.skipped.empty() || !b.skipped.empty()) return a.skipped.empty() && !b.skipped.empty();
-  return Score(a) > Score(b);
-}
 
 // A larger graph keeps all threads busy by itself, and its costliest candidate would be waited for on one.
 constexpr uint32_t kNodesSideBySideMax = 20'000;
@@ -43,14 +33,17 @@ void SetCheckpoint(const TrainingOptions& options, const std::string& name, Trai
   train_options.checkpoint_every_s = options.checkpoint_every_s;
 }
 
+// What is no network has only its state so far.
+void CompleteModelFile(TrainResult& result) {
+  if (result.model_bytes.empty() && !result.state.empty()) result.model_bytes = StateDictFile(result.state);
+}
+
 class Searcher {
  public:
-  Searcher(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of, const NodeAttributes& attributes,
-           const TrainingOptions& options)
+  Searcher(CandidateGrid grid, const ProblemSize& size, const TrainingSources& sources, const TrainingOptions& options)
       : grid_(std::move(grid)),
         size_(size),
-        weights_of_(weights_of),
-        attributes_(attributes),
+        sources_(sources),
         options_(options),
         threads_(ThreadsOrCores(options.threads)) {}
 
@@ -64,10 +57,12 @@ class Searcher {
       BLINK_RETURN_IF_ERROR(fatal_);
     }
     if (!best_) return passed_over_.ok() ? absl::InvalidArgumentError(NothingToTrain()) : passed_over_;
+    if (grid_.prior() == Prior::kAttributed) TryMeans();
+    CompleteModelFile(model_.result);
     model_.search = std::move(tried_);
     model_.result.threads = threads_;  // of the search; the best candidate may have had a share of them
     for (const Candidate& candidate : grid_.too_costly()) {
-      model_.search.push_back({.candidate = candidate, .skipped = WhyTooCostly(candidate, size_)});
+      model_.search.push_back({.candidate = candidate, .skipped = grid_.WhyLeftOut(candidate, size_)});
     }
     return std::move(model_);
   }
@@ -78,6 +73,8 @@ class Searcher {
                         kNominalSecondsMax / 60, " minutes of one core: name model and variant, or insist with allow_slow_attention "
                         "(--allow-slow-attention)");
   }
+
+  bool IsBetter(const Tried& a, const Tried& b) const { return blink::IsBetter(a, b, grid_.prior()); }
 
   // The pairs that have been tried, the best first.
   std::vector<size_t> Ranking() const {
@@ -136,7 +133,7 @@ class Searcher {
       Tell(index, static_cast<double>(epoch) / candidate.options.epochs, told);
     };
     try {
-      absl::StatusOr<TrainResult> result = Train(weights_of_(candidate.variant), attributes_, candidate.options);
+      absl::StatusOr<TrainResult> result = TrainCandidate(candidate, sources_);
       Tell(index, 1, told);
       Note(index, std::move(result));
     } catch (...) {  // not Train's: the other threads need not begin another candidate
@@ -149,9 +146,8 @@ class Searcher {
 
   void Note(size_t index, absl::StatusOr<TrainResult> result) {
     std::lock_guard<std::mutex> lock(mutex_);
-    Tried& tried = tried_[index];
     if (!result.ok()) {
-      tried.skipped = std::string(result.status().message());
+      tried_[index].skipped = std::string(result.status().message());
       if (!IsPassedOver(result.status())) fatal_ = result.status();
       if (passed_over_.ok() || index < passed_over_index_) {
         passed_over_ = result.status();
@@ -159,17 +155,68 @@ class Searcher {
       }
       return;
     }
-    tried.best_epoch = result->best_epoch;
-    tried.validation_loss = result->validation_loss;
-    tried.validation_accuracy = result->validation_accuracy;
-    tried.test_accuracy = result->test_accuracy;
-    // Of equals the first, in whatever order they end.
-    const bool better =
-        !best_ || IsBetter(tried, tried_[*best_]) || (index < *best_ && !IsBetter(tried_[*best_], tried));
-    if (!better) return;
+    Fill(*result, tried_[index]);
+    if (grid_.prior() == Prior::kAttributed) KeepBestOfKind(index, *result);
+    KeepBest(index, *std::move(result));
+  }
+
+  static void Fill(const TrainResult& result, Tried& tried) {
+    tried.best_epoch = result.best_epoch;
+    tried.validation_loss = result.validation_loss;
+    tried.validation_accuracy = result.validation_accuracy;
+    tried.test_accuracy = result.test_accuracy;
+  }
+
+  // Of equals the first, in whatever order they end.
+  bool Replaces(size_t index, const std::optional<size_t>& best) const {
+    if (!best) return true;
+    return IsBetter(tried_[index], tried_[*best]) || (index < *best && !IsBetter(tried_[*best], tried_[index]));
+  }
+
+  void KeepBest(size_t index, TrainResult result) {
+    if (!Replaces(index, best_)) return;
     best_ = index;
-    model_.trained = tried.candidate;
-    model_.result = *std::move(result);
+    model_.trained = tried_[index].candidate;
+    model_.result = std::move(result);
+  }
+
+  // What means can be made of. A kind is a model under a prior.
+  void KeepBestOfKind(size_t index, const TrainResult& result) {
+    const Candidate& candidate = tried_[index].candidate;
+    OfKind& of_kind = kinds_[{static_cast<int>(candidate.prior), static_cast<int>(candidate.options.model)}];
+    if (!Replaces(index, of_kind.index)) return;
+    of_kind.index = index;
+    of_kind.result = result;
+    of_kind.result.model_bytes.clear();  // `state` holds it too
+    of_kind.result.script_bytes.clear();
+  }
+
+  void TryMeans() {
+    std::vector<const OfKind*> kinds;
+    for (const auto& [key, of_kind] : kinds_) kinds.push_back(&of_kind);
+    std::sort(kinds.begin(), kinds.end(), [&](const OfKind* a, const OfKind* b) {
+      const Tried &of_a = tried_[*a->index], &of_b = tried_[*b->index];
+      return IsBetter(of_a, of_b) || (!IsBetter(of_b, of_a) && *a->index < *b->index);
+    });
+    std::vector<Candidate> candidates;
+    for (const OfKind* kind : kinds) candidates.push_back(tried_[*kind->index].candidate);
+    for (const std::vector<size_t>& mean : MeansToTry(candidates)) {
+      Candidate candidate{.prior = Prior::kAttributed};
+      candidate.options = candidates[mean[0]].options;  // the seed, and what else all have in common
+      candidate.options.model = Model::kMean;
+      std::vector<const Candidate*> of_members;
+      std::vector<const TrainResult*> members;
+      for (const size_t member : mean) {
+        candidate.members.push_back(PairName(candidates[member]));
+        of_members.push_back(&candidates[member]);
+        members.push_back(&kinds[member]->result);
+      }
+      TrainResult result = MeanResult(of_members, members, *sources_.attributes);
+      const size_t index = tried_.size();
+      tried_.push_back({.candidate = std::move(candidate)});
+      Fill(result, tried_.back());
+      KeepBest(index, std::move(result));
+    }
   }
 
   void Tell(size_t index, double fraction, double& told) {
@@ -188,8 +235,7 @@ class Searcher {
 
   CandidateGrid grid_;
   const ProblemSize& size_;
-  const WeightsOf& weights_of_;
-  const NodeAttributes& attributes_;
+  const TrainingSources& sources_;
   const TrainingOptions& options_;
   const int threads_;
   std::string device_ = "cpu";  // that trains: "cpu" or "cuda:<index>"
@@ -198,6 +244,11 @@ class Searcher {
   std::vector<Tried> tried_;
   std::vector<size_t> pair_of_;  // [tried]
   std::optional<size_t> best_;
+  struct OfKind {
+    std::optional<size_t> index;  // of the best
+    TrainResult result;
+  };
+  std::map<std::pair<int, int>, OfKind> kinds_;  // by prior and model; of a search under the attributed prior
   TrainedModel model_;
   absl::Status fatal_, passed_over_;
   size_t passed_over_index_ = 0;
@@ -207,9 +258,9 @@ class Searcher {
 
 }  // namespace
 
-absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsOf& weights_of,
-                                      const NodeAttributes& attributes, const TrainingOptions& options) {
-  TrainOptions train_options = candidate.options;
+absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources, const TrainingOptions& options) {
+  Candidate trained = candidate;
+  TrainOptions& train_options = trained.options;
   train_options.threads = options.threads;
   if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeCheckpointFolder(options.checkpoint_folder));
   SetCheckpoint(options, "training", train_options);
@@ -218,17 +269,22 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
     if (options.progress) options.progress(static_cast<double>(epoch) / train_options.epochs, text.At(epoch));
   };
   TrainedModel model{.trained = candidate};
-  BLINK_ASSIGN_OR_RETURN(model.result, Train(weights_of(candidate.variant), attributes, train_options));
+  BLINK_ASSIGN_OR_RETURN(model.result, TrainCandidate(trained, sources));
+  try {
+    CompleteModelFile(model.result);
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("the model's file could not be made: ", error.what()));
+  }
   return model;
 }
 
-absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
-                                    const NodeAttributes& attributes, const TrainingOptions& options) {
+absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const TrainingSources& sources,
+                                    const TrainingOptions& options) {
   if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeCheckpointFolder(options.checkpoint_folder));
   // Train throws nothing; what is left is the search's own memory, and what the caller's functions throw (on any thread: RunOnThreads
   // carries it here).
   try {
-    return Searcher(std::move(grid), size, weights_of, attributes, options).Run();
+    return Searcher(std::move(grid), size, sources, options).Run();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the search ran out of memory: use fewer threads, or a machine with more memory");
   } catch (const std::exception& error) {

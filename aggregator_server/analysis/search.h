@@ -1,35 +1,26 @@
 // Training as a round's specification says: one model, or a search for the one that validates best.
 //
 // The search tries candidates on the same links. Nothing is drawn anew, and test nodes decide nothing, so however many
-// are tried, the privacy is that of the reports.
+// are tried, the privacy is that of the reports. Under the attributed prior means of what was trained are tried too (choice.h).
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_SEARCH_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_SEARCH_H_
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/analysis/candidates.h"
-#include "aggregator_server/links/link_weights.h"
+#include "aggregator_server/analysis/choice.h"
+#include "aggregator_server/analysis/train_candidate.h"
 #include "aggregator_server/train/trainer.h"
-#include "common/graph/node_attributes.h"
 
 namespace blink {
-
-struct Tried {
-  Candidate candidate;
-  std::string skipped;  // why it was not trained; empty: it was, and the rest says how well
-  int best_epoch = 0;
-  double validation_loss = 0, validation_accuracy = 0;
-  double test_accuracy = 0;  // for research: an aggregator has no use for it
-};
 
 struct TrainedModel {
   Candidate trained;
   TrainResult result;
-  std::vector<Tried> search;  // in the order of the search; empty: there was none
+  std::vector<Tried> search;  // in the order of the search, means last; empty: there was none
 };
 
 struct TrainingOptions {
@@ -41,12 +32,8 @@ struct TrainingOptions {
   double checkpoint_every_s = 20;
 };
 
-// Where the links of a variant are; of none those that are given.
-using WeightsOf = std::function<const LinkWeights&(const std::optional<Variant>& variant)>;
-
-// Errors of Train.
-absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsOf& weights_of,
-                                      const NodeAttributes& attributes, const TrainingOptions& options);
+// Errors of Train, and of the fits of the attributed prior's models.
+absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources, const TrainingOptions& options);
 
 // Which device trains is decided once, before the first candidate. On a CPU the candidates for a small graph are trained
 // side by side, as many as have kSideBySideBytesMax together (TrainingBytes); otherwise, and on a GPU always, one after
@@ -54,8 +41,8 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const WeightsO
 // passed over; when all are, the first one's error is returned. Throws nothing: RESOURCE_EXHAUSTED where the search's
 // own memory does not suffice.
 inline constexpr double kSideBySideBytesMax = 2e9;
-absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const WeightsOf& weights_of,
-                                    const NodeAttributes& attributes, const TrainingOptions& options);
+absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const TrainingSources& sources,
+                                    const TrainingOptions& options);
 
 }  // namespace blink
 

@@ -1,9 +1,12 @@
 #include "aggregator_server/analysis/trainable.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
 
@@ -40,6 +43,7 @@ absl::Status CheckDevice(const std::string& device, const std::optional<Gpus>& g
 }
 
 absl::Status CheckFeatures(const Candidate& candidate, const TrainingFacts& facts) {
+  if (!IsNetwork(candidate.options.model)) return absl::OkStatus();  // it takes none, or makes do without
   return CheckNodeFeatures(candidate.options.model, candidate.options.node_features, facts.features > 0, facts.nodes, kField);
 }
 
@@ -50,6 +54,20 @@ absl::Status CheckCost(const Candidate& candidate, const ProblemSize& size, cons
   if (!AttendsAllPairs(candidate) || spec.allow_slow_attention() || !on_cpu) return absl::OkStatus();
   if (NominalSeconds(candidate, size) <= kNominalSecondsMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(kField, "model is gat, on soft links: ", WhyTooCostly(candidate, size)));
+}
+
+absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
+  if (normal.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  if (!place.estimated) {
+    return absl::InvalidArgumentError(absl::StrCat(kField, "prior is attributed, but the links are given: a prior is about links that are "
+                                                           "estimated; leave it out (--prior)"));
+  }
+  const double seconds = AttributedNominalSeconds(facts.nodes, facts.dense ? facts.features : 0, facts.classes);
+  if (seconds <= kNominalSecondsMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%sprior is attributed, which compares every pair of %d nodes%s: it takes about %.1f hours of one core, and more than %g are not spent: use "
+      "the beta prior (--prior beta)",
+      kField, facts.nodes, facts.dense ? absl::StrCat(" by ", facts.features, " dense features") : "", seconds / 3600, kNominalSecondsMax / 3600));
 }
 
 absl::Status CheckSearch(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place,
@@ -63,7 +81,7 @@ absl::Status CheckSearch(const v1::TrainingSpec& spec, const TrainingFacts& fact
   }
   for (const Candidate& pair : grid.too_costly()) {
     first.Update(absl::InvalidArgumentError(
-        absl::StrCat(kField, "candidates: all that could be searched is too costly. ", PairName(pair), ": ", WhyTooCostly(pair, size))));
+        absl::StrCat(kField, "candidates: all that could be searched is too costly. ", PairName(pair), ": ", grid.WhyLeftOut(pair, size))));
   }
   return first;
 }
@@ -75,6 +93,8 @@ TrainingFacts FactsOf(const NodeAttributes& attributes) {
                       .features = attributes.features.cols,
                       .feature_values = attributes.features.values.size(),
                       .classes = attributes.class_count};
+  const std::vector<float>& values = attributes.features.values;
+  facts.dense = facts.features > 0 && (!attributes.features.sparse || std::any_of(values.begin(), values.end(), [](float v) { return v < 0; }));
   for (uint32_t i = 0; i < attributes.node_count; ++i) {
     if (attributes.labels[i] < 0) continue;
     facts.labelled_train += attributes.split[i] == Split::kTrain ? 1 : 0;
@@ -91,6 +111,7 @@ absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& f
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   BLINK_RETURN_IF_ERROR(CheckLabels(facts));
   BLINK_RETURN_IF_ERROR(CheckDevice(normal.device(), place.gpus));
+  BLINK_RETURN_IF_ERROR(CheckPrior(normal, facts, place));
   ProblemSize size = SizeOf(facts);
   size.flip_probability = place.flip_probability;
   if (normal.candidates() > 0) return CheckSearch(normal, facts, place, size);

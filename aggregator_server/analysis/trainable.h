@@ -20,6 +20,7 @@ struct TrainingFacts {
   uint32_t nodes = 0;
   uint32_t features = 0;        // columns; 0: there are none
   uint64_t feature_values = 0;  // stored ones
+  bool dense = false;           // the features are not sparse, or are signed: every pair of nodes is compared by all columns
   uint32_t classes = 0;
   uint32_t labelled_train = 0, labelled_validation = 0;  // nodes of the split that have a label
 };
@@ -35,7 +36,8 @@ struct TrainingPlace {
 };
 
 // INVALID_ARGUMENT, naming the field ("training.model ...") and the remedy: a field out of range; features that the model cannot get;
-// a cost that nobody insisted on (kNominalSecondsMax). FAILED_PRECONDITION: no labelled node to train on or to validate with;
+// a cost that nobody insisted on (kNominalSecondsMax); a prior or a model that belongs to another prior, or to links that are not
+// given; more pairs than the attributed prior can look at in kNominalSecondsMax. FAILED_PRECONDITION: no labelled node to train on or to validate with;
 // a GPU that is not there. Of a search one pair that can be trained is enough.
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place);
 

@@ -99,7 +99,9 @@ void FillDefaults(v1::TrainingSpec& spec) {
   }
   if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
   if (spec.epochs() == 0) spec.set_epochs(static_cast<uint32_t>(defaults.epochs));
-  if (spec.hidden() == 0) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
+  // A search under the attributed prior tries several widths where none is said.
+  const bool searches_width = spec.prior() == v1::PRIOR_ATTRIBUTED && spec.candidates() > 0;
+  if (spec.hidden() == 0 && !searches_width) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
   if (spec.layers() == 0) spec.set_layers(static_cast<uint32_t>(defaults.layers));
   if (spec.device().empty()) spec.set_device("auto");
 }
@@ -110,7 +112,8 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
   FillDefaults(spec);
   BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
-  TrainingNumbers numbers{.epochs = spec.epochs(), .hidden = spec.hidden(), .layers = spec.layers(), .patience = spec.patience()};
+  TrainingNumbers numbers{.epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience()};
+  if (spec.hidden() > 0) numbers.hidden = spec.hidden();  // else searched
   const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
   if (!searched) numbers.learning_rate = spec.learning_rate();
   if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();

@@ -220,6 +220,71 @@ TEST_F(SearchTest, DependsNeitherOnTheThreadsNorOnTheTestNodes) {
   }
 }
 
+v1::TrainingSpec AttributedSpec(uint32_t candidates) {
+  v1::TrainingSpec spec = SearchSpec(candidates);
+  spec.set_prior(v1::PRIOR_ATTRIBUTED);
+  return spec;
+}
+
+TEST_F(SearchTest, UnderTheAttributedPriorDependsNeitherOnTheThreadsNorOnTheTestNodes) {
+  AnalysisOptions one, three;
+  one.threads = 1;
+  three.threads = 3;
+  const Analysis a = Searched(AttributedSpec(22), one);
+  for (size_t i = 0; i < data_.attributes.labels.size(); ++i) {
+    if (data_.attributes.split[i] == Split::kTest) data_.attributes.labels[i] = 0;
+  }
+  const Analysis b = Searched(AttributedSpec(22), three);
+  ASSERT_TRUE(a.attributed.has_value());
+  EXPECT_EQ(CandidateName(a.trained), CandidateName(b.trained));
+  EXPECT_EQ(a.training.logits, b.training.logits);
+  ASSERT_EQ(a.search.size(), b.search.size());
+  EXPECT_GT(a.search.size(), 22u) << "and means";
+  for (size_t k = 0; k < a.search.size(); ++k) EXPECT_EQ(a.search[k].validation_loss, b.search[k].validation_loss);
+}
+
+TEST_F(SearchTest, TheBetaPriorsCandidatesAreTheSameUnderEitherPrior) {
+  const Analysis beta = Searched(SearchSpec(10)), attributed = Searched(AttributedSpec(21));
+  size_t found = 0;
+  for (const Tried& a : beta.search) {
+    for (const Tried& b : attributed.search) {
+      if (CandidateName(a.candidate) != CandidateName(b.candidate)) continue;
+      ++found;
+      EXPECT_EQ(a.validation_loss, b.validation_loss) << CandidateName(a.candidate);
+    }
+  }
+  EXPECT_EQ(found, 10u);
+  EXPECT_FALSE(beta.attributed.has_value());
+  EXPECT_EQ(beta.estimate.links().neighbours(), attributed.estimate.links().neighbours());
+}
+
+TEST_F(SearchTest, WithoutASearchTheAttributedPriorTrainsExactlyWhatIsNamed) {
+  for (const auto& [model, name] : {std::pair(v1::MODEL_GCN, "gcn hybrid attributed, learning rate"), {v1::MODEL_STACKED, "stacked soft attributed"},
+                                    {v1::MODEL_CLASS_MODEL, "class-model"}}) {
+    v1::TrainingSpec spec = AttributedSpec(0);
+    spec.set_model(model);
+    spec.set_variant(v1::VARIANT_HYBRID);
+    const Analysis analysis = Searched(spec);
+    EXPECT_THAT(CandidateName(analysis.trained), ::testing::StartsWith(name));
+    EXPECT_TRUE(analysis.search.empty());
+    EXPECT_FALSE(analysis.training.model_bytes.empty());
+    EXPECT_EQ(analysis.training.script_bytes.empty(), model != v1::MODEL_GCN);
+  }
+}
+
+TEST_F(SearchTest, TellsAProgressOfTheAttributedEstimateThatOnlyGrows) {
+  std::vector<double> shares;
+  AnalysisOptions options;
+  options.progress = [&](Stage stage, double fraction, const std::string&) {
+    if (stage == Stage::kEstimating) shares.push_back(fraction);
+  };
+  v1::TrainingSpec spec = AttributedSpec(0);
+  spec.set_model(v1::MODEL_STACKED);
+  Searched(spec, options);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_NEAR(shares.back(), 1, 1e-9);
+}
+
 TEST_F(SearchTest, TellsAProgressThatOnlyGrows) {
   std::vector<double> shares;
   AnalysisOptions options;
@@ -246,10 +311,10 @@ class Diverging : public ::testing::Test {
                                           v1::TrainingSpec spec = {}) {
     spec.MergeFrom(SearchSpec(candidates));
     const CandidateGrid grid = CandidateGrid::Create(spec, true, kSmall).value();
-    const auto weights_of = [&](const std::optional<Variant>& variant) -> const LinkWeights& {
-      return variant && diverging.count(*variant) > 0 ? broken_ : sound_;
+    const auto weights_of = [&](const Candidate& candidate) -> const LinkWeights& {
+      return candidate.variant && diverging.count(*candidate.variant) > 0 ? broken_ : sound_;
     };
-    return Search(grid, kSmall, weights_of, data_.attributes, {.threads = threads});
+    return Search(grid, kSmall, {.attributes = &data_.attributes, .weights_of = weights_of}, {.threads = threads});
   }
   const Dataset data_;
   const LinkWeights sound_;
@@ -300,11 +365,12 @@ TEST(Search, RefusesADeviceThatIsNotHereBeforeItTrains) {
   int asked = 0;
   const auto model = Search(
       CandidateGrid::Create(spec, true, kSmall).value(), kSmall,
-      [&](const std::optional<Variant>&) -> const LinkWeights& {
-        ++asked;
-        return weights;
-      },
-      data.attributes, {});
+      {.attributes = &data.attributes,
+       .weights_of = [&](const Candidate&) -> const LinkWeights& {
+         ++asked;
+         return weights;
+       }},
+      {});
   EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition) << model.status();
   EXPECT_EQ(asked, 0);
 }
@@ -314,7 +380,7 @@ TEST(Search, NoExceptionLeavesIt) {
   const auto searched = [&](auto thrown, int threads) {
     return Search(
                CandidateGrid::Create(SearchSpec(6), true, kSmall).value(), kSmall,
-               [&](const std::optional<Variant>&) -> const LinkWeights& { throw thrown; }, data.attributes,
+               {.attributes = &data.attributes, .weights_of = [&](const Candidate&) -> const LinkWeights& { throw thrown; }},
                {.threads = threads})
         .status()
         .code();

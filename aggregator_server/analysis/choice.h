@@ -1,0 +1,36 @@
+// Which of the candidates of a search is kept, and which means of them are tried beside them. Test nodes decide nothing. No LibTorch.
+#ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CHOICE_H_
+#define BLINK_AGGREGATOR_SERVER_ANALYSIS_CHOICE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "aggregator_server/analysis/candidates.h"
+
+namespace blink {
+
+struct Tried {
+  Candidate candidate;
+  std::string skipped;  // why it was not trained; empty: it was, and the rest says how well
+  int best_epoch = 0;
+  double validation_loss = 0, validation_accuracy = 0;
+  double test_accuracy = 0;  // for research: an aggregator has no use for it
+};
+
+// What the best of a search under `prior` is chosen by: the larger, the better.
+double Score(const Tried& tried, Prior prior);
+// One that was trained is better than one that was not.
+bool IsBetter(const Tried& a, const Tried& b, Prior prior);
+
+// Means of probabilities that are tried under the attributed prior, as numbers of `best_of_kind`: the best candidate of each model
+// and prior, each trained, the best first. None twice, none of fewer than two:
+//   the stacked model with GCN, with GraphSAGE, with both, with GAT too, with both and the best of the beta prior;
+//   GCN with GraphSAGE; the best two, three and four of all
+// A mean of unlike models is mostly better than each, and where one of them is of the beta prior or of features alone it guards
+// against a posterior that misleads.
+std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_of_kind);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ANALYSIS_CHOICE_H_
