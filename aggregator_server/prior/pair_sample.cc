@@ -189,10 +189,16 @@ PairSampler::Sample PairSampler::Draw(const std::vector<PriorRound>& rounds, siz
     }
   }
   std::vector<uint32_t> kept_columns;
+  const auto differs = [&](int feature) {
+    return std::find(sample.features.begin(), sample.features.end(), feature) != sample.features.end();
+  };
   for (uint32_t k = 0; k < width; ++k) {
     // Products of floats that are equal but for rounding are constant, too.
     const float scale = std::max(std::abs(least[k]), std::abs(greatest[k]));
     if (features[k] != kConstant && !(greatest[k] - least[k] > 1e-5f * scale)) continue;
+    // Where all neighbours are alike, what they are says no more than how many.
+    if (features[k] == kNeighboursClasses && !differs(kClasses)) continue;
+    if (features[k] == kNeighboursLatent && !differs(kLatent)) continue;
     kept_columns.push_back(k);
     sample.features.push_back(features[k]);
   }

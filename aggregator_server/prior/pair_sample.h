@@ -19,7 +19,7 @@ namespace blink {
 
 // Memory: 4 (features + 4) bytes a pair, twice for a moment.
 inline constexpr uint64_t kSamplePairs = 3'000'000;
-inline constexpr uint64_t kAllPairs = 6'000'000;  // so many pairs or fewer are taken all
+inline constexpr uint64_t kAllPairs = 4'000'000;  // so many pairs or fewer are taken all
 
 class PairSampler {
  public:

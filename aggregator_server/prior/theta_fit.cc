@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "Eigen/Dense"
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,8 @@ using Matrix = Eigen::MatrixXd;
 
 constexpr double kGainMin = 1e-4;       // of log-likelihood, of a step that is worth another
 constexpr double kStepShareMin = 1e-6;  // of Newton's step, in the line search
+constexpr double kNear = 1000;          // below such a gain the Hessian is tried
+constexpr size_t kFewPairs = 1 << 18;   // about so many are enough to come near the maximum of all
 
 absl::Status Check(const PairSample& sample, const ThetaOptions& options) {
   const size_t pairs = sample.size();
@@ -70,6 +74,7 @@ Vector RidgeOf(const PairSample& sample, double ridge) {
 // The objective at one theta, with its gradient and the matrix of Newton's step.
 struct Point {
   Vector theta;
+  Curvature kind = Curvature::kOuter;
   double objective = 0;
   Vector gradient;
   Matrix curvature;
@@ -80,10 +85,11 @@ class Objective {
   Objective(const PairSample& sample, const ThetaOptions& options)
       : sample_(sample), options_(options), ridge_(RidgeOf(sample, options.ridge)) {}
 
-  Point At(Vector theta) const {
-    const ThetaSums sums = SumPairs(sample_, {theta.data(), static_cast<size_t>(theta.size())}, options_.threads);
+  Point At(Vector theta, Curvature kind = Curvature::kOuter) const {
+    const ThetaSums sums = SumPairs(sample_, {theta.data(), static_cast<size_t>(theta.size())}, options_.threads, kind);
     const auto width = theta.size();
     Point point;
+    point.kind = kind;
     point.objective = sums.likelihood - 0.5 * (ridge_.array() * theta.array().square()).sum();
     point.gradient = Eigen::Map<const Vector>(sums.gradient.data(), width) - ridge_.cwiseProduct(theta);
     point.curvature = Eigen::Map<const Matrix>(sums.curvature.data(), width, width);
@@ -105,12 +111,62 @@ class Objective {
   const Vector ridge_;
 };
 
-// The solution of curvature * step = gradient. A trace on the diagonal keeps it where features are copies of each other
-// and the ridge is 0.
-Vector NewtonStep(const Point& point) {
+// The solution of curvature * step = gradient, where the curvature is positive. A trace on the diagonal keeps it so
+// where features are copies of each other and the ridge is 0.
+std::optional<Vector> NewtonStep(const Point& point) {
   Matrix curvature = point.curvature;
-  curvature.diagonal().array() += 1e-9 + 1e-12 * curvature.trace();
-  return curvature.ldlt().solve(point.gradient);
+  curvature.diagonal().array() += 1e-9 + 1e-12 * std::abs(curvature.trace());
+  const Eigen::LLT<Matrix> factors(curvature);
+  if (factors.info() != Eigen::Success) return std::nullopt;
+  Vector step = factors.solve(point.gradient);
+  if (!step.allFinite()) return std::nullopt;
+  return step;
+}
+
+// From `at` to the maximum, in at most `iterations_max` steps. First with the outer products, which are positive
+// everywhere but converge slowly where the model does not fit; near the maximum with the Hessian, where it is positive.
+Point Climb(const Objective& objective, Point at, int iterations_max, ThetaFit& fit) {
+  bool hessian = true;  // has not failed
+  fit.converged = false;
+  for (fit.iterations = 0; fit.iterations < iterations_max && !fit.converged;) {
+    std::optional<Vector> step = NewtonStep(at);
+    if (!step.has_value() && at.kind == Curvature::kHessian) {
+      hessian = false;
+      at = objective.At(std::move(at.theta));
+      step = NewtonStep(at);
+    }
+    if (!step.has_value()) break;
+    const double promise = at.gradient.dot(*step);  // to first order twice the gain
+    // A hundredth of what is worth a step: the rest is rounding.
+    if ((fit.converged = promise < 0.02 * kGainMin)) break;
+    ++fit.iterations;
+    const Curvature kind = hessian && promise < kNear ? Curvature::kHessian : Curvature::kOuter;
+    double share = 1;
+    Point next = objective.At(at.theta + *step, kind);
+    while (!(next.objective > at.objective) && share > kStepShareMin) {
+      share /= 2;
+      next = objective.At(at.theta + share * *step, kind);
+    }
+    const double gain = next.objective - at.objective;
+    if (!(gain > 0)) break;  // no way up that numbers can show
+    fit.converged = gain < kGainMin;
+    at = std::move(next);
+  }
+  return at;
+}
+
+// Every k-th pair, for all.
+PairSample Few(const PairSample& sample) {
+  const size_t every = sample.size() / kFewPairs, width = sample.width;
+  PairSample few;
+  few.width = sample.width;
+  for (size_t m = 0; m < sample.size(); m += every) {
+    few.features.insert(few.features.end(), &sample.features[m * width], &sample.features[m * width] + width);
+    few.base.push_back(sample.base[m]);
+    few.evidence.push_back(sample.evidence[m]);
+    few.weights.push_back(sample.weights[m] * static_cast<float>(every));
+  }
+  return few;
 }
 
 }  // namespace
@@ -123,28 +179,18 @@ absl::StatusOr<ThetaFit> FitTheta(const PairSample& sample, const ThetaOptions& 
   const double zero = at.objective;
   if (!std::isfinite(zero) || !at.gradient.allFinite() || !at.curvature.allFinite())
     return absl::InvalidArgumentError("the numbers of the pairs are too large: their sums are not finite");
-  if (!options.start.empty()) {
-    Point start = objective.At(Eigen::Map<const Vector>(options.start.data(), width));
-    if (std::isfinite(start.objective) && start.objective > zero) at = std::move(start);  // else zeros are as good
-  }
+  const auto start_from = [&](Vector theta) {
+    Point start = objective.At(std::move(theta));
+    if (std::isfinite(start.objective) && start.objective > at.objective) at = std::move(start);
+  };
   ThetaFit fit;
-  while (fit.iterations < options.iterations_max && !fit.converged) {
-    const Vector step = NewtonStep(at);
-    if (!step.allFinite()) break;
-    // To first order twice the gain: a hundredth of what is worth a step, and the rest is rounding.
-    if ((fit.converged = at.gradient.dot(step) < 0.02 * kGainMin)) break;
-    ++fit.iterations;
-    double share = 1;
-    Point next = objective.At(at.theta + step);
-    while (!(next.objective > at.objective) && share > kStepShareMin) {
-      share /= 2;
-      next = objective.At(at.theta + share * step);
-    }
-    const double gain = next.objective - at.objective;
-    if (!(gain > 0)) break;  // no way up that numbers can show
-    fit.converged = gain < kGainMin;
-    at = std::move(next);
+  if (!options.start.empty()) start_from(Eigen::Map<const Vector>(options.start.data(), width));
+  if (sample.size() >= 2 * kFewPairs) {
+    const PairSample few = Few(sample);
+    const Objective of_few(few, options);
+    start_from(Climb(of_few, of_few.At(at.theta), options.iterations_max, fit).theta);
   }
+  at = Climb(objective, std::move(at), options.iterations_max, fit);
   fit.theta.assign(at.theta.data(), at.theta.data() + width);
   fit.objective = at.objective - zero;
   return fit;

@@ -4,7 +4,8 @@
 //   maximise  sum_pairs weight * log(1 - pi + pi e^L)  -  ridge / 2 |scale * theta|^2
 //             - (sum_pairs weight * pi - links)^2 / (2 links_variance)
 // (the marginal likelihood of the bits, and the total of the noisy degrees as one more observation). Newton's steps
-// with sum weight r^2 phi phi^T, r = sigma(o + theta.phi + L) - pi, in place of the Hessian (BHHH), and a line search.
+// with a line search; with sum weight r^2 phi phi^T, r = sigma(o + theta.phi + L) - pi, in place of the Hessian (BHHH)
+// until it is positive, near the maximum. Of many pairs first some are fitted, to start from.
 #ifndef BLINK_AGGREGATOR_SERVER_PRIOR_THETA_FIT_H_
 #define BLINK_AGGREGATOR_SERVER_PRIOR_THETA_FIT_H_
 
@@ -36,7 +37,7 @@ struct ThetaOptions {
 struct ThetaFit {
   std::vector<double> theta;  // [width]
   double objective = 0;       // beyond theta = 0
-  int iterations = 0;
+  int iterations = 0;         // on all pairs
   bool converged = false;  // the gain of the last step was below 1e-4
 };
 

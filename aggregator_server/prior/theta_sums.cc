@@ -80,6 +80,7 @@ struct Block {
   size_t count;                                       // at most kBlock
   size_t width;
   const double* theta;                         // [width]
+  bool hessian;                                // whether `curvature` is that, or the outer product
   float* columns;                              // [width, kBlock] work space
   double* likelihood_links;                    // [2]
   double *gradient, *links_slope, *curvature;  // [width], [width], [width, width] of which the lower half is summed
@@ -92,7 +93,7 @@ struct AddBlock {
     std::copy_n(block.base, count, eta);
     std::copy_n(block.evidence, count, evidence);
     std::copy_n(block.weights, count, weight);
-    float residual[kBlock], slope[kBlock], square[kBlock];
+    float residual[kBlock], slope[kBlock], curve[kBlock];
     if (count < kBlock) std::fill_n(block.columns, width * kBlock, 0.0f);
     for (size_t b = 0; b < count; ++b) {
       for (size_t k = 0; k < width; ++k) block.columns[k * kBlock + b] = block.features[b * width + k];
@@ -111,7 +112,8 @@ struct AddBlock {
       links += w * before.sigma;
       StoreFloats(residual + b, weighted);
       StoreFloats(slope + b, w * before.sigma * (1 - before.sigma));
-      StoreFloats(square + b, weighted * r);
+      // s - s^2 - (s+ - s+^2) = (s+ - s) (s+ + s - 1)
+      StoreFloats(curve + b, weighted * (block.hessian ? after.sigma + before.sigma - 1 : r));
     }
     for (size_t lane = 0; lane < kDoubles; ++lane) {
       block.likelihood_links[0] += likelihood[lane];
@@ -121,9 +123,9 @@ struct AddBlock {
       const float* column = block.columns + k * kBlock;
       block.gradient[k] += Dot(column, residual);
       block.links_slope[k] += Dot(column, slope);
-      float squares[kBlock];  // times the feature
-      for (size_t b = 0; b < kBlock; b += kLanes) Store(squares + b, Load(column + b) * Load(square + b));
-      AddProducts(block, k, squares);
+      float curved[kBlock];  // the feature times the pair's factor
+      for (size_t b = 0; b < kBlock; b += kLanes) Store(curved + b, Load(column + b) * Load(curve + b));
+      AddProducts(block, k, curved);
     }
   }
 
@@ -149,7 +151,7 @@ struct AddBlock {
 
 }  // namespace
 
-ThetaSums SumPairs(const PairSample& sample, absl::Span<const double> theta, int threads) {
+ThetaSums SumPairs(const PairSample& sample, absl::Span<const double> theta, int threads, Curvature curvature) {
   const size_t width = sample.width, of_piece = 2 + 2 * width + width * width;
   const size_t pieces = (sample.size() + kPiece - 1) / kPiece;
   std::vector<double> sums(pieces * of_piece, 0.0);
@@ -163,8 +165,8 @@ ThetaSums SumPairs(const PairSample& sample, absl::Span<const double> theta, int
       const size_t end = std::min(sample.size(), (piece + 1) * kPiece);
       for (size_t begin = piece * kPiece; begin < end; begin += kBlock) {
         add_block({&sample.features[begin * width], &sample.base[begin], &sample.evidence[begin],
-                   &sample.weights[begin], std::min(kBlock, end - begin), width, theta.data(), columns.data(), of,
-                   of + 2, of + 2 + width, of + 2 + 2 * width});
+                   &sample.weights[begin], std::min(kBlock, end - begin), width, theta.data(),
+                   curvature == Curvature::kHessian, columns.data(), of, of + 2, of + 2 + width, of + 2 + 2 * width});
       }
     }
   });
@@ -175,10 +177,10 @@ ThetaSums SumPairs(const PairSample& sample, absl::Span<const double> theta, int
   ThetaSums result{all[0], all[1], {}, {}, std::vector<double>(width * width)};
   result.gradient.assign(&all[2], &all[2] + width);
   result.links_slope.assign(&all[2] + width, &all[2] + 2 * width);
-  const double* curvature = &all[2] + 2 * width;
+  const double* products = &all[2] + 2 * width;
   for (size_t k = 0; k < width; ++k) {
     for (size_t l = 0; l <= k; ++l)
-      result.curvature[k * width + l] = result.curvature[l * width + k] = curvature[k * width + l];
+      result.curvature[k * width + l] = result.curvature[l * width + k] = products[k * width + l];
   }
   return result;
 }

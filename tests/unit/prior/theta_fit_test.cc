@@ -21,7 +21,7 @@ double Softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::l
 struct SlowSums {
   ThetaSums sums, sizes;
 };
-SlowSums SumSlowly(const PairSample& sample, const std::vector<double>& theta) {
+SlowSums SumSlowly(const PairSample& sample, const std::vector<double>& theta, Curvature kind = Curvature::kOuter) {
   const size_t width = sample.width;
   SlowSums slow;
   for (ThetaSums* sums : {&slow.sums, &slow.sizes}) {
@@ -39,13 +39,14 @@ SlowSums SumSlowly(const PairSample& sample, const std::vector<double>& theta) {
     for (size_t k = 0; k < width; ++k) eta += theta[k] * phi[k];
     const double weight = sample.weights[m], after = eta + sample.evidence[m];
     const double pi = Sigma(eta), r = Sigma(after) - pi;
+    const double h = kind == Curvature::kOuter ? r * r : pi * (1 - pi) - Sigma(after) * (1 - Sigma(after));
     add([](ThetaSums& s) { return &s.likelihood; }, 0, weight * (Softplus(after) - Softplus(eta)));
     add([](ThetaSums& s) { return &s.links; }, 0, weight * pi);
     for (size_t k = 0; k < width; ++k) {
       add([](ThetaSums& s) { return s.gradient.data(); }, k, weight * r * phi[k]);
       add([](ThetaSums& s) { return s.links_slope.data(); }, k, weight * pi * (1 - pi) * phi[k]);
       for (size_t l = 0; l < width; ++l)
-        add([](ThetaSums& s) { return s.curvature.data(); }, k * width + l, weight * r * r * phi[k] * phi[l]);
+        add([](ThetaSums& s) { return s.curvature.data(); }, k * width + l, weight * h * phi[k] * phi[l]);
     }
   }
   return slow;
@@ -66,13 +67,15 @@ TEST_P(ThetaSumsOf, AreThoseOfTheFormulas) {
       for (uint32_t k = 0; k < width; ++k) theta[k] = 0.3 * k - 0.5;
       PairSample sample = DrawSample(pairs, theta, 0.2, 17 * pairs + width);
       for (size_t m = 0; m < pairs; ++m) sample.weights[m] = static_cast<float>(1 + m % 7 * 10);
-      const SlowSums slow = SumSlowly(sample, theta);
-      const ThetaSums sums = SumPairs(sample, theta, 2);
-      EXPECT_NEAR(sums.likelihood, slow.sums.likelihood, 1e-10 * slow.sizes.likelihood);
-      EXPECT_NEAR(sums.links, slow.sums.links, 1e-10 * slow.sizes.links);
-      ExpectNear(sums.gradient, slow.sums.gradient, slow.sizes.gradient);
-      ExpectNear(sums.links_slope, slow.sums.links_slope, slow.sizes.links_slope);
-      ExpectNear(sums.curvature, slow.sums.curvature, slow.sizes.curvature);
+      for (const Curvature kind : {Curvature::kOuter, Curvature::kHessian}) {
+        const SlowSums slow = SumSlowly(sample, theta, kind);
+        const ThetaSums sums = SumPairs(sample, theta, 2, kind);
+        EXPECT_NEAR(sums.likelihood, slow.sums.likelihood, 1e-10 * slow.sizes.likelihood);
+        EXPECT_NEAR(sums.links, slow.sums.links, 1e-10 * slow.sizes.links);
+        ExpectNear(sums.gradient, slow.sums.gradient, slow.sizes.gradient);
+        ExpectNear(sums.links_slope, slow.sums.links_slope, slow.sizes.links_slope);
+        ExpectNear(sums.curvature, slow.sums.curvature, slow.sizes.curvature);
+      }
     }
   }
 }
