@@ -8,8 +8,8 @@
 //   classes, log classes          q = q_i . q_j, log(0.05 + q)
 //   and, from the posterior P of the round before (K: the P above kKeptMin, S_i: the sum of row i of P):
 //   common neighbours             log(1 + 10 (K K)_ij)
-//   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2), and the same from j's side,
-//   added classes of neighbours         the same with q in place of z
+//   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2) + the same from j's side
+//   classes of neighbours         the same with q in place of z
 //
 // The bits of a pair never reach its own features: the degrees of its ends, which sum them with others, go without them
 // (degree_posterior.h, pull), K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken out of the sums. (A
