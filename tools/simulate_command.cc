@@ -77,7 +77,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   flags->training.AddTo(command);
   command
       ->add_option("--without", options.without,
-                   "Leave parts out of the attributed prior, for studies: degrees, total, features, latent, classes, network, with commas")
+                   "Leave parts out of the attributed prior, for studies: degrees, total, features, latent, nearest, classes, network, with commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--network-rounds", options.network_rounds,

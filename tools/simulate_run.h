@@ -85,10 +85,11 @@ struct IngredientName {
   const char* name;
   bool Ingredients::* ingredient;
 };
-inline constexpr std::array<IngredientName, 6> kIngredientNames = {{{"degrees", &Ingredients::degrees},
+inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", &Ingredients::degrees},
                                                                     {"total", &Ingredients::degree_total},
                                                                     {"features", &Ingredients::features},
                                                                     {"latent", &Ingredients::latent},
+                                                                    {"nearest", &Ingredients::nearest},
                                                                     {"classes", &Ingredients::classes},
                                                                     {"network", &Ingredients::network}}};
 

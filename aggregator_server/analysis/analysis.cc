@@ -68,6 +68,7 @@ absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const Tr
 
 // Everything of the attributed prior that is not part of the result.
 struct Attributed {
+  NearestShares nearest;
   ClassModel class_model;
   std::optional<NodeAttributes> scaled;
   AttributedSources sources;
@@ -78,15 +79,24 @@ using TellFraction = std::function<void(double fraction, const std::string& text
 // Profiles, class model, and the estimate, which goes to `analysis`.
 absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, const NodeAttributes& attributes, uint64_t seed, const Plan& plan,
                                                    const AnalysisOptions& options, const TellFraction& tell, Analysis& analysis) {
-  constexpr double kProfiles = 0.05, kClasses = 0.3;  // shares of the time at which these end, roughly
+  constexpr double kProfiles = 0.05, kNearest = 0.1, kClasses = 0.3;  // shares of the time at which these end, roughly
   Attributed attributed;
   tell(0, "comparing the features of the nodes");
   NodeProfiles profiles = MakeNodeProfiles(attributes.features, options.threads);
-  tell(kProfiles, "learning the classes from the features");
-  BLINK_ASSIGN_OR_RETURN(attributed.class_model,
-                         FitClassModel(attributes, profiles, {.seed = seed, .threads = options.threads, .progress = [&](double fraction) {
-                                         tell(kProfiles + (kClasses - kProfiles) * fraction, "learning the classes from the features");
-                                       }}));
+  NearestNodes nearest;
+  if (options.ingredients.nearest) {
+    nearest = FindNearest(profiles, kNearestCount, options.threads, [&](double fraction) {
+      tell(kProfiles + (kNearest - kProfiles) * fraction, "finding the nodes that are most alike");
+    });
+  }
+  const auto tell_classes = [&](double fraction) {
+    tell(kNearest + (kClasses - kNearest) * fraction, "learning the classes from the features");
+  };
+  BLINK_ASSIGN_OR_RETURN(
+      attributed.class_model,
+      FitClassModel(attributes, profiles,
+                    {.nearest = &nearest, .seed = seed, .threads = options.threads, .progress = tell_classes}));
+  attributed.nearest = NearestSharesOf(nearest, attributed.class_model.probabilities);
   AttributedOptions estimate_options;
   estimate_options.ingredients = options.ingredients;
   estimate_options.network_rounds = options.network_rounds;
@@ -178,7 +188,8 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     if (analysis.attributed->training.soft) {
       attributed->sources.stacked = {.classes = &attributed->class_model.probabilities,
                                      .class_sums = &analysis.attributed->class_sums,
-                                     .kept = &*analysis.attributed->training.soft};
+                                     .kept = &*analysis.attributed->training.soft,
+                                     .nearest = &attributed->nearest};
     }
     size.attributed_links = analysis.attributed->training.expected_links;
     if (analysis.attributed->training.soft) {

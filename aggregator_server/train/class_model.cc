@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/failure.h"
 #include "aggregator_server/train/log_probabilities.h"
+#include "aggregator_server/train/nearest_shares.h"
+#include "aggregator_server/train/stacked.h"
 #include "aggregator_server/train/training.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
@@ -164,6 +166,53 @@ absl::Status CheckData(const NodeAttributes& attributes, const NodeProfiles& pro
   return absl::OkStatus();
 }
 
+struct Folds {
+  const NodeAttributes& attributes;
+  const std::vector<int64_t>& train;
+  std::vector<int> of;  // [train]
+};
+
+// The probabilities of a stage from those of its folds, in place of an earlier stage's.
+void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::string& prefix, ClassModel& model) {
+  const uint32_t classes = folds.attributes.class_count;
+  std::vector<float> logits(results[0].logits.size(), 0.0f);
+  for (const TrainResult& fold : results) {
+    for (size_t k = 0; k < logits.size(); ++k) logits[k] += fold.logits[k] / kFolds;
+  }
+  for (size_t k = 0; k < folds.train.size(); ++k) {
+    const size_t row = folds.train[k] * classes;
+    std::copy_n(&results[folds.of[k]].logits[row], classes, &logits[row]);
+  }
+  model.temperature = BestTemperature(logits, folds.attributes);
+  for (float& value : logits) value = static_cast<float>(value / model.temperature);
+  LogSoftmaxRows(logits, classes);
+  for (float& value : logits) value = std::exp(value);
+  model.probabilities = {.node_count = folds.attributes.node_count, .class_count = classes, .open = std::move(logits)};
+  model.probabilities.clamped = Clamp(model.probabilities.open, folds.attributes, folds.train);
+  for (int fold = 0; fold < kFolds; ++fold) {
+    for (NamedValues& values : results[fold].state) {
+      values.name = absl::StrCat(prefix, "fold", fold + 1, ".", values.name);
+      model.state.push_back(std::move(values));
+    }
+  }
+  model.state.push_back({prefix + "temperature", {1}, {static_cast<float>(model.temperature)}});
+}
+
+absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, const ClassProbabilities& first,
+                                                        const NearestShares& shares, int threads) {
+  constexpr float kSmall = 1e-3f;
+  std::vector<float> logs = first.open;
+  for (float& value : logs) value = std::log(value + kSmall);
+  const std::vector<float> features = SideBySide(logs, first.class_count, shares.values, shares.width);
+  std::vector<TrainResult> results;
+  for (int fold = 0; fold < kFolds; ++fold) {
+    BLINK_ASSIGN_OR_RETURN(results.emplace_back(),
+                           FitStacked(features, first.class_count + shares.width,
+                                      WithoutFold(folds.attributes, folds.train, folds.of, fold), {.threads = threads}));
+  }
+  return results;
+}
+
 }  // namespace
 
 absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const NodeProfiles& profiles,
@@ -171,30 +220,15 @@ absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const
   BLINK_RETURN_IF_ERROR(CheckData(attributes, profiles));
   const std::vector<int64_t> train = LabelledNodes(attributes, Split::kTrain);
   if (profiles.scaled.cols == 0 || train.size() < kFolds) return FrequencyModel(attributes, train);
-  const std::vector<int> fold_of = DealFolds(train.size(), options.seed);
-  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> folds, TrainFolds(attributes, profiles.scaled, train, fold_of, options));
-  const size_t classes = attributes.class_count;
-  std::vector<float> logits(folds[0].logits.size(), 0.0f);
-  for (const TrainResult& fold : folds) {
-    for (size_t k = 0; k < logits.size(); ++k) logits[k] += fold.logits[k] / kFolds;
-  }
-  for (size_t k = 0; k < train.size(); ++k) {
-    std::copy_n(&folds[fold_of[k]].logits[train[k] * classes], classes, &logits[train[k] * classes]);
-  }
+  const Folds folds{attributes, train, DealFolds(train.size(), options.seed)};
   ClassModel model;
-  model.temperature = BestTemperature(logits, attributes);
-  for (float& value : logits) value = static_cast<float>(value / model.temperature);
-  LogSoftmaxRows(logits, attributes.class_count);
-  for (float& value : logits) value = std::exp(value);
-  model.probabilities = {.node_count = attributes.node_count, .class_count = attributes.class_count, .open = std::move(logits)};
-  model.probabilities.clamped = Clamp(model.probabilities.open, attributes, train);
-  for (int fold = 0; fold < kFolds; ++fold) {
-    for (NamedValues& values : folds[fold].state) {
-      values.name = absl::StrCat("fold", fold + 1, ".", values.name);
-      model.state.push_back(std::move(values));
-    }
-  }
-  model.state.push_back({"temperature", {1}, {static_cast<float>(model.temperature)}});
+  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first, TrainFolds(attributes, profiles.scaled, train, folds.of, options));
+  AddStage(folds, std::move(first), "", model);
+  if (options.nearest == nullptr) return model;
+  const NearestShares shares = NearestSharesOf(*options.nearest, model.probabilities);
+  if (shares.width == 0) return model;
+  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> second, FitSecondStage(folds, model.probabilities, shares, options.threads));
+  AddStage(folds, std::move(second), "nearest.", model);
   return model;
 }
 

@@ -7,6 +7,11 @@
 //
 // So a training node's open row does not change when its own label does.
 //
+// Where the nearest nodes are given, a second stage follows, as a rule much the better one: a logistic regression (stacked.h) on
+// log(open + 1e-3) of the first and on the classes of the nearest nodes (nearest_shares.h), cross-fitted on the same folds, with a
+// temperature of its own. A training node's own label reaches its row there only at second hand, by what the models of the other
+// folds learnt about its neighbours.
+//
 // Without features, or with fewer than 5 training nodes: every node has the smoothed frequencies (m_c + 1) / (m + classes) of the m
 // training labels. They are not taken without the node's own label: that would lower the frequency of its own class, which is all
 // that tells one training row from another, and a classifier on such rows would learn to read it.
@@ -19,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/prior/class_probabilities.h"
+#include "aggregator_server/prior/nearest.h"
 #include "aggregator_server/prior/node_profiles.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"
@@ -26,6 +32,7 @@
 namespace blink {
 
 struct ClassModelOptions {
+  const NearestNodes* nearest = nullptr;  // for the second stage; null: without
   uint64_t seed = 1;
   int threads = 0;  // 0: all cores; the folds are trained side by side. The result does not depend on it
   std::function<void(double fraction)> progress;  // from any thread, one at a time
@@ -33,10 +40,10 @@ struct ClassModelOptions {
 
 struct ClassModel {
   ClassProbabilities probabilities;
-  // Of fold k = 1 .. 5 "fold<k>.lin1.weight" and so on, and "temperature" [1]: the state dict of what is no one network. Without a
-  // network "frequencies" [classes].
+  // Of fold k = 1 .. 5 "fold<k>.lin1.weight" and so on, of the second stage "nearest.fold<k>.weight" and so on, and of both
+  // "temperature" [1]: the state dict of what is no one network. Without a network "frequencies" [classes].
   std::vector<NamedValues> state;
-  double temperature = 1;
+  double temperature = 1;  // of the last stage
 };
 
 // On the CPU. INVALID_ARGUMENT: no training or validation node, or sizes that do not fit. RESOURCE_EXHAUSTED: out of memory.

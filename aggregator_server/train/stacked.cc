@@ -25,6 +25,9 @@ absl::Status CheckSizes(const StackedInput& input) {
                                                    input.kept->node_count, " nodes and ", input.class_sums->size(),
                                                    " sums do not fit"));
   }
+  if (input.nearest != nullptr && input.nearest->values.size() != size_t{input.nearest->width} * input.classes->node_count) {
+    return absl::InvalidArgumentError("the shares of the nearest nodes are not of the class probabilities' nodes");
+  }
   if (input.kept->has_background()) {
     return absl::InvalidArgumentError("the stacked model takes a list of pairs, not weights with a background");
   }
@@ -169,6 +172,9 @@ absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, in
     }
     WriteLogs(&(*input.class_sums)[i * classes], classes, row + classes);
     WriteLogs(&second[i * classes], classes, row + 3 * size_t{classes});
+  }
+  if (input.nearest != nullptr && input.nearest->width > 0) {
+    features = SideBySide(features, width, input.nearest->values, input.nearest->width);
   }
   return features;
 }

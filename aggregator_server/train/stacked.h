@@ -2,8 +2,9 @@
 // classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it is strong, since it
 // needs sums of P alone. No LibTorch type.
 //
-//   features of node i, 5 * classes columns, standardised on the training nodes:
+//   features of node i, standardised on the training nodes:
 //     log(Qo_i + 1e-3)
+//     the classes of the nearest nodes (nearest_shares.h)
 //     of S1_i = sum_j P_ij Qc_j (over all pairs), and of S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2 (over the kept pairs K,
 //     without the way back to i):   log of the share of each class,   log(S + 1e-2)
 //
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/prior/class_probabilities.h"
+#include "aggregator_server/train/nearest_shares.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"
 
@@ -27,9 +29,11 @@ struct StackedInput {
   const ClassProbabilities* classes = nullptr;
   const std::vector<float>* class_sums = nullptr;  // [n, classes] S1
   const LinkWeights* kept = nullptr;               // K: a list of pairs with weights, no background
+  const NearestShares* nearest = nullptr;          // null: without
+  uint32_t width() const { return 5 * classes->class_count + (nearest == nullptr ? 0 : nearest->width); }
 };
 
-// [n, 5 * classes], before they are standardised. INVALID_ARGUMENT: sizes that do not fit, or weights with a background.
+// [n, width()], before they are standardised. INVALID_ARGUMENT: sizes that do not fit, or weights with a background.
 absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, int threads);
 
 struct StackedOptions {

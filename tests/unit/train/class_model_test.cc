@@ -81,6 +81,36 @@ TEST_F(ClassModelTest, ATrainingNodesOpenRowDoesNotChangeWithItsOwnLabel) {
   EXPECT_NE(after.probabilities.open, before.probabilities.open);
 }
 
+TEST_F(ClassModelTest, TheNearestNodesAddWhatTheirClassesTell) {
+  // Nodes are alike as their labels are: every node's nearest are ten of its own class, whatever its features.
+  NearestNodes nearest;
+  Nearest& list = nearest.scaled;
+  list.node_count = attributes_.node_count;
+  list.count = 10;
+  for (uint32_t i = 0; i < attributes_.node_count; ++i) {
+    uint32_t j = i;
+    for (int k = 0; k < 10; ++k) {
+      do j = (j + 1) % attributes_.node_count;
+      while (j != i && attributes_.labels[j] != attributes_.labels[i]);
+      list.nodes.push_back(j);
+      list.cosines.push_back(j == i ? 0.0f : 0.5f);
+    }
+  }
+  const ClassModel first = FitClassModel(attributes_, profiles_, {}).value();
+  const ClassModel both = FitClassModel(attributes_, profiles_, {.nearest = &nearest}).value();
+  const TrainResult without = ResultOfClassModel(first, attributes_, false), with = ResultOfClassModel(both, attributes_, false);
+  EXPECT_LT(with.validation_loss, without.validation_loss - 0.1);
+  EXPECT_GT(with.test_accuracy, without.test_accuracy);
+  const ClassModel one = FitClassModel(attributes_, profiles_, {.nearest = &nearest, .threads = 1}).value();
+  EXPECT_EQ(one.probabilities.open, both.probabilities.open);
+}
+
+TEST_F(ClassModelTest, WithoutANearestNodeThereIsNoSecondStage) {
+  const NearestNodes none;
+  EXPECT_EQ(FitClassModel(attributes_, profiles_, {.nearest = &none})->probabilities.open,
+            FitClassModel(attributes_, profiles_, {})->probabilities.open);
+}
+
 TEST_F(ClassModelTest, IsTheSameOnAnyNumberOfThreadsAndDoesNotLookAtTestLabels) {
   const ClassModel one = FitClassModel(attributes_, profiles_, {.threads = 1}).value();
   for (uint32_t i = 0; i < attributes_.node_count; ++i) {

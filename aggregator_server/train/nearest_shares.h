@@ -1,0 +1,28 @@
+// What the classes of the most similar nodes (aggregator_server/prior/nearest.h) say of a node's own class. No LibTorch type.
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "aggregator_server/prior/class_probabilities.h"
+#include "aggregator_server/prior/nearest.h"
+
+namespace blink {
+
+// [n, width]: for the 10 and the 30 nearest nodes by the scaled features, and likewise by the latent ones, the logarithms of the
+// shares of the classes in their `clamped` rows, weighted by the cosines. width is a multiple of the classes, 0 where there are no
+// features. Never of the node's own row.
+struct NearestShares {
+  uint32_t width = 0;
+  std::vector<float> values;
+};
+NearestShares NearestSharesOf(const NearestNodes& nearest, const ClassProbabilities& classes);
+
+// [n, a + b] the rows of [n, a] and [n, b] side by side.
+std::vector<float> SideBySide(const std::vector<float>& left, uint32_t left_width, const std::vector<float>& right,
+                              uint32_t right_width);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
