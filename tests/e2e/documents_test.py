@@ -80,13 +80,13 @@ class ReadmeCommands(BlinkTest):
     def test_research_without_a_network(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 80)
-        command = self.block("blink simulate")[0]
-        command = self.substitute(command, {"DIR": str(dataset)}) + ["--epochs", "5"]
-        result = must(*command).json()
-        self.assertEqual(result["privacy"]["noise"], "cryptographic")
-        self.assertIs(result["privacy"]["private"], True)
-        self.assertIs(result["privacy"]["simulated"], True, "one process saw every list")
-        self.assertEqual(len(result["trials"]), 5)
+        for command, prior in zip(self.block("blink simulate"), ("beta", "attributed"), strict=True):
+            result = must(*self.substitute(command, {"DIR": str(dataset)}), "--epochs", "5").json()
+            self.assertEqual(result["privacy"]["noise"], "cryptographic")
+            self.assertIs(result["privacy"]["private"], True)
+            self.assertIs(result["privacy"]["simulated"], True, "one process saw every list")
+            self.assertEqual(len(result["trials"]), 5)
+            self.assertEqual(result["estimate"]["prior"], prior)
 
     def test_the_two_commands_exist_and_know_the_options_that_are_named(self):
         for line in self.block("scripts/demo"):

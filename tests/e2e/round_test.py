@@ -75,6 +75,73 @@ class WholeRound(BlinkTest):
         self.whole_round(nodes=12, kits=12)
 
 
+class AttributedPrior(BlinkTest):
+    """A round whose estimate takes features and labels as well: the aggregator's affair alone."""
+
+    def test_a_round_with_it_gives_the_result_of_its_replay_and_no_node_notices(self):
+        with Deployment(nodes=120, kits=3) as blink:
+            blink.start_aggregator()
+            create = ("blink", "round", "create", "--config", blink.operator, "--epsilon", 3, "--epochs", 15, "--json")
+            attributed = must(*create, "--prior", "attributed").json()
+            self.assertEqual(attributed["training"]["prior"], "attributed")
+            self.assertEqual(attributed["degree_share"], "0.02", "by the rule of this prior")
+            blink.start_fleet()
+            status = blink.wait_for_state(attributed["round_id"], "ready")
+            blink.wait_for_fleet()
+            result = blink.folder / "result"
+            shown = must("blink", "round", "result", "--config", blink.operator, attributed["round_id"], "--output", result).out
+            self.assertRegex(shown, r"prior +attributed")
+            self.assertRegex(shown, r"chosen +\w")
+            metrics = json.loads((result / "metrics.json").read_text())
+            self.assertEqual(metrics, status["result"])
+            self.assertEqual(metrics["estimate"]["prior"], "attributed")
+            self.assertGreater(metrics["estimate"]["beta"]["expected_links"], 0)
+            self.assertNotIn("mae", metrics["estimate"], "an aggregator knows no true link")
+            names = [candidate["name"] for candidate in metrics["train"]["candidates"]]
+            self.assertIn(metrics["train"]["chosen"], names)
+            for candidate in metrics["train"]["candidates"]:
+                self.assertNotIn("test_accuracy", candidate, "an aggregator has no use for it")
+            self.check_replay(blink, attributed["round_id"], metrics, result)
+
+            beta = must(*create, "--degree-share", "0.02").json()  # the same parameters: the fleet has its reports already
+            blink.start_fleet()
+            self.assertEqual(blink.wait_for_state(beta["round_id"], "ready")["result"]["estimate"]["prior"], "beta")
+            blink.wait_for_fleet()
+            self.assertEqual(blink.draws(), blink.nodes, "the prior is no part of what a node is asked")
+            folders = [blink.round_folder(round["round_id"]) / "reports.blr" for round in (attributed, beta)]
+            self.assertTrue(filecmp.cmp(*folders, shallow=False))
+            self.check_later(blink, beta["round_id"], metrics)
+
+    def check_replay(self, blink, round_id, metrics, result):
+        replay_folder = blink.folder / "replay"
+        replay = blink.simulate(round_id, "--output", replay_folder)
+        self.assertEqual(replay["estimate"]["links"], metrics["estimate"]["links"])
+        self.assertEqual(replay["train"]["chosen"], metrics["train"]["chosen"])
+        self.assertEqual(replay["train"]["test_accuracy_mean"], metrics["train"]["test_accuracy"])
+        self.assertIn("mae", replay["estimate"]["beta"])
+        for artifact in ("links.csv", "links.npz", "predictions.csv", "curves.csv", "model.pt"):
+            self.assertTrue(filecmp.cmp(result / artifact, replay_folder / artifact, shallow=False),
+                            f"{artifact} of the round and of the replay differ")
+
+    def check_later(self, blink, round_id, metrics):
+        """The reports of a round of the other prior, analysed once more; ties are decided by the round's id, so not to the same bits."""
+        again = blink.folder / "again"
+        must("blink-worker", "--round-folder", blink.round_folder(round_id), "--attributes", blink.out / "aggregator" / "attributes",
+             "--output", again, "--prior", "attributed")
+        later = json.loads((again / "metrics.json").read_text())
+        self.assertEqual(later["kind"], "replay")
+        self.assertEqual(later["estimate"]["prior"], "attributed")
+        self.assertAlmostEqual(later["estimate"]["expected_links"], metrics["estimate"]["expected_links"],
+                               delta=0.05 * metrics["estimate"]["expected_links"])
+
+    def test_a_round_that_asks_for_what_there_is_not_is_refused_when_it_is_created(self):
+        with Deployment(nodes=30, kits=2) as blink:
+            blink.start_aggregator()
+            create = ("blink", "round", "create", "--config", blink.operator, "--epsilon", 3)
+            self.assertEnds(blinktest.run(*create, "--prior", "gamma"), blinktest.USAGE, "--prior")
+            self.assertEnds(blinktest.run(*create, "--model", "stacked"), blinktest.USAGE, "which the attributed prior alone has")
+
+
 class SeveralRounds(BlinkTest):
     def test_a_second_round_with_the_same_parameters_draws_nothing_anew(self):
         with Deployment(nodes=40, kits=2) as blink:

@@ -389,6 +389,109 @@ TEST_F(SimulateTest, RefusesAPriorAboutLinksThatAreGivenAndModelsThatAPriorDoesN
   ExpectRefused(replay, "training.model is stacked, which the attributed prior alone has");
 }
 
+class AttributedSimulation : public SimulateTest {
+ protected:
+  AttributedSimulation() {
+    options_ = Options();
+    options_.insecure_seeded_noise = true;
+    options_.epsilon = 3;
+    options_.training.set_prior(v1::PRIOR_ATTRIBUTED);
+  }
+  SimulateOptions options_;
+};
+
+TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
+  const auto simulation = Simulate(options_);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  const auto json = SimulationJson(*simulation, 1);
+  EXPECT_EQ(json["privacy"]["degree_share"], 0.02) << "by the rule of this prior";
+  const auto& estimate = json["estimate"];
+  EXPECT_EQ(estimate["prior"], "attributed");
+  for (const char* key : {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "expected_links", "links",
+                          "true_positives", "precision", "recall", "network_rounds", "left_out_links", "attributed_seconds", "training"}) {
+    EXPECT_FALSE(estimate[key].is_null()) << key;
+  }
+  for (const auto& of : {estimate, estimate["beta"]}) {
+    for (const char* key : {"mae", "true_positives", "precision", "recall", "expected_links", "links"}) EXPECT_TRUE(of[key].is_number()) << key;
+    EXPECT_GT(of["quality"]["auc"], 0.5);
+    EXPECT_LT(of["quality"]["log_likelihood"], 0);
+    uint64_t pairs = 0, links = 0;
+    for (const auto& bin : of["quality"]["bins"]) {
+      pairs += bin["pairs"].get<uint64_t>();
+      links += bin["links"].get<uint64_t>();
+    }
+    EXPECT_EQ(pairs, 2 * 199 * 100) << "of both trials together";
+    EXPECT_EQ(links, 2 * data_.graph.link_count());
+  }
+  EXPECT_NE(estimate["mae"], estimate["beta"]["mae"]);
+  EXPECT_FALSE(estimate["coefficients"].empty());
+  const auto& train = json["train"];
+  int chosen = 0;
+  for (const auto& candidate : train["candidates"]) {
+    chosen += candidate["chosen"].get<int>();
+    EXPECT_LE(candidate["trials"], 2);
+    EXPECT_TRUE(candidate["name"] != train["chosen"] || candidate["chosen"] >= 1);
+    if (candidate["trials"] == 0) continue;
+    for (const char* key : {"validation_loss", "validation_accuracy", "test_accuracy"}) EXPECT_TRUE(candidate[key].is_number()) << key;
+  }
+  EXPECT_EQ(chosen, 2);
+  const std::string table = SimulationTable(json);
+  EXPECT_THAT(table, HasSubstr("attributed prior"));
+  EXPECT_THAT(table, HasSubstr("of the beta prior"));
+  EXPECT_THAT(table, HasSubstr("trial 2, best of"));
+}
+
+TEST_F(AttributedSimulation, DoesNotDependOnTheThreads) {
+  options_.trials = 1;
+  options_.threads = 1;
+  const Simulation a = Simulate(options_).value();
+  options_.threads = 3;
+  const Simulation b = Simulate(options_).value();
+  EXPECT_EQ(a.trials[0].attributed->links.mae, b.trials[0].attributed->links.mae);
+  EXPECT_EQ(a.trials[0].training.logits, b.trials[0].training.logits);
+  EXPECT_EQ(CandidateName(a.trials[0].trained), CandidateName(b.trials[0].trained));
+}
+
+TEST_F(AttributedSimulation, LeavesOutWhatItIsTold) {
+  options_.trials = 1;
+  options_.training.set_model(v1::MODEL_CLASS_MODEL);
+  options_.training.set_candidates(1);
+  const auto coefficients = [&](const std::vector<std::string>& without) {
+    options_.without = without;
+    const auto simulation = Simulate(options_);
+    EXPECT_TRUE(simulation.ok()) << simulation.status();
+    return simulation->trials[0].attributed->coefficients.size();
+  };
+  const size_t all = coefficients({});
+  for (const char* part : {"features", "latent", "classes", "network"}) EXPECT_LT(coefficients({part}), all) << part;
+  for (const char* part : {"degrees", "total"}) EXPECT_EQ(coefficients({part}), all) << part;
+  EXPECT_EQ(coefficients({"features", "latent", "classes", "network"}), 1u) << "the constant";
+  options_.without.clear();
+  options_.network_rounds = 0;
+  EXPECT_EQ(Simulate(options_)->trials[0].attributed->network_rounds, 0);
+  options_.network_rounds = 2;
+  EXPECT_EQ(Simulate(options_)->trials[0].attributed->network_rounds, 2);
+}
+
+TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
+  options_.trials = 1;
+  options_.training.set_model(v1::MODEL_STACKED);
+  options_.output = folder_ + "/result";
+  const auto simulation = Simulate(options_);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  const auto metrics = nlohmann::json::parse(ReadFile(options_.output + "/metrics.json", 1 << 20).value());
+  EXPECT_EQ(metrics["train"]["model"], "stacked");
+  EXPECT_EQ(metrics["train"]["prior"], "attributed");
+  EXPECT_EQ(metrics["train"]["variant"], "soft");
+  EXPECT_TRUE(metrics["train"]["learning_rate"].is_null());
+  const FeatureMatrix seen = ReadSparseNpz(options_.output + "/links.npz").value();
+  EXPECT_EQ(seen.values.size(), 2 * metrics["estimate"]["trained_links"].get<size_t>());
+  for (const float weight : seen.values) EXPECT_GT(weight, kKeptMin);
+  EXPECT_EQ(ReadFile(options_.output + "/curves.csv", 1 << 20).value(), "epoch,train_loss,validation_loss,validation_accuracy\n");
+  EXPECT_FALSE(std::filesystem::exists(options_.output + "/model.ts"));
+  EXPECT_TRUE(CheckIsResult(options_.output).ok());
+}
+
 TEST_F(SimulateTest, TheAttributedPriorNeedsReportsWhateverIsTrained) {
   SimulateOptions options = Options();
   options.epsilon.reset();

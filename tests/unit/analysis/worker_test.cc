@@ -151,6 +151,26 @@ TEST_F(WorkerTest, SearchesTheReportsOfARoundThatDidNotAndTrainsOnceOnThoseOfOne
   EXPECT_EQ(train["learning_rate"], 0.01) << "the default: the round had left it to its search";
 }
 
+TEST_F(WorkerTest, AnalysesTheReportsOfARoundWithThePriorThatItDidNotHave) {
+  const Ended ended = RunRound("--prior attributed");
+  ASSERT_EQ(ended.exit_code, 0) << ended.lines.back();
+  const json metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
+  EXPECT_EQ(metrics["kind"], "replay");
+  EXPECT_EQ(metrics["privacy"]["noise"], "nodes");
+  const json& estimate = metrics["estimate"];
+  EXPECT_EQ(estimate["prior"], "attributed");
+  EXPECT_GT(estimate["beta"]["expected_links"], 0);
+  EXPECT_FALSE(estimate["coefficients"].empty());
+  EXPECT_FALSE(estimate.contains("mae")) << "nobody knows a true link here";
+  EXPECT_TRUE(metrics["train"]["chosen"].is_string());
+  bool found = false;
+  for (const json& candidate : metrics["train"]["candidates"]) {
+    found |= candidate["name"] == metrics["train"]["chosen"];
+    EXPECT_FALSE(candidate.contains("test_accuracy"));
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST_F(WorkerTest, RefusesAModelThatThePriorDoesNotHave) {
   ExpectRefused(RunRound("--model stacked"), ExitCode::kBadInput, "training.model is stacked, which the attributed prior alone has");
   ExpectRefused(RunRound("--prior gamma"), ExitCode::kUsage, "--prior");
