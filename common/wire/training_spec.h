@@ -16,8 +16,8 @@ inline constexpr uint32_t kCandidatesMax = 1000;    // of a search
 inline constexpr uint32_t kCandidatesDefault = 24;  // --tune without a number, and the attributed prior where nobody says
 
 // Checks the ranges and fills what is unset: prior beta, variant hard, model gcn, device auto, no patience, no balancing, and the
-// numbers of TrainingNumbers; no search, but with the attributed prior one of kCandidatesDefault. With candidates > 0 variant, model, learning rate, weight decay and dropout stay unset: they are
-// searched. Idempotent. INVALID_ARGUMENT naming the field and its range; a model that the prior does not have.
+// numbers of TrainingNumbers; no search, but with the attributed prior one of kCandidatesDefault. With candidates > 0 variant, model,
+// learning rate, weight decay and dropout stay unset: they are searched; with the attributed prior the width of the layers too. Idempotent. INVALID_ARGUMENT naming the field and its range; a model that the prior does not have.
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
 // What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates > 0) is not

@@ -250,5 +250,28 @@ TEST(TrainingSpec, NamesGoBothWays) {
   EXPECT_STREQ(ModelName(static_cast<v1::Model>(-1)), "unspecified");
 }
 
+TEST(TrainingSpec, ASearchUnderTheAttributedPriorLeavesTheWidthOpen) {
+  v1::TrainingSpec spec;
+  spec.set_prior(v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->hidden(), 0u);
+  EXPECT_EQ(NormalizeTrainingSpec(*NormalizeTrainingSpec(spec))->hidden(), 0u);
+  spec.set_hidden(24);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->hidden(), 24u);
+  spec.set_hidden(5000);
+  EXPECT_EQ(NormalizeTrainingSpec(spec).status().code(), absl::StatusCode::kInvalidArgument);
+  spec.clear_hidden();
+  spec.set_candidates(0);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->hidden(), 16u);
+}
+
+TEST(TrainingSpec, AnotherPriorIsNotBoundByAWidthThatNobodyChose) {
+  v1::TrainingSpec attributed;
+  attributed.set_prior(v1::PRIOR_ATTRIBUTED);
+  v1::TrainingSpec of_round = *NormalizeTrainingSpec({});
+  EXPECT_EQ(OverrideTrainingSpec(of_round, attributed).hidden(), 0u);
+  of_round.set_hidden(32);
+  EXPECT_EQ(OverrideTrainingSpec(of_round, attributed).hidden(), 32u);
+}
+
 }  // namespace
 }  // namespace blink
