@@ -121,7 +121,7 @@ double ObjectiveSlowly(const PairSample& sample, const ThetaOptions& options, co
 std::vector<double> ClimbSlowly(size_t width, const std::function<double(const std::vector<double>&)>& objective) {
   std::vector<double> theta(width, 0.0), step(width, 1.0);
   double best = objective(theta);
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 250; ++round) {
     for (size_t k = 0; k < width; ++k) {
       bool up = false;
       for (const double sign : {1.0, -1.0}) {
@@ -143,8 +143,8 @@ TEST(ThetaFit, FindsTheMaximumThatASlowClimbFinds) {
   const std::vector<double> truth = {0.5, -3, 20, 0.4};
   PairSample sample = DrawSample(400, truth, 0.15, 3);
   for (size_t m = 0; m < sample.size(); ++m) sample.weights[m] = m % 3 == 0 ? 2.0f : 0.5f;
-  for (const double ridge : {0.1, 1.0, 30.0}) {
-    for (const double variance : {kInfinity, 400.0, 4.0}) {
+  for (const double ridge : {0.1, 30.0}) {
+    for (const double variance : {kInfinity, 4.0}) {
       const ThetaOptions options{.ridge = ridge, .links = 60, .links_variance = variance};
       const auto objective = [&](const std::vector<double>& theta) { return ObjectiveSlowly(sample, options, theta); };
       const std::vector<double> slow = ClimbSlowly(sample.width, objective);
