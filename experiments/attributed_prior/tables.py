@@ -33,9 +33,9 @@ def row_of(trial, result):
         quality = estimate.get("quality") or {}
         trained = trial.what not in ("beta", "links")
         chosen = train.get("chosen") or " ".join(filter(None, (train["variant"], train["model"])))
-        seconds = estimate.get("seconds", estimate.get("mle_seconds", 0) + estimate.get("denoise_seconds", 0))
+        seconds = estimate.get("attributed_seconds", estimate["mle_seconds"] + estimate["denoise_seconds"])
         candidates = [[candidate[name] for name in ("name", "validation_loss", "validation_accuracy", "test_accuracy")]
-                      for candidate in train.get("candidates") or []]
+                      for candidate in train.get("candidates") or [] if "skipped" not in candidate]
         bins = [[one_bin[name] for name in ("from", "to", "pairs", "links", "mean_p")] for one_bin in quality.get("bins", [])]
         return {"dataset": trial.dataset, "what": trial.what, "epsilon": str(trial.epsilon), "draw": str(trial.draw), "seed": str(trial.seed),
                 "chosen": chosen if trained else "", "validation_accuracy": str(train["validation_accuracy"]) if trained else "",
@@ -124,6 +124,8 @@ class Baselines:
 
 
 def main_table(rows, baselines):
+    if not rows.datasets("attributed"):
+        return
     yield "## Accuracy and error\n"
     yield ("Test accuracy of what validation chose, and mean absolute error of the link posterior, mean ± standard deviation over draws. The best of the MLP "
            "and the β variants is taken by its mean test accuracy, with hindsight: of `experiments/accuracy` (the published settings), of the part `baseline`, "
@@ -145,6 +147,8 @@ def main_table(rows, baselines):
 
 
 def candidate_table(rows, baselines):
+    if not any(baselines.candidates(*cell[::2]) for cell in rows.cells):
+        return
     yield "\n## What the choice chose from\n"
     yield "Mean test accuracy of every candidate over the draws, %: what another choice would have given. **Bold**: the choice's own mean is more than 0.5 below it.\n"
     for dataset in rows.datasets("attributed"):
@@ -166,6 +170,8 @@ def candidate_table(rows, baselines):
 
 
 def ablation_table(rows):
+    if not any(what.startswith("without") for _, what, _ in rows.cells):
+        return
     yield "\n## What each ingredient is worth\n"
     yield ("Without one ingredient (`--without`), on as many draws as there are; the noise of a draw is its own, so a difference has a standard error of about "
            "1.4 times a deviation divided by the root of the draws. All: the table above.\n")
@@ -202,7 +208,8 @@ def calibration_tables(rows):
     yield "\n## Calibration\n"
     yield ("Log-likelihood of the true graph under P (natural logarithm, over unordered pairs; nearer to 0 is better), and how many times more links P expects than "
            "there are. Below, pairs by their P: the share that are links, beside the mean P. `reliability.svg` draws the tables.\n")
-    yield "| data set | ε | −log-likelihood, β prior | attributed | expected links / links, β | attributed |\n|---|---|---|---|---|---|"
+    yield ("| data set | ε | draws, β prior | attributed | −log-likelihood, β | attributed | expected links / links, β | attributed | MAE × 10³, β | attributed |\n"
+           "|---|---|---|---|---|---|---|---|---|---|")
     for dataset in plan.DATASETS:
         for epsilon in plan.EPSILONS:
             what = attributed_what(rows, dataset, epsilon)
@@ -213,7 +220,10 @@ def calibration_tables(rows):
             for prior in ("beta", what):
                 found = rows.of(dataset, prior, epsilon)
                 ratios.append(f"{statistics.fmean(float(row['expected_links']) / float(row['links']) for row in found):.3f}" if found else "")
-            yield f"| {dataset} | {epsilon} | " + " | ".join("" if value is None else f"{-value:,.0f}" for value in values) + f" | {' | '.join(ratios)} |"
+            draws = [str(len(rows.of(dataset, prior, epsilon))) for prior in ("beta", what)]
+            errors = [number(rows.mean(dataset, prior, epsilon, "mae"), 1e3) for prior in ("beta", what)]
+            likelihoods = ["" if value is None else f"{-value:,.0f}" for value in values]
+            yield f"| {dataset} | {epsilon} | " + " | ".join(draws + likelihoods + ratios + errors) + " |"
     for dataset in plan.DATASETS:
         shown = [epsilon for epsilon in (1, 3, 5) if reliability(rows, dataset, attributed_what(rows, dataset, epsilon), epsilon)]
         if not shown:
@@ -299,7 +309,8 @@ def write(output, experiments):
     binaries = ", ".join(sorted({row["label"] for row in listed})) or "none"
     drawn = draw_reliability(rows, output / "reliability.svg") or (output / "reliability.svg").exists()
     with open(output / "RESULTS.md", "w") as out:
-        out.write(f"# The attributed prior\n\nBy `experiments/attributed_prior/run`, from results.csv, which holds every draw. Binaries: {binaries}. Degree share by the "
+        parts = ", ".join(sorted({row["what"].split()[0] for row in listed}))
+        out.write(f"# The attributed prior\n\nBy `experiments/attributed_prior/run`, from results.csv, which holds every draw. Binaries: {binaries}. What there is: {parts}; a table of which nothing was run is left out. Degree share by the "
                   "rule of each prior. Facebook's public features are lost; here they are its words hashed to 128 columns (`../accuracy/hashed.py`).\n\n")
         for part in (main_table(rows, baselines), candidate_table(rows, baselines), ablation_table(rows), calibration_tables(rows)):
             out.writelines(line + "\n" for line in part)
