@@ -8,7 +8,7 @@
 //   classes, log classes          q = q_i . q_j, log(0.05 + q)
 //   and, from the posterior P of the round before (K: the P above kKeptMin, S_i: the sum of row i of P):
 //   common neighbours             log(1 + 10 (K K)_ij)
-//   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2) + the same from j's side
+//   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2), plus the same from j's side
 //   classes of neighbours         the same with q in place of z
 //
 // The bits of a pair never reach its own features: the degrees of its ends, which sum them with others, go without them

@@ -56,7 +56,7 @@ void PairSampler::StrataOf(const TileFeatures& tile, uint32_t row, int32_t* stra
   const float* base = tile.base(row);
   const float* similar = cosine ? tile.cosine(row) : tile.latent(row);
   const float* agree = tile.classes(row);
-  const float per_bit = 1 / inputs_.bit_weight;
+  const float per_bit = inputs_.bit_weight > 0 ? 1 / inputs_.bit_weight : 0.0f;
   for (uint32_t j = 0; j < kTileNodes; ++j) {
     const float level = base[j] + kBases;
     const int32_t of_evidence = static_cast<int32_t>(evidence[j] * per_bit + 2.5f);
