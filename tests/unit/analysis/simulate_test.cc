@@ -473,6 +473,26 @@ TEST_F(AttributedSimulation, LeavesOutWhatItIsTold) {
   EXPECT_EQ(Simulate(options_)->trials[0].attributed->network_rounds, 2);
 }
 
+TEST_F(AttributedSimulation, MakesDoWithoutFeatures) {
+  data_.attributes.features = {};
+  data_.attributes.features.rows = data_.attributes.node_count;
+  std::filesystem::remove_all(folder_ + "/dataset");
+  std::filesystem::create_directories(folder_ + "/dataset");
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  std::filesystem::remove(folder_ + "/dataset/features.npz");
+  options_.trials = 1;
+  options_.training.set_candidates(4);
+  const auto simulation = Simulate(options_);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  for (const auto& [feature, theta] : simulation->trials[0].attributed->coefficients) {
+    EXPECT_THAT(feature, Not(HasSubstr("cosine")));
+    EXPECT_TRUE(std::isfinite(theta)) << feature;
+  }
+  options_.training.set_node_features(v1::NODE_FEATURES_GIVEN);
+  options_.training.set_model(v1::MODEL_GCN);
+  ExpectRefused(options_, "there are no node features");
+}
+
 TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
   options_.trials = 1;
   options_.training.set_model(v1::MODEL_STACKED);
