@@ -136,7 +136,8 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
   const bool other_prior = given.prior() != v1::PRIOR_UNSPECIFIED && given.prior() != prior_of(of_round);
   if (other_prior) {
     of_round.clear_candidates();
-    of_round.clear_hidden();  // which a search under the attributed prior tries as well
+    // Of the width, which a search under the attributed prior tries as well, only one that somebody chose holds.
+    if (of_round.hidden() == TrainingNumbers().hidden) of_round.clear_hidden();
   }
   if (other_prior || given.candidates() > 0) {
     of_round.clear_variant();

@@ -22,8 +22,8 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
 // What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates > 0) is not
 // bound by the round's own variant, model, learning rate, weight decay and dropout; candidates that are given as 0 end the
-// round's search, and what it left open gets its default. Another prior than the round's is not bound by these five, nor by its width of
-// the layers and its candidates: they were chosen for other links.
+// round's search, and what it left open gets its default. Another prior than the round's is not bound by these five, nor by its
+// candidates, which were for other links, nor by a width of the layers that is the default.
 v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given);
 
 // Nothing for an unset or unknown value; of the features an unset one is kAuto.
