@@ -264,13 +264,12 @@ TEST(TrainingSpec, ASearchUnderTheAttributedPriorLeavesTheWidthOpen) {
   EXPECT_EQ(NormalizeTrainingSpec(spec)->hidden(), 16u);
 }
 
-TEST(TrainingSpec, AnotherPriorIsNotBoundByAWidthThatNobodyChose) {
+TEST(TrainingSpec, AnotherPriorIsNotBoundByTheRoundsWidth) {
   v1::TrainingSpec attributed;
   attributed.set_prior(v1::PRIOR_ATTRIBUTED);
-  v1::TrainingSpec of_round = *NormalizeTrainingSpec({});
-  EXPECT_EQ(OverrideTrainingSpec(of_round, attributed).hidden(), 0u);
-  of_round.set_hidden(32);
-  EXPECT_EQ(OverrideTrainingSpec(of_round, attributed).hidden(), 32u);
+  EXPECT_EQ(OverrideTrainingSpec(*NormalizeTrainingSpec({}), attributed).hidden(), 0u);
+  attributed.set_hidden(32);
+  EXPECT_EQ(OverrideTrainingSpec(*NormalizeTrainingSpec({}), attributed).hidden(), 32u);
 }
 
 }  // namespace
