@@ -29,7 +29,6 @@
 namespace blink {
 namespace {
 
-constexpr int kNetworkRoundsMax = 2;  // more reinforce themselves (aggregator_server/prior)
 
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {

@@ -21,7 +21,6 @@
 namespace blink {
 namespace {
 
-constexpr int kNetworkRoundsMax = 2;  // pair_features.h says why
 // From this budget of the list on the posterior of a round is sharp enough for the next one to gain more from it than
 // it repeats of its own errors.
 constexpr double kTwoRoundsEpsilon = 2.5;

@@ -42,6 +42,8 @@ struct Ingredients {
   bool network = true;       // rounds 1 and up
 };
 
+inline constexpr int kNetworkRoundsMax = 2;  // more reinforce themselves
+
 struct AttributedOptions {
   Ingredients ingredients;
   std::optional<int> network_rounds;  // absent: by the budget of the list, 1 or 2

@@ -253,7 +253,7 @@ TEST_F(SearchTest, TheBetaPriorsCandidatesAreTheSameUnderEitherPrior) {
       EXPECT_EQ(a.validation_loss, b.validation_loss) << CandidateName(a.candidate);
     }
   }
-  EXPECT_EQ(found, 10u);
+  EXPECT_EQ(found, 9u) << "all but GAT on Soft";
   EXPECT_FALSE(beta.attributed.has_value());
   EXPECT_EQ(beta.estimate.links().neighbours(), attributed.estimate.links().neighbours());
 }
