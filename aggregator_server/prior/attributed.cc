@@ -24,6 +24,7 @@ namespace {
 // From this budget of the list on the posterior of a round is sharp enough for the next one to gain more from it than
 // it repeats of its own errors.
 constexpr double kTwoRoundsEpsilon = 2.5;
+constexpr double kTwoRoundsReports = 0.8, kNetworkReports = 0.2;  // shares of the nodes that reported
 
 absl::Status CheckClasses(const ClassProbabilities& classes, uint32_t n) {
   const size_t size = size_t{n} * classes.class_count;
@@ -78,7 +79,10 @@ int NetworkRounds(const ReportSet& reports, const AttributedOptions& options) {
   // Without bits theta cannot be learnt, and nothing is known of a network.
   if (!options.ingredients.network || !reports.parameters().sends_bits()) return 0;
   if (options.network_rounds.has_value()) return *options.network_rounds;
-  return reports.parameters().epsilon_list() < kTwoRoundsEpsilon ? 1 : 2;
+  // Where many are silent the network is thin on just those pairs for which it would be needed.
+  const double received = static_cast<double>(reports.report_count()) / reports.node_count();
+  if (received < kNetworkReports) return 0;
+  return reports.parameters().epsilon_list() < kTwoRoundsEpsilon || received < kTwoRoundsReports ? 1 : 2;
 }
 
 // The progress of passes, each of a weight.

@@ -74,9 +74,25 @@ std::vector<DegreeEvidence> Evidence(const ReportSet& reports, int threads) {
   return nodes;
 }
 
+// The total of the noisy degrees is no observation where the bits contradict it: one of the two is not honest, and the bits are what
+// everything else is made of.
+void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePosterior& posterior) {
+  constexpr double kDeviations = 5;
+  double links = 0, variance = 0;  // of the sum of the pairs' bits; a pair is in the sums of both its ends
+  for (const DegreeEvidence& node : nodes) {
+    if (!node.sum.has_value()) return;
+    links += *node.sum / 2;
+    variance += node.variance;  // half of it when all reported
+  }
+  if (std::abs(links - posterior.links) > kDeviations * std::sqrt(variance + posterior.links_variance)) {
+    posterior.links_variance = std::numeric_limits<double>::infinity();
+  }
+}
+
 // The nodes' means and pulls, each on its own: any number of threads gives the same.
 void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
   const std::vector<DegreeEvidence> nodes = Evidence(reports, threads);
+  if (std::isfinite(posterior.links_variance)) DropContradictedLinks(nodes, posterior);
   const DegreeLaw law = DegreeLaw::Fit(nodes, threads);
   posterior.mean.resize(nodes.size());
   posterior.pull.resize(nodes.size());
@@ -112,6 +128,13 @@ double NoiseVariance(double epsilon) {
   return 1 / (2 * sinh * sinh);
 }
 
+// A noisy degree as honest noise can make it, but for a chance of 1e-6 in a whole round: whoever sends another number must not move the
+// total by more.
+double Possible(int64_t noisy_degree, const PrivacyParameters& parameters) {
+  const double n = parameters.node_count(), beyond = std::log(1e6 * n) / parameters.epsilon_degree();
+  return std::clamp(static_cast<double>(noisy_degree), -beyond, n - 1 + beyond);
+}
+
 void SetLinks(const ReportSet& reports, DegreePosterior& posterior) {
   posterior.links_variance = std::numeric_limits<double>::infinity();
   if (!reports.parameters().sends_degree() || reports.report_count() == 0) return;
@@ -119,7 +142,7 @@ void SetLinks(const ReportSet& reports, DegreePosterior& posterior) {
   double sum = 0, squares = 0;
   for (NodeIndex i = 0; i < reports.node_count(); ++i) {
     if (!reports.noisy_degree(i).has_value()) continue;
-    const double degree = static_cast<double>(*reports.noisy_degree(i));
+    const double degree = Possible(*reports.noisy_degree(i), reports.parameters());
     sum += degree;
     squares += degree * degree;
   }

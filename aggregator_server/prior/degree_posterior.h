@@ -1,9 +1,10 @@
 // The degrees of the nodes as all their reports show them: the noisy degree, and the debiased sums of the bits of row
 // and column, joined by empirical Bayes.
 //
-//   r_i = debiased mean of the bits about i's pairs, scaled to n - 1, with variance v_i from how many bits were
-//   received likelihood of a degree d:  exp(-(r_i - d)^2 / (2 v_i) - epsilon_degree |d~_i - d|) law of the degrees:
-//   weights on a log-spaced grid of at most 60 degrees, by EM, lightly smoothed
+//   r_i                          debiased mean of the bits about i's pairs, scaled to n - 1; its variance v_i follows
+//                                from how many bits were received
+//   likelihood of a degree d     exp(-(r_i - d)^2 / (2 v_i) - epsilon_degree |d~_i - d|)
+//   law of the degrees           weights on a log-spaced grid of at most 60 degrees, by EM, lightly smoothed
 #ifndef BLINK_AGGREGATOR_SERVER_PRIOR_DEGREE_POSTERIOR_H_
 #define BLINK_AGGREGATOR_SERVER_PRIOR_DEGREE_POSTERIOR_H_
 
@@ -30,7 +31,9 @@ struct DegreePosterior {
   }
   // An observation of the number of links that does not come from the bits: half the sum of the noisy degrees (scaled
   // up for nodes that sent none), and its variance as an observation of a sum of probabilities: the noise, what the
-  // missing degrees may have been, and the links' own chance. Without noisy degrees (s = 0) the variance is infinite.
+  // missing degrees may have been, and the links' own chance. Without noisy degrees (s = 0) the variance is infinite,
+  // and so it is where the bits contradict the total by more than five deviations: degrees that no honest noise makes
+  // count as the most extreme that it does, so that a single false one cannot decide how many links there are.
   double links = 0, links_variance = 0;
 };
 

@@ -64,6 +64,9 @@ Vector RidgeOf(const PairSample& sample, double ridge) {
     }
   }
   Vector cost = Vector::Zero(static_cast<Eigen::Index>(width));
+  // Of the constant weak, a deviation of 2 in log-odds: where the bits say next to nothing (epsilon below 0.1) their likelihood
+  // grows, hardly but without end, towards a graph without links.
+  cost[0] = ridge / 4;
   for (size_t k = 1; k < width; ++k) {
     const double mean = sum[k] / weights, variance = squares[k] / weights - mean * mean;
     cost[static_cast<Eigen::Index>(k)] = ridge * (variance > 0 ? variance : 1);

@@ -18,7 +18,7 @@ namespace blink {
 
 // Pairs that stand for all: `weights` are inverse inclusion probabilities.
 struct PairSample {
-  uint32_t width = 0;           // features of a pair; the first is the constant 1, without ridge
+  uint32_t width = 0;           // features of a pair; the first is the constant 1
   std::vector<float> features;  // [m, width]
   std::vector<float> base;      // [m] o
   std::vector<float> evidence;  // [m] L
@@ -27,7 +27,7 @@ struct PairSample {
 };
 
 struct ThetaOptions {
-  double ridge = 1;                      // on coefficients of standardised features
+  double ridge = 1;                      // on coefficients of standardised features; a quarter of it on the constant
   double links = 0, links_variance = 0;  // DegreePosterior; a variance of 0 or infinity: no such observation
   std::vector<double> start;             // [width]; empty: zeros
   int iterations_max = 60;

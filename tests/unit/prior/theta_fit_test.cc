@@ -100,7 +100,7 @@ BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(ThetaSumsOf);
 double ObjectiveSlowly(const PairSample& sample, const ThetaOptions& options, const std::vector<double>& theta) {
   const ThetaSums sums = SumSlowly(sample, theta).sums;
   const double total = std::accumulate(sample.weights.begin(), sample.weights.end(), 0.0);
-  double objective = sums.likelihood;
+  double objective = sums.likelihood - options.ridge / 8 * theta[0] * theta[0];
   for (uint32_t k = 1; k < sample.width; ++k) {
     double mean = 0, squares = 0;
     for (size_t m = 0; m < sample.size(); ++m)
