@@ -68,7 +68,6 @@ absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const Tr
 
 // Everything of the attributed prior that is not part of the result.
 struct Attributed {
-  NearestShares nearest;
   ClassModel class_model;
   std::optional<NodeAttributes> scaled;
   AttributedSources sources;
@@ -96,7 +95,6 @@ absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, con
       attributed.class_model,
       FitClassModel(attributes, profiles,
                     {.nearest = &nearest, .seed = seed, .threads = options.threads, .progress = tell_classes}));
-  attributed.nearest = NearestSharesOf(nearest, attributed.class_model.probabilities);
   AttributedOptions estimate_options;
   estimate_options.ingredients = options.ingredients;
   estimate_options.network_rounds = options.network_rounds;
@@ -189,7 +187,7 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
       attributed->sources.stacked = {.classes = &attributed->class_model.probabilities,
                                      .class_sums = &analysis.attributed->class_sums,
                                      .kept = &*analysis.attributed->training.soft,
-                                     .nearest = &attributed->nearest};
+                                     .nearest = &attributed->class_model.nearest};
     }
     size.attributed_links = analysis.attributed->training.expected_links;
     if (analysis.attributed->training.soft) {

@@ -194,6 +194,7 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
     entry["learning_rate"] = of_network(options.learning_rate);
     entry["weight_decay"] = of_network(options.weight_decay);
     entry["dropout"] = of_network(options.dropout);
+    entry["hidden"] = of_network(options.hidden);
     if (tried.skipped.empty()) {
       entry["best_epoch"] = tried.best_epoch;
       entry["validation_loss"] = tried.validation_loss;

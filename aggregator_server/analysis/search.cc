@@ -200,7 +200,10 @@ class Searcher {
     });
     std::vector<Candidate> candidates;
     for (const OfKind* kind : kinds) candidates.push_back(tried_[*kind->index].candidate);
-    for (const std::vector<size_t>& mean : MeansToTry(candidates)) {
+    for (std::vector<size_t> mean : MeansToTry(candidates)) {
+      // One name for one mean, whichever member is the best: so that those of several trials can be compared.
+      std::sort(mean.begin(), mean.end(),
+                [&](size_t a, size_t b) { return PairName(candidates[a]) < PairName(candidates[b]); });
       Candidate candidate{.prior = Prior::kAttributed};
       candidate.options = candidates[mean[0]].options;  // the seed, and what else all have in common
       candidate.options.model = Model::kMean;

@@ -225,9 +225,13 @@ absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const
   BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first, TrainFolds(attributes, profiles.scaled, train, folds.of, options));
   AddStage(folds, std::move(first), "", model);
   if (options.nearest == nullptr) return model;
-  const NearestShares shares = NearestSharesOf(*options.nearest, model.probabilities);
-  if (shares.width == 0) return model;
-  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> second, FitSecondStage(folds, model.probabilities, shares, options.threads));
+  model.nearest = NearestSharesOf(*options.nearest, model.probabilities);
+  // Numbers of a second stage's problem times its classes: beyond, as with hundreds of classes, it would take longer than all else.
+  constexpr double kSecondStageMax = 5e6;
+  const double of_stage = static_cast<double>(train.size()) * attributes.class_count * (attributes.class_count + model.nearest.width);
+  if (model.nearest.width == 0 || of_stage > kSecondStageMax) return model;
+  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> second,
+                         FitSecondStage(folds, model.probabilities, model.nearest, options.threads));
   AddStage(folds, std::move(second), "nearest.", model);
   return model;
 }

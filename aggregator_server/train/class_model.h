@@ -9,7 +9,8 @@
 //
 // Where the nearest nodes are given, a second stage follows, as a rule much the better one: a logistic regression (stacked.h) on
 // log(open + 1e-3) of the first and on the classes of the nearest nodes (nearest_shares.h), cross-fitted on the same folds, with a
-// temperature of its own. A training node's own label reaches its row there only at second hand, by what the models of the other
+// temperature of its own. It is left out where training nodes times classes times its columns (five times the classes) are more than
+// 5 million: it would take minutes. A training node's own label reaches its row there only at second hand, by what the models of the other
 // folds learnt about its neighbours.
 //
 // Without features, or with fewer than 5 training nodes: every node has the smoothed frequencies (m_c + 1) / (m + classes) of the m
@@ -26,6 +27,7 @@
 #include "aggregator_server/prior/class_probabilities.h"
 #include "aggregator_server/prior/nearest.h"
 #include "aggregator_server/prior/node_profiles.h"
+#include "aggregator_server/train/nearest_shares.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"
 
@@ -40,6 +42,9 @@ struct ClassModelOptions {
 
 struct ClassModel {
   ClassProbabilities probabilities;
+  // What the second stage took of the nearest nodes, by the first stage's `clamped`: a node's own label is in none of its shares, not
+  // even by way of a neighbour's. Width 0 without a second stage.
+  NearestShares nearest;
   // Of fold k = 1 .. 5 "fold<k>.lin1.weight" and so on, of the second stage "nearest.fold<k>.weight" and so on, and of both
   // "temperature" [1]: the state dict of what is no one network. Without a network "frequencies" [classes].
   std::vector<NamedValues> state;

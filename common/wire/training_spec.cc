@@ -81,9 +81,15 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
 
 absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
   const std::optional<Model> model = FromProto(spec.model());
-  if (!model || !NeedsAttributedPrior(*model) || spec.prior() == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(*model), ", which the attributed prior alone has: choose "
-                                                 "that prior, or another model"));
+  if (model && NeedsAttributedPrior(*model) && spec.prior() != v1::PRIOR_ATTRIBUTED) {
+    return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(*model), ", which the attributed prior alone has: choose "
+                                                   "that prior, or another model"));
+  }
+  if (model == Model::kStacked && spec.variant() != v1::VARIANT_UNSPECIFIED && spec.variant() != v1::VARIANT_SOFT) {
+    return absl::InvalidArgumentError(absl::StrCat("training.variant is ", VariantName(spec.variant()),
+                                                   ", but the model stacked takes all links as weights: choose soft, or none"));
+  }
+  return absl::OkStatus();
 }
 
 void FillDefaults(v1::TrainingSpec& spec) {
@@ -91,7 +97,9 @@ void FillDefaults(v1::TrainingSpec& spec) {
   if (spec.prior() == v1::PRIOR_UNSPECIFIED) spec.set_prior(v1::PRIOR_BETA);
   if (spec.prior() == v1::PRIOR_ATTRIBUTED && !spec.has_candidates()) spec.set_candidates(kCandidatesDefault);
   if (spec.candidates() == 0) {
-    if (spec.variant() == v1::VARIANT_UNSPECIFIED) spec.set_variant(v1::VARIANT_HARD);
+    if (spec.variant() == v1::VARIANT_UNSPECIFIED) {
+      spec.set_variant(spec.model() == v1::MODEL_STACKED ? v1::VARIANT_SOFT : v1::VARIANT_HARD);
+    }
     if (spec.model() == v1::MODEL_UNSPECIFIED) spec.set_model(v1::MODEL_GCN);
     if (spec.learning_rate() == 0.0) spec.set_learning_rate(defaults.learning_rate);
     if (!spec.has_weight_decay()) spec.set_weight_decay(defaults.weight_decay);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -86,6 +87,9 @@ TEST_F(AttributedSearch, KeepsTheBestOfTheCandidatesAndTheirMeans) {
   EXPECT_EQ(Score({.validation_loss = model.result.validation_loss, .validation_accuracy = model.result.validation_accuracy}, Prior::kAttributed), best);
   EXPECT_FALSE(model.result.model_bytes.empty());
   EXPECT_EQ(model.result.predictions.size(), 200u);
+  for (const Tried& tried : model.search) {
+    EXPECT_TRUE(std::is_sorted(tried.candidate.members.begin(), tried.candidate.members.end())) << "one name for one mean";
+  }
 }
 
 TEST_F(AttributedSearch, DependsNeitherOnTheThreadsNorOnTheTestNodes) {

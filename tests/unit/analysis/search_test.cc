@@ -263,7 +263,7 @@ TEST_F(SearchTest, WithoutASearchTheAttributedPriorTrainsExactlyWhatIsNamed) {
                                     {v1::MODEL_CLASS_MODEL, "class-model"}}) {
     v1::TrainingSpec spec = AttributedSpec(0);
     spec.set_model(model);
-    spec.set_variant(v1::VARIANT_HYBRID);
+    if (model != v1::MODEL_STACKED) spec.set_variant(v1::VARIANT_HYBRID);
     const Analysis analysis = Searched(spec);
     EXPECT_THAT(CandidateName(analysis.trained), ::testing::StartsWith(name));
     EXPECT_TRUE(analysis.search.empty());

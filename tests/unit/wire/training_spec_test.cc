@@ -123,6 +123,28 @@ TEST(TrainingSpec, RefusesAModelThatThePriorDoesNotHave) {
   }
 }
 
+TEST(TrainingSpec, RefusesAVariantForTheStackedModelButSoft) {
+  for (const uint32_t candidates : {0u, 24u}) {
+    for (const v1::Variant variant : {v1::VARIANT_HARD, v1::VARIANT_HYBRID}) {
+      ExpectSpecRefused(
+          [&](v1::TrainingSpec& s) {
+            s.set_prior(v1::PRIOR_ATTRIBUTED);
+            s.set_model(v1::MODEL_STACKED);
+            s.set_candidates(candidates);
+            s.set_variant(variant);
+          },
+          "training.variant");
+    }
+    v1::TrainingSpec spec;
+    spec.set_prior(v1::PRIOR_ATTRIBUTED);
+    spec.set_model(v1::MODEL_STACKED);
+    spec.set_candidates(candidates);
+    const auto normal = NormalizeTrainingSpec(spec);
+    ASSERT_TRUE(normal.ok());
+    EXPECT_TRUE(NormalizeTrainingSpec(*normal).ok());
+  }
+}
+
 TEST(TrainingSpec, RefusesADeviceItCannotMean) {
   for (const char* bad : {"gpu", "cuda", "cuda:", "cuda:x", "cuda:01", "cuda:-1", "cuda:1000", "CPU", "cpu "}) {
     ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_device(bad); }, "training.device");
