@@ -384,21 +384,26 @@ std::string AttributedLines(const Json& estimate) {
   return text;
 }
 
-// What the searches tried, the best first, if they tried the same.
+// Of what the searches tried what was chosen, the best of what was tried every time, and the MLP, which is the bound without links;
+// the lowest loss first.
 std::string CandidateLines(const Json& train, size_t trials) {
   constexpr size_t kShown = 12;
   std::vector<Json> shown;
   for (const Json& entry : train["candidates"]) {
-    if (entry["trials"] == trials) shown.push_back(entry);
+    if (entry["trials"] == trials || entry["chosen"] > 0) shown.push_back(entry);
   }
   std::stable_sort(shown.begin(), shown.end(), [](const Json& a, const Json& b) { return a["validation_loss"] < b["validation_loss"]; });
-  shown.resize(std::min(kShown, shown.size()));
   std::string text;
-  for (const Json& entry : shown) {
-    text += absl::StrFormat("    %-60s validation %s, loss %s; test %s; chosen %d of %d\n", entry["name"].get<std::string>(),
-                            Percent(entry["validation_accuracy"]), Number(entry["validation_loss"], "", 3), Percent(entry["test_accuracy"]),
-                            entry["chosen"].get<int>(), trials);
+  size_t lines = 0;
+  for (size_t k = 0; k < shown.size(); ++k) {
+    const Json& entry = shown[k];
+    const auto name = entry["name"].get<std::string>();
+    if (k >= kShown && entry["chosen"] == 0 && name.rfind("mlp", 0) != 0) continue;
+    ++lines;
+    text += absl::StrFormat("    %-60s validation %s, loss %s; test %s; chosen %d of %d\n", name, Percent(entry["validation_accuracy"]),
+                            Number(entry["validation_loss"], "", 3), Percent(entry["test_accuracy"]), entry["chosen"].get<int>(), trials);
   }
+  if (const size_t more = train["candidates"].size() - lines; more > 0) text += absl::StrFormat("    and %d more: --json lists them\n", more);
   return text;
 }
 

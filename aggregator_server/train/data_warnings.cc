@@ -45,7 +45,8 @@ std::optional<std::string> ManyClasses(const NodeAttributes& attributes) {
                       " nodes to learn them from: labels must count the classes from 0; are they ids, or a number to be predicted?");
 }
 
-void AddEmptyFeatures(const FeatureMatrix& features, std::vector<std::string>& warnings) {
+// `scaled`: as the attributed prior compares nodes, where a feature that is the same for all has become zero.
+void AddEmptyFeatures(const FeatureMatrix& features, bool scaled, std::vector<std::string>& warnings) {
   std::vector<bool> row_filled(features.rows, false), column_filled(features.cols, false);
   for (uint32_t i = 0; i < features.rows; ++i) {
     const int64_t begin = features.sparse ? features.row_offsets[i] : static_cast<int64_t>(i) * features.cols;
@@ -59,11 +60,12 @@ void AddEmptyFeatures(const FeatureMatrix& features, std::vector<std::string>& w
   const auto rows = std::count(row_filled.begin(), row_filled.end(), false);
   const auto columns = std::count(column_filled.begin(), column_filled.end(), false);
   if (rows > 0) {
-    warnings.push_back(absl::StrCat(rows, " of ", features.rows, " nodes have no feature that is not zero: ",
+    warnings.push_back(absl::StrCat(rows, " of ", features.rows, scaled ? " nodes have no feature in which nodes differ: " : " nodes have no feature that is not zero: ",
                                     "only their links say something about them"));
   }
   if (columns > 0) {
-    warnings.push_back(absl::StrCat(columns, " of ", features.cols, " features are zero for every node: they say nothing"));
+    warnings.push_back(absl::StrCat(columns, " of ", features.cols, scaled ? " features are the same for every node: they say nothing"
+                                           : " features are zero for every node: they say nothing"));
   }
 }
 
@@ -85,7 +87,9 @@ std::vector<std::string> DataWarnings(const LinkWeights& weights, const NodeAttr
   std::vector<std::string> warnings;
   if (const auto warning = ManyClasses(attributes)) warnings.push_back(*warning);
   if (const auto warning = AbsentClasses(attributes)) warnings.push_back(*warning);
-  if (used == NodeFeatures::kGiven || used == NodeFeatures::kGivenAndDegree) AddEmptyFeatures(attributes.features, warnings);
+  if (used == NodeFeatures::kGiven || used == NodeFeatures::kGivenAndDegree) {
+    AddEmptyFeatures(attributes.features, options.features_as_they_are, warnings);
+  }
   if (const auto warning = StandIn(options, used)) warnings.push_back(*warning);
   if (options.model != Model::kMlp && !weights.has_background()) {
     uint64_t isolated = 0;
