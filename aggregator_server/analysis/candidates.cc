@@ -213,10 +213,6 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   grid.prior_ = FromProto(normal.prior()).value_or(Prior::kBeta);
   grid.AddPairs(normal, grid.prior_, estimated, size);
   if (grid.pairs_.empty()) grid.TakeTheLeastCostly(size);
-  if (grid.pairs_.empty() && grid.too_costly_.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(normal.model()), ", which has no variant ",
-                                                   VariantName(normal.variant()), ": name another variant (--variant), or none"));
-  }
   for (const Prior prior : {Prior::kBeta, Prior::kAttributed}) grid.RestrictSettings(normal, prior);
   grid.taken_.assign(grid.pairs_.size(), 0);
   size_t all = 0;

@@ -154,7 +154,7 @@ TEST(AttributedGrid, RefusesAVariantThatTheModelDoesNotHave) {
   v1::TrainingSpec spec = AttributedSpec(24);
   spec.set_model(v1::MODEL_STACKED);
   spec.set_variant(v1::VARIANT_HARD);
-  EXPECT_THAT(std::string(CandidateGrid::Create(spec, true, kSmall).status().message()), HasSubstr("training.model is stacked"));
+  EXPECT_THAT(std::string(CandidateGrid::Create(spec, true, kSmall).status().message()), HasSubstr("the model stacked takes all links"));
 }
 
 TEST(CandidateName, OfTheBetaPriorIsAsItAlwaysWas) {
