@@ -38,6 +38,11 @@ class BetaPrior : public LinkPrior {
   const BetaModel& model_;
 };
 
+// 1 / (1 + e^-x), without overflow and, of -x, without loss of digits.
+inline double ProbabilityOf(double log_odds) {
+  return log_odds >= 0 ? 1.0 / (1.0 + std::exp(-log_odds)) : std::exp(log_odds) / (1.0 + std::exp(log_odds));
+}
+
 // logit P = prior + (ones - zeros) * ln((1-p)/p), from a `bit_log_odds` of at least 0. Keeps a reference to `prior`.
 class Posterior {
  public:
@@ -52,8 +57,7 @@ class Posterior {
   double bit_log_odds() const { return bit_log_odds_; }
   // P, and with `complement` 1 - P without loss of digits.
   double Probability(uint32_t a, uint32_t b, Evidence evidence, bool complement = false) const {
-    const double x = complement ? -LogOdds(a, b, evidence) : LogOdds(a, b, evidence);
-    return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
+    return ProbabilityOf(complement ? -LogOdds(a, b, evidence) : LogOdds(a, b, evidence));
   }
   // Hard's rule, P > 1/2. Log-odds within the error of the prior's certificate of 0 are a tie, and no link: a round of
   // symmetric degrees must not be decided by rounding.

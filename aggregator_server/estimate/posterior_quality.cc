@@ -1,11 +1,11 @@
 #include "aggregator_server/estimate/posterior_quality.h"
 
+#include "aggregator_server/estimate/posterior.h"
+
 namespace blink {
 namespace {
 
 constexpr double kBinEnds[] = {1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99};
-
-double Sigma(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
 // ln(1 - sigma(x))
 double LogOfNone(double x) { return -(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)))); }
@@ -31,15 +31,15 @@ PosteriorQuality QualityCounter::Quality() const {
   double links_below = 0, others_below = 0, ordered = 0;
   for (size_t b = 0; b + 1 < first.size(); ++b) {
     PosteriorQuality::Bin bin;
-    bin.from = b == 0 ? 0 : Sigma(LowerEnd(first[b]));
-    bin.to = b + 2 == first.size() ? 1 : Sigma(LowerEnd(first[b + 1]));
+    bin.from = b == 0 ? 0 : ProbabilityOf(LowerEnd(first[b]));
+    bin.to = b + 2 == first.size() ? 1 : ProbabilityOf(LowerEnd(first[b + 1]));
     double sum_of_p = 0;
     for (size_t k = first[b]; k < first[b + 1]; ++k) {
       const Cell& cell = cells_[k];
       if (cell.pairs == 0) continue;
       const auto pairs = static_cast<double>(cell.pairs), links = static_cast<double>(cell.links);
       const double mean = LowerEnd(k) + static_cast<double>(cell.sum) / kUnits / pairs;
-      sum_of_p += pairs * Sigma(mean);
+      sum_of_p += pairs * ProbabilityOf(mean);
       // ln P = ln(1 - P) + log-odds: exact for the links as well, wherever they lie in their cell.
       quality.log_likelihood +=
           pairs * LogOfNone(mean) + links * LowerEnd(k) + static_cast<double>(cell.sum_of_links) / kUnits;

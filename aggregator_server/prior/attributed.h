@@ -59,6 +59,12 @@ struct AttributedOptions {
 struct AttributedPosterior {
   LinkWeights hard;                         // P > 1/2
   std::optional<LinkWeights> soft, hybrid;  // soft: the pairs with P > kKeptMin; hybrid: the floor(|P|_1) largest
+  // Null: it was not asked for.
+  const LinkWeights* Of(Variant variant) const {
+    if (variant == Variant::kHard) return &hard;
+    const std::optional<LinkWeights>& weights = variant == Variant::kSoft ? soft : hybrid;
+    return weights.has_value() ? &*weights : nullptr;
+  }
   double expected_links = 0;                // sum of P over all unordered pairs, kept or not
   double left_out_links = 0;                // ... over those that soft leaves out
   double mae = 0;                           // against the truth: mean of |P - A| over n^2 entries

@@ -1,7 +1,6 @@
 #include "aggregator_server/prior/nearest.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -68,43 +67,34 @@ class Largest {
 // The cosines of the pairs of a tile; one for each thread.
 class CosineTile {
  public:
-  explicit CosineTile(const Rows& rows) : rows_(rows) {
+  explicit CosineTile(const Rows& rows) : count_(rows.count), dense_{.source = rows.dense, .width = rows.width} {
     out_.Resize(size_t{kStripRows} * kTileNodes);
-    if (rows.dense == nullptr) product_.emplace(rows.sparse);
-    padded_.Resize(kStripRows * rows.width);
+    if (rows.dense == nullptr) sparse_.emplace(rows.sparse);
   }
 
   void Load(const Tile& tile) {
-    tile_ = tile;
-    if (product_) return product_->Load(tile.b);
-    const uint32_t first = tile.first_column();
-    columns_.PackTransposed(rows_.dense + first * rows_.width, std::min(kTileNodes, rows_.count - first), rows_.width,
-                            kTileNodes);
+    first_row_ = tile.first_row();
+    if (sparse_) sparse_->Load(tile.b);
+    dense_.Load(tile, count_);
   }
 
-  // [kStripRows, kTileNodes] of the rows first .. of the tile's first block.
+  // [kStripRows, kTileNodes] of the rows `first` .. of the tile's first block.
   const float* Strip(uint32_t first) {
-    const uint32_t count = std::min(kStripRows, rows_.count - first);
-    if (product_) {
-      for (uint32_t r = 0; r < count; ++r) product_->Row(first + r, out_.data() + r * kTileNodes);
-      return out_.data();
+    if (sparse_) {
+      const uint32_t count = std::min(kStripRows, count_ - first);
+      for (uint32_t r = 0; r < count; ++r) sparse_->Row(first + r, out_.data() + r * kTileNodes);
+    } else {
+      MultiplyStrip(dense_, dense_, first - first_row_, out_.data());
     }
-    const float* from = rows_.dense + first * rows_.width;
-    if (count < kStripRows) {
-      padded_.Fill(0);
-      std::copy_n(from, count * rows_.width, padded_.data());
-      from = padded_.data();
-    }
-    MultiplyPanels(from, rows_.width, kStripRows, columns_, /*add=*/false, out_.data(), kTileNodes);
     return out_.data();
   }
 
  private:
-  const Rows& rows_;
-  Tile tile_;
-  std::optional<SparseProduct> product_;
-  Panels columns_;
-  AlignedFloats out_, padded_;
+  const uint32_t count_;
+  uint32_t first_row_ = 0;
+  std::optional<SparseProduct> sparse_;
+  TileOperand dense_;
+  AlignedFloats out_;
 };
 
 void OfferTile(CosineTile& cosines, const Tile& tile, uint32_t nodes, Largest& largest) {
@@ -146,8 +136,7 @@ NearestNodes FindNearest(const NodeProfiles& profiles, uint32_t count, int threa
   threads = ThreadsOrCores(threads);
   Rows by_scaled{.count = scaled.rows}, by_latent{.count = scaled.rows};
   if (scaled.sparse) {
-    by_scaled.sparse = SparseRows({scaled.row_offsets.begin(), scaled.row_offsets.end()},
-                                  {scaled.columns.begin(), scaled.columns.end()}, scaled.values, scaled.cols);
+    by_scaled.sparse = SparseRows(scaled);
   } else {
     by_scaled.dense = scaled.values.data();
     by_scaled.width = scaled.cols;

@@ -64,8 +64,7 @@ PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, c
   log_total = static_cast<float>(std::log(total));
   const FeatureMatrix& scaled = profiles.scaled;
   if (ingredients.features && scaled.cols > 0 && scaled.sparse) {
-    words = SparseRows({scaled.row_offsets.begin(), scaled.row_offsets.end()},
-                       {scaled.columns.begin(), scaled.columns.end()}, scaled.values, scaled.cols);
+    words = SparseRows(scaled);
   } else if (ingredients.features && scaled.cols > 0) {
     dense = scaled.values.data();
     dense_width = scaled.cols;
@@ -97,7 +96,6 @@ TileFeatures::TileFeatures(const PairInputs& inputs, const std::vector<PriorRoun
     : inputs_(inputs),
       rounds_(rounds),
       round_(round),
-      kinds_(kinds),
       own_bits_(kTileNodes * kTileBytes, 0),
       other_bits_(kTileNodes * kTileBytes, 0) {
   dense_ = {.source = inputs.dense, .width = inputs.dense_width};
@@ -129,32 +127,18 @@ uint32_t TileFeatures::end() const { return std::min(kTileNodes, inputs_.n - til
 
 void TileFeatures::Load(const Tile& tile) {
   tile_ = tile;
-  LoadOperand(dense_);
-  LoadOperand(z_);
+  dense_.Load(tile, inputs_.n);
+  z_.Load(tile, inputs_.n);
   if (words_) words_->Load(tile.b);
   for (int kind = 0; kind < 2; ++kind) {
-    LoadOperand(q_[kind]);
+    q_[kind].Load(tile, inputs_.n);
     for (Earlier& earlier : earlier_[kind]) {
-      LoadOperand(earlier.latent);
-      LoadOperand(earlier.classes);
+      earlier.latent.Load(tile, inputs_.n);
+      earlier.classes.Load(tile, inputs_.n);
       if (earlier.kept) earlier.kept->Load(tile.b);
     }
   }
   if (inputs_.reports.parameters().sends_bits()) LoadBits();
-}
-
-void TileFeatures::LoadOperand(Operand& operand) const {
-  const size_t width = operand.width;
-  if (width == 0) return;
-  const uint32_t rows = std::min(kTileNodes, inputs_.n - tile_.first_row());
-  operand.columns.PackTransposed(operand.source + tile_.first_column() * width,
-                                 std::min(kTileNodes, inputs_.n - tile_.first_column()), width, kTileNodes);
-  operand.rows = operand.source + tile_.first_row() * width;
-  if (rows == kTileNodes) return;
-  operand.padded.Resize(kTileNodes * width);
-  operand.padded.Fill(0);
-  std::copy_n(operand.rows, rows * width, operand.padded.data());
-  operand.rows = operand.padded.data();
 }
 
 // What the nodes of block a said about those of block b, and the reverse, transposed.
@@ -180,8 +164,8 @@ void TileFeatures::LoadBits() {
   }
 }
 
-void TileFeatures::Multiply(const Operand& left, const Operand& right, AlignedFloats& out) const {
-  MultiplyPanels(left.rows + first_ * left.width, left.width, kStripRows, right.columns, false, out.data(), kTileNodes);
+void TileFeatures::Multiply(const TileOperand& left, const TileOperand& right, AlignedFloats& out) const {
+  MultiplyStrip(left, right, first_, out.data());
 }
 
 void TileFeatures::Strip(uint32_t strip) {
@@ -231,7 +215,7 @@ void TileFeatures::NetworkFeatures(PosteriorKind kind, size_t round) {
       LogRow(Row(forth_, r), 10.0f, 1.0f, Row(network_[0], r));
     }
   }
-  const auto of_neighbours = [&](const Operand& sums, const Operand& own, const std::vector<float>& squares,
+  const auto of_neighbours = [&](const TileOperand& sums, const TileOperand& own, const std::vector<float>& squares,
                                  AlignedFloats& out) {
     Multiply(sums, own, forth_);
     Multiply(own, sums, back_);
@@ -266,6 +250,19 @@ void TileFeatures::LogOddsOf(const PairTheta& theta, bool network) {
   }
 }
 
-void TileFeatures::LogOdds(PosteriorKind, const PairTheta& theta) { LogOddsOf(theta, round_ > 0); }
+void ForEachTileOfFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round,
+                           unsigned kinds, int threads, absl::FunctionRef<void(TileFeatures&, int)> visit,
+                           const std::function<void(double)>& progress) {
+  std::vector<std::unique_ptr<TileFeatures>> tiles(threads);  // each made by its thread, when that has a tile
+  ForEachTile(
+      inputs.n, threads,
+      [&](const Tile& at, int thread) {
+        std::unique_ptr<TileFeatures>& tile = tiles[thread];
+        if (!tile) tile = std::make_unique<TileFeatures>(inputs, rounds, round, kinds);
+        tile->Load(at);
+        visit(*tile, thread);
+      },
+      progress);
+}
 
 }  // namespace blink

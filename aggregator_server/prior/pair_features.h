@@ -23,9 +23,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "aggregator_server/prior/attributed.h"
 #include "aggregator_server/prior/degree_posterior.h"
 #include "aggregator_server/prior/pair_tiles.h"
@@ -104,11 +106,12 @@ class TileFeatures {
   TileFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round, unsigned kinds);
 
   void Load(const Tile& tile);
+  const Tile& at() const { return tile_; }
   uint32_t strip_count() const;  // with a node in them
   void Strip(uint32_t strip);
   void Features(PosteriorKind kind);
   // From the features computed last, with the coefficients of the round.
-  void LogOdds(PosteriorKind kind, const PairTheta& theta);
+  void LogOdds(const PairTheta& theta) { LogOddsOf(theta, round_ > 0); }
 
   // Row r of the strip, [kTileNodes] each.
   // Before the bits of the pair, and without them.
@@ -128,35 +131,25 @@ class TileFeatures {
   NodeIndex node(uint32_t r) const { return tile_.first_row() + first_ + r; }
 
  private:
-  // A matrix of nodes, as rows of block a and as columns of block b.
-  struct Operand {
-    const float* source = nullptr;
-    size_t width = 0;
-    const float* rows = nullptr;
-    AlignedFloats padded;
-    Panels columns;
-  };
   struct Earlier {  // of a round before, of one posterior
-    Operand latent, classes;
+    TileOperand latent, classes;
     std::unique_ptr<SparseProduct> kept;
   };
 
   static const float* Row(const AlignedFloats& matrix, uint32_t r) { return matrix.data() + r * kTileNodes; }
   static float* Row(AlignedFloats& matrix, uint32_t r) { return matrix.data() + r * kTileNodes; }
-  void LoadOperand(Operand& operand) const;
   void LoadBits();
-  void Multiply(const Operand& left, const Operand& right, AlignedFloats& out) const;
+  void Multiply(const TileOperand& left, const TileOperand& right, AlignedFloats& out) const;
   void NetworkFeatures(PosteriorKind kind, size_t earlier);
   void LogOddsOf(const PairTheta& theta, bool network);
 
   const PairInputs& inputs_;
   const std::vector<PriorRound>& rounds_;
   const size_t round_;
-  const unsigned kinds_;
   Tile tile_;
   uint32_t first_ = 0;  // row of the strip within the tile
 
-  Operand dense_, z_, q_[2];
+  TileOperand dense_, z_, q_[2];
   std::unique_ptr<SparseProduct> words_;
   std::vector<Earlier> earlier_[2];
   std::vector<uint8_t> own_bits_, other_bits_;  // [kTileNodes, kTileNodes / 8]
@@ -166,6 +159,12 @@ class TileFeatures {
   AlignedFloats log_odds_, probability_;
   float row_sums_[kStripRows] = {};
 };
+
+// Calls visit(tile, thread) for every tile of pairs (ForEachTile), loaded, with the features of a thread's own.
+void ForEachTileOfFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round,
+                           unsigned kinds, int threads,
+                           absl::FunctionRef<void(TileFeatures& tile, int thread)> visit,
+                           const std::function<void(double fraction)>& progress);
 
 }  // namespace blink
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <limits>
 #include <utility>
 
 #include "aggregator_server/estimate/hybrid.h"
+#include "aggregator_server/estimate/posterior.h"
 
 namespace blink {
 namespace {
@@ -14,24 +15,15 @@ namespace {
 constexpr int kEvidences = 5, kBases = 16, kSimilarities = 6, kAgreements = 3;
 constexpr int kStrata = kEvidences * kBases * kSimilarities * kAgreements;
 
-double Sigma(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
-
-// One for each thread, made when it is first needed.
-class TileOfThread {
- public:
-  TileOfThread(int threads, const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round)
-      : tiles_(threads), inputs_(inputs), rounds_(rounds), round_(round) {}
-  TileFeatures& Of(int thread) {
-    if (!tiles_[thread]) tiles_[thread] = std::make_unique<TileFeatures>(inputs_, rounds_, round_, 1u << kOfLinks);
-    return *tiles_[thread];
+// Calls visit(r) for the rows of all strips of a tile, one strip after the other, when their features are there.
+template <typename Visit>
+void ForEachRow(TileFeatures& tile, const Visit& visit) {
+  for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
+    tile.Strip(strip);
+    tile.Features(kOfLinks);
+    for (uint32_t r = 0; r < kStripRows && tile.begin(r) < tile.end(); ++r) visit(r);
   }
-
- private:
-  std::vector<std::unique_ptr<TileFeatures>> tiles_;
-  const PairInputs& inputs_;
-  const std::vector<PriorRound>& rounds_;
-  const size_t round_;
-};
+}
 
 }  // namespace
 
@@ -69,24 +61,16 @@ void PairSampler::StrataOf(const TileFeatures& tile, uint32_t row, int32_t* stra
 }
 
 void PairSampler::CountStrata(const std::function<void(double)>& progress) {
-  const std::vector<PriorRound> none;
-  TileOfThread tiles(threads_, inputs_, none, 0);
   std::vector<std::vector<uint64_t>> counts(threads_, std::vector<uint64_t>(kStrata, 0));
-  ForEachTile(
-      inputs_.n, threads_,
-      [&](const Tile& at, int thread) {
-        TileFeatures& tile = tiles.Of(thread);
+  ForEachTileOfFeatures(
+      inputs_, {}, 0, 1u << kOfLinks, threads_,
+      [&](TileFeatures& tile, int thread) {
         std::vector<uint64_t>& count = counts[thread];
         int32_t strata[kTileNodes];
-        tile.Load(at);
-        for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
-          tile.Strip(strip);
-          tile.Features(kOfLinks);
-          for (uint32_t r = 0; r < kStripRows && tile.node(r) < inputs_.n; ++r) {
-            StrataOf(tile, r, strata);
-            for (uint32_t j = tile.begin(r); j < tile.end(); ++j) ++count[strata[j]];
-          }
-        }
+        ForEachRow(tile, [&](uint32_t r) {
+          StrataOf(tile, r, strata);
+          for (uint32_t j = tile.begin(r); j < tile.end(); ++j) ++count[strata[j]];
+        });
       },
       progress);
   size_.assign(kStrata, 0);
@@ -102,7 +86,7 @@ void PairSampler::Allocate(uint64_t sample_pairs) {
     if (size_[s] == 0) continue;
     const int of_evidence = s / (kAgreements * kSimilarities * kBases);
     const double base = s / (kAgreements * kSimilarities) % kBases + 0.5 - kBases;
-    const double prior = Sigma(base), posterior = Sigma(base + (of_evidence - 2) * double{inputs_.bit_weight});
+    const double prior = ProbabilityOf(base), posterior = ProbabilityOf(base + (of_evidence - 2) * double{inputs_.bit_weight});
     part[s] = static_cast<double>(size_[s]) * (std::abs(posterior - prior) + prior);
     influence += part[s];
     ++strata;
@@ -126,61 +110,50 @@ void PairSampler::Allocate(uint64_t sample_pairs) {
   }
 }
 
-PairSampler::Sample PairSampler::Draw(const std::vector<PriorRound>& rounds, size_t round,
-                                      const std::function<void(double)>& progress) const {
-  std::vector<int> features;
-  for (int f = 0; f < kPairFeatureCount; ++f) {
-    if (inputs_.Has(f, round > 0)) features.push_back(f);
-  }
-  const auto width = static_cast<uint32_t>(features.size());
+std::vector<PairSampler::Part> PairSampler::Collect(const std::vector<PriorRound>& rounds, size_t round,
+                                                    const std::vector<int>& features,
+                                                    const std::function<void(double)>& progress) const {
   std::vector<Part> parts(BlockCount(inputs_.n));
-  TileOfThread tiles(threads_, inputs_, rounds, round);
-  ForEachTile(
-      inputs_.n, threads_,
-      [&](const Tile& at, int thread) {
-        TileFeatures& tile = tiles.Of(thread);
-        Part& part = parts[at.a];
+  ForEachTileOfFeatures(
+      inputs_, rounds, round, 1u << kOfLinks, threads_,
+      [&](TileFeatures& tile, int) {
+        Part& part = parts[tile.at().a];
         int32_t strata[kTileNodes];
         uint32_t hashes[kTileNodes];
-        tile.Load(at);
-        for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
-          tile.Strip(strip);
-          tile.Features(kOfLinks);
-          for (uint32_t r = 0; r < kStripRows && tile.node(r) < inputs_.n; ++r) {
-            if (!all_) {
-              StrataOf(tile, r, strata);
-              HashRow(static_cast<uint32_t>(TieHash(seed_, tile.node(r), tile.node(r))), at.first_column(), hashes);
-            }
-            for (uint32_t j = tile.begin(r); j < tile.end(); ++j) {
-              if (!all_ && hashes[j] >= included_[strata[j]]) continue;
-              part.base.push_back(tile.base(r)[j]);
-              part.evidence.push_back(tile.evidence(r)[j]);
-              if (!all_) part.strata.push_back(static_cast<uint16_t>(strata[j]));
-              const float c = tile.cosine(r)[j], z = tile.latent(r)[j];
-              const float values[kPairFeatureCount] = {1.0f,
-                                                       c,
-                                                       std::min(c, kHinges[0]),
-                                                       std::min(c, kHinges[1]),
-                                                       std::min(c, kHinges[2]),
-                                                       std::min(c, kHinges[3]),
-                                                       z,
-                                                       z * z,
-                                                       tile.classes(r)[j],
-                                                       tile.log_classes(r)[j],
-                                                       tile.network(0, r)[j],
-                                                       tile.network(1, r)[j],
-                                                       tile.network(2, r)[j]};
-              for (const int f : features) part.features.push_back(values[f]);
-            }
+        ForEachRow(tile, [&](uint32_t r) {
+          if (!all_) {
+            StrataOf(tile, r, strata);
+            HashRow(static_cast<uint32_t>(TieHash(seed_, tile.node(r), tile.node(r))), tile.at().first_column(), hashes);
           }
-        }
+          for (uint32_t j = tile.begin(r); j < tile.end(); ++j) {
+            if (!all_ && hashes[j] >= included_[strata[j]]) continue;
+            part.base.push_back(tile.base(r)[j]);
+            part.evidence.push_back(tile.evidence(r)[j]);
+            if (!all_) part.strata.push_back(static_cast<uint16_t>(strata[j]));
+            const float c = tile.cosine(r)[j], z = tile.latent(r)[j];
+            const float values[kPairFeatureCount] = {1.0f,
+                                                     c,
+                                                     std::min(c, kHinges[0]),
+                                                     std::min(c, kHinges[1]),
+                                                     std::min(c, kHinges[2]),
+                                                     std::min(c, kHinges[3]),
+                                                     z,
+                                                     z * z,
+                                                     tile.classes(r)[j],
+                                                     tile.log_classes(r)[j],
+                                                     tile.network(0, r)[j],
+                                                     tile.network(1, r)[j],
+                                                     tile.network(2, r)[j]};
+            for (const int f : features) part.features.push_back(values[f]);
+          }
+        });
       },
       progress);
+  return parts;
+}
 
-  Sample sample;
-  PairSample& pairs = sample.pairs;
-  size_t size = 0;
-  for (const Part& part : parts) size += part.base.size();
+std::vector<uint32_t> PairSampler::VaryingColumns(const std::vector<Part>& parts, const std::vector<int>& features) {
+  const size_t width = features.size();
   std::vector<float> least(width, std::numeric_limits<float>::infinity()), greatest(width, -least[0]);
   for (const Part& part : parts) {
     for (size_t k = 0; k < part.features.size(); ++k) {
@@ -188,42 +161,61 @@ PairSampler::Sample PairSampler::Draw(const std::vector<PriorRound>& rounds, siz
       greatest[k % width] = std::max(greatest[k % width], part.features[k]);
     }
   }
-  std::vector<uint32_t> kept_columns;
-  const auto differs = [&](int feature) {
-    return std::find(sample.features.begin(), sample.features.end(), feature) != sample.features.end();
+  std::vector<uint32_t> columns;
+  const auto varies = [&](int feature) {
+    return std::any_of(columns.begin(), columns.end(), [&](uint32_t column) { return features[column] == feature; });
   };
   for (uint32_t k = 0; k < width; ++k) {
     // Products of floats that are equal but for rounding are constant, too.
     const float scale = std::max(std::abs(least[k]), std::abs(greatest[k]));
     if (features[k] != kConstant && !(greatest[k] - least[k] > 1e-5f * scale)) continue;
     // Where all neighbours are alike, what they are says no more than how many.
-    if (features[k] == kNeighboursClasses && !differs(kClasses)) continue;
-    if (features[k] == kNeighboursLatent && !differs(kLatent)) continue;
-    kept_columns.push_back(k);
-    sample.features.push_back(features[k]);
+    if (features[k] == kNeighboursClasses && !varies(kClasses)) continue;
+    if (features[k] == kNeighboursLatent && !varies(kLatent)) continue;
+    columns.push_back(k);
   }
-  pairs.width = static_cast<uint32_t>(kept_columns.size());
+  return columns;
+}
+
+std::vector<float> PairSampler::Weights(const std::vector<uint16_t>& strata) const {
+  std::vector<uint64_t> found(kStrata, 0);
+  for (const uint16_t s : strata) ++found[s];
+  std::vector<float> weights;
+  weights.reserve(strata.size());
+  for (const uint16_t s : strata) {
+    weights.push_back(static_cast<float>(static_cast<double>(size_[s]) / static_cast<double>(found[s])));
+  }
+  return weights;
+}
+
+PairSampler::Sample PairSampler::Draw(const std::vector<PriorRound>& rounds, size_t round,
+                                      const std::function<void(double)>& progress) const {
+  std::vector<int> features;
+  for (int f = 0; f < kPairFeatureCount; ++f) {
+    if (inputs_.Has(f, round > 0)) features.push_back(f);
+  }
+  std::vector<Part> parts = Collect(rounds, round, features, progress);
+  const std::vector<uint32_t> columns = VaryingColumns(parts, features);
+  Sample sample;
+  for (const uint32_t column : columns) sample.features.push_back(features[column]);
+  size_t size = 0;
+  for (const Part& part : parts) size += part.base.size();
+  PairSample& pairs = sample.pairs;
+  pairs.width = static_cast<uint32_t>(columns.size());
   pairs.features.reserve(size * pairs.width);
   pairs.base.reserve(size);
   pairs.evidence.reserve(size);
   std::vector<uint16_t> strata;
   for (Part& part : parts) {
     for (size_t k = 0; k < part.base.size(); ++k) {
-      for (const uint32_t column : kept_columns) pairs.features.push_back(part.features[k * width + column]);
+      for (const uint32_t column : columns) pairs.features.push_back(part.features[k * features.size() + column]);
     }
     pairs.base.insert(pairs.base.end(), part.base.begin(), part.base.end());
     pairs.evidence.insert(pairs.evidence.end(), part.evidence.begin(), part.evidence.end());
     strata.insert(strata.end(), part.strata.begin(), part.strata.end());
     part = {};
   }
-  pairs.weights.assign(size, 1.0f);
-  if (all_) return sample;
-  std::vector<uint64_t> found(kStrata, 0);
-  for (const uint16_t s : strata) ++found[s];
-  for (size_t k = 0; k < size; ++k) {
-    pairs.weights[k] =
-        static_cast<float>(static_cast<double>(size_[strata[k]]) / static_cast<double>(found[strata[k]]));
-  }
+  pairs.weights = all_ ? std::vector<float>(size, 1.0f) : Weights(strata);
   return sample;
 }
 

@@ -40,6 +40,11 @@ class PairSampler {
   void CountStrata(const std::function<void(double)>& progress);
   void Allocate(uint64_t sample_pairs);
   void StrataOf(const TileFeatures& tile, uint32_t row, int32_t* strata) const;
+  // The pairs that are in, by block of the rows, with the columns `features`.
+  std::vector<Part> Collect(const std::vector<PriorRound>& rounds, size_t round, const std::vector<int>& features,
+                            const std::function<void(double)>& progress) const;
+  static std::vector<uint32_t> VaryingColumns(const std::vector<Part>& parts, const std::vector<int>& features);
+  std::vector<float> Weights(const std::vector<uint16_t>& strata) const;
 
   const PairInputs& inputs_;
   const uint64_t seed_;

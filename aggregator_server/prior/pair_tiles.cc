@@ -7,6 +7,23 @@
 
 namespace blink {
 
+void TileOperand::Load(const Tile& tile, uint32_t nodes) {
+  if (width == 0) return;
+  const uint32_t count = std::min(kTileNodes, nodes - tile.first_row());
+  columns.PackTransposed(source + tile.first_column() * width, std::min(kTileNodes, nodes - tile.first_column()), width,
+                         kTileNodes);
+  rows = source + tile.first_row() * width;
+  if (count == kTileNodes) return;
+  padded.Resize(kTileNodes * width);
+  padded.Fill(0);
+  std::copy_n(rows, count * width, padded.data());
+  rows = padded.data();
+}
+
+void MultiplyStrip(const TileOperand& left, const TileOperand& right, uint32_t first, float* out) {
+  MultiplyPanels(left.rows + first * left.width, left.width, kStripRows, right.columns, /*add=*/false, out, kTileNodes);
+}
+
 std::vector<std::vector<Tile>> TournamentOf(uint32_t blocks) {
   std::vector<std::vector<Tile>> rounds(1);
   for (uint32_t a = 0; a < blocks; ++a) rounds[0].push_back({a, a});

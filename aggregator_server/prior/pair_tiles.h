@@ -23,6 +23,19 @@ struct Tile {
   uint32_t first_column() const { return b * kTileNodes; }
 };
 
+// A dense matrix of the nodes, as the rows of block a and the columns of block b of a tile want it.
+struct TileOperand {
+  const float* source = nullptr;  // [n, width]
+  size_t width = 0;               // 0: there is none
+  const float* rows = nullptr;    // [kTileNodes, width], zeros past the last node
+  AlignedFloats padded;
+  Panels columns;
+  void Load(const Tile& tile, uint32_t nodes);
+};
+
+// out [kStripRows, kTileNodes]: the products of the rows first .. of `left`, counted within block a, with the columns of `right`.
+void MultiplyStrip(const TileOperand& left, const TileOperand& right, uint32_t first, float* out);
+
 inline uint32_t BlockCount(uint32_t nodes) { return (nodes + kTileNodes - 1) / kTileNodes; }
 
 // The rounds, in order: first the diagonal, then all pairs of different blocks.

@@ -27,7 +27,6 @@ class Collector {
  public:
   Collector(const PairInputs& inputs, PosteriorKind kind, const ClassProbabilities& classes, const PassOptions& options)
       : inputs_(inputs),
-        kind_(kind),
         truth_(options.truth),
         blocks_(BlockCount(inputs.n)),
         likely_(blocks_),
@@ -161,7 +160,6 @@ class Collector {
   }
 
   const PairInputs& inputs_;
-  const PosteriorKind kind_;
   const CsrGraph* const truth_;
   const uint32_t blocks_;
   size_t width_ = 0;
@@ -173,11 +171,6 @@ class Collector {
 };
 
 }  // namespace
-
-double ProbabilityOf(float log_odds) {
-  const double x = log_odds;
-  return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
-}
 
 float KeptLogOdds() {
   static const float log_odds = static_cast<float>(std::log(double{kKeptMin} / (1 - double{kKeptMin})));
@@ -192,20 +185,16 @@ std::array<PosteriorSums, 2> PassOverPairs(const PairInputs& inputs, const Class
   for (const PosteriorKind kind : kKinds) {
     collectors.push_back(std::make_unique<Collector>(inputs, kind, classes, options));
   }
-  std::vector<std::unique_ptr<TileFeatures>> tiles(options.threads);
-  ForEachTile(
-      inputs.n, options.threads,
-      [&](const Tile& at, int thread) {
-        auto& tile = tiles[thread];
-        if (!tile) tile = std::make_unique<TileFeatures>(inputs, rounds, round, 1u << kOfLinks | 1u << kOfTraining);
-        tile->Load(at);
-        for (const auto& collector : collectors) collector->Begin(at, thread);
-        for (uint32_t strip = 0; strip < tile->strip_count(); ++strip) {
-          tile->Strip(strip);
+  ForEachTileOfFeatures(
+      inputs, rounds, round, 1u << kOfLinks | 1u << kOfTraining, options.threads,
+      [&](TileFeatures& tile, int thread) {
+        for (const auto& collector : collectors) collector->Begin(tile.at(), thread);
+        for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
+          tile.Strip(strip);
           for (const PosteriorKind kind : kKinds) {
-            tile->Features(kind);
-            tile->LogOdds(kind, rounds[round].theta);
-            collectors[kind]->Strip(*tile, strip, thread);
+            tile.Features(kind);
+            tile.LogOdds(rounds[round].theta);
+            collectors[kind]->Strip(tile, strip, thread);
           }
         }
         for (const auto& collector : collectors) collector->End(thread);
@@ -263,20 +252,17 @@ Network NetworkOf(const PairInputs& inputs, const PosteriorSums& sums) {
 void ForEachLogOddsRow(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round, int threads,
                        const std::function<void(const LogOddsRow&)>& visit,
                        const std::function<void(double)>& progress) {
-  std::vector<std::unique_ptr<TileFeatures>> tiles(threads);
-  ForEachTile(
-      inputs.n, threads,
-      [&](const Tile& at, int thread) {
-        auto& tile = tiles[thread];
-        if (!tile) tile = std::make_unique<TileFeatures>(inputs, rounds, round, 1u << kOfTraining);
-        tile->Load(at);
-        for (uint32_t strip = 0; strip < tile->strip_count(); ++strip) {
-          tile->Strip(strip);
-          tile->Features(kOfTraining);
-          tile->LogOdds(kOfTraining, rounds[round].theta);
-          for (uint32_t r = 0; r < kStripRows && tile->node(r) < inputs.n; ++r) {
-            if (tile->begin(r) >= tile->end()) continue;
-            visit({thread, at.a, tile->node(r), at.first_column(), tile->begin(r), tile->end(), tile->log_odds(r)});
+  ForEachTileOfFeatures(
+      inputs, rounds, round, 1u << kOfTraining, threads,
+      [&](TileFeatures& tile, int thread) {
+        const Tile& at = tile.at();
+        for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
+          tile.Strip(strip);
+          tile.Features(kOfTraining);
+          tile.LogOdds(rounds[round].theta);
+          for (uint32_t r = 0; r < kStripRows && tile.node(r) < inputs.n; ++r) {
+            if (tile.begin(r) >= tile.end()) continue;
+            visit({thread, at.a, tile.node(r), at.first_column(), tile.begin(r), tile.end(), tile.log_odds(r)});
           }
         }
       },

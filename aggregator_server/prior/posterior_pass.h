@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/posterior_quality.h"
 #include "aggregator_server/prior/pair_features.h"
 #include "common/graph/csr_graph.h"
@@ -18,7 +19,6 @@ struct LikelyPair {
   NodeIndex i = 0, j = 0;  // i < j
   float log_odds = 0;      // of P
 };
-double ProbabilityOf(float log_odds);
 // kKeptMin as log-odds.
 float KeptLogOdds();
 

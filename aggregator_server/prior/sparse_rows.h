@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aggregator_server/prior/tile_kernels.h"
+#include "common/graph/node_attributes.h"
 
 namespace blink {
 
@@ -17,6 +18,11 @@ class SparseRows {
   // offsets [rows + 1] into `columns` (ascending in a row, below column_count) and `values`.
   SparseRows(std::vector<uint64_t> offsets, std::vector<uint32_t> columns, std::vector<float> values,
              uint32_t column_count);
+
+  // Of a sparse matrix of features.
+  explicit SparseRows(const FeatureMatrix& matrix)
+      : SparseRows({matrix.row_offsets.begin(), matrix.row_offsets.end()},
+                   {matrix.columns.begin(), matrix.columns.end()}, matrix.values, matrix.cols) {}
 
   bool empty() const { return columns_.empty(); }
   uint32_t row_count() const { return offsets_.empty() ? 0 : static_cast<uint32_t>(offsets_.size() - 1); }

@@ -90,14 +90,16 @@ struct Case {
   double silent;
 };
 
-class DegreePosteriorOf : public ::testing::TestWithParam<Case> {};
-
-TEST_P(DegreePosteriorOf, IsThatOfTheEvidencePairByPair) {
+class DegreePosteriorOf : public ::testing::TestWithParam<Case> {
+ protected:
   const Case& c = GetParam();
   const Round round = MakeRound(c.n, c.epsilon_micro, c.share_ppm, c.silent, 7);
   const std::vector<DegreeEvidence> nodes = EvidenceSlowly(round.reports);
   const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
   const DegreePosterior posterior = EstimateDegreePosterior(round.reports, 1);
+};
+
+TEST_P(DegreePosteriorOf, IsThatOfTheEvidencePairByPair) {
   ASSERT_EQ(posterior.mean.size(), c.n);
   for (NodeIndex i = 0; i < c.n; ++i) {
     EXPECT_NEAR(posterior.mean[i], law.PosteriorMean(nodes[i]), 1e-3 * posterior.mean[i]) << i;
@@ -117,11 +119,6 @@ INSTANTIATE_TEST_SUITE_P(Rounds, DegreePosteriorOf,
 
 // By the definition: the mean once more, from a sum that is a little larger. Then with a bit turned over.
 TEST_P(DegreePosteriorOf, SaysHowFarThePairsOwnBitsHavePulledIt) {
-  const Case& c = GetParam();
-  const Round round = MakeRound(c.n, c.epsilon_micro, c.share_ppm, c.silent, 7);
-  const std::vector<DegreeEvidence> nodes = EvidenceSlowly(round.reports);
-  const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
-  const DegreePosterior posterior = EstimateDegreePosterior(round.reports, 1);
   ASSERT_EQ(posterior.pull.size(), c.n);
   for (NodeIndex i = 0; i < c.n; ++i) {
     EXPECT_GE(posterior.pull[i], 0);
