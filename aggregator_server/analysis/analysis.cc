@@ -116,8 +116,7 @@ absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, con
 const LinkWeights& WeightsOf(const Analysis& analysis, const Candidate& candidate) {
   const Variant variant = candidate.variant.value_or(Variant::kHard);
   if (candidate.prior == Prior::kBeta) return analysis.estimate.Of(variant);
-  const AttributedPosterior& posterior = analysis.attributed->training;
-  return variant == Variant::kHard ? posterior.hard : variant == Variant::kSoft ? *posterior.soft : *posterior.hybrid;
+  return *analysis.attributed->training.Of(variant);
 }
 
 }  // namespace

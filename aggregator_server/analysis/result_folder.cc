@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "aggregator_server/analysis/analysis.h"
 #include "aggregator_server/analysis/link_files.h"
+#include "aggregator_server/train/log_probabilities.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
@@ -16,10 +17,7 @@ namespace {
 
 // The softmax probability of the largest of a node's logits.
 double Confidence(const float* logits, size_t classes) {
-  const float top = *std::max_element(logits, logits + classes);
-  double sum = 0;
-  for (size_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - top);
-  return 1 / sum;
+  return 1 / SumOfExponentials(logits, classes);
 }
 
 std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
@@ -94,28 +92,40 @@ nlohmann::ordered_json PriorOf(const Candidate& candidate) {
   return PriorName(candidate.prior);
 }
 
+// Null of what is no network: it has no such setting.
+template <typename Value>
+nlohmann::ordered_json OfNetwork(const TrainOptions& options, Value value) {
+  return IsNetwork(options.model) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+// What a search chooses, but for the width.
+void TellChoice(const Candidate& candidate, nlohmann::ordered_json& json) {
+  json["model"] = ModelName(candidate.options.model);
+  json["prior"] = PriorOf(candidate);
+  json["variant"] = VariantOf(candidate);
+}
+void TellSetting(const TrainOptions& options, nlohmann::ordered_json& json) {
+  json["learning_rate"] = OfNetwork(options, options.learning_rate);
+  json["weight_decay"] = OfNetwork(options, options.weight_decay);
+  json["dropout"] = OfNetwork(options, options.dropout);
+}
+
 }  // namespace
 
 nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained) {
   const TrainOptions& options = trained.options;
   nlohmann::ordered_json json;  // NaN (an empty split) becomes null
-  const bool network = IsNetwork(options.model);
-  const auto of_network = [&](auto value) { return network ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr); };
-  json["model"] = ModelName(options.model);
-  json["prior"] = PriorOf(trained);
-  json["variant"] = VariantOf(trained);
+  TellChoice(trained, json);
   json["device"] = training.device;
   json["fell_back_to_cpu"] = training.fell_back_to_cpu;
   json["threads"] = training.threads;
   json["deterministic"] = training.deterministic;
   json["seed"] = options.seed;
-  json["learning_rate"] = of_network(options.learning_rate);
-  json["weight_decay"] = of_network(options.weight_decay);
-  json["dropout"] = of_network(options.dropout);
-  json["epochs"] = of_network(options.epochs);
-  json["hidden"] = of_network(options.hidden);
-  json["layers"] = of_network(options.layers);
-  json["patience"] = of_network(options.patience);
+  TellSetting(options, json);
+  json["epochs"] = OfNetwork(options, options.epochs);
+  json["hidden"] = OfNetwork(options, options.hidden);
+  json["layers"] = OfNetwork(options, options.layers);
+  json["patience"] = OfNetwork(options, options.patience);
   json["balance_classes"] = options.balance_classes;
   json["node_features"] = NodeFeaturesName(training.node_features);
   json["features"] = training.feature_count;
@@ -186,15 +196,9 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
     const TrainOptions& options = tried.candidate.options;
     nlohmann::ordered_json entry;
     entry["name"] = CandidateName(tried.candidate);
-    entry["model"] = ModelName(options.model);
-    const bool network = IsNetwork(options.model);
-    const auto of_network = [&](double value) { return network ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr); };
-    entry["prior"] = PriorOf(tried.candidate);
-    entry["variant"] = VariantOf(tried.candidate);
-    entry["learning_rate"] = of_network(options.learning_rate);
-    entry["weight_decay"] = of_network(options.weight_decay);
-    entry["dropout"] = of_network(options.dropout);
-    entry["hidden"] = of_network(options.hidden);
+    TellChoice(tried.candidate, entry);
+    TellSetting(options, entry);
+    entry["hidden"] = OfNetwork(options, options.hidden);
     if (tried.skipped.empty()) {
       entry["best_epoch"] = tried.best_epoch;
       entry["validation_loss"] = tried.validation_loss;
@@ -215,9 +219,8 @@ const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<A
   std::optional<Variant> variant = trained.variant;
   if (!variant && (model == Model::kStacked || model == Model::kMean)) variant = Variant::kSoft;
   if (!variant) return nullptr;
-  if (*variant == Variant::kSoft && posterior.soft.has_value()) return &*posterior.soft;
-  if (*variant == Variant::kHybrid && posterior.hybrid.has_value()) return &*posterior.hybrid;
-  return &posterior.hard;
+  const LinkWeights* weights = posterior.Of(*variant);
+  return weights != nullptr ? weights : &posterior.hard;
 }
 
 SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained) {

@@ -200,10 +200,7 @@ void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::s
 
 absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, const ClassProbabilities& first,
                                                         const NearestShares& shares, int threads) {
-  constexpr float kSmall = 1e-3f;
-  std::vector<float> logs = first.open;
-  for (float& value : logs) value = std::log(value + kSmall);
-  const std::vector<float> features = SideBySide(logs, first.class_count, shares.values, shares.width);
+  const std::vector<float> features = SideBySide(LogsOfOpen(first), first.class_count, shares.values, shares.width);
   std::vector<TrainResult> results;
   for (int fold = 0; fold < kFolds; ++fold) {
     BLINK_ASSIGN_OR_RETURN(results.emplace_back(),
@@ -234,12 +231,6 @@ absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const
                          FitSecondStage(folds, model.probabilities, model.nearest, options.threads));
   AddStage(folds, std::move(second), "nearest.", model);
   return model;
-}
-
-absl::StatusOr<ClassProbabilities> MakeClassProbabilities(const NodeAttributes& attributes, const NodeProfiles& profiles,
-                                                          const ClassModelOptions& options) {
-  BLINK_ASSIGN_OR_RETURN(ClassModel model, FitClassModel(attributes, profiles, options));
-  return std::move(model.probabilities);
 }
 
 TrainResult ResultOfClassModel(const ClassModel& model, const NodeAttributes& attributes, bool balance_classes) {

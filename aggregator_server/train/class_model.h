@@ -55,10 +55,6 @@ struct ClassModel {
 absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const NodeProfiles& profiles,
                                          const ClassModelOptions& options);
 
-// FitClassModel's probabilities.
-absl::StatusOr<ClassProbabilities> MakeClassProbabilities(const NodeAttributes& attributes, const NodeProfiles& profiles,
-                                                          const ClassModelOptions& options);
-
 // The class model as a classifier: its open probabilities.
 TrainResult ResultOfClassModel(const ClassModel& model, const NodeAttributes& attributes, bool balance_classes);
 

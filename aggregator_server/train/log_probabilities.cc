@@ -12,13 +12,17 @@ namespace {
 
 // ln sum exp of a row.
 double LogSum(const float* row, uint32_t classes) {
-  const float top = *std::max_element(row, row + classes);
-  double sum = 0;
-  for (uint32_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c]) - top);
-  return top + std::log(sum);
+  return *std::max_element(row, row + classes) + std::log(SumOfExponentials(row, classes));
 }
 
 }  // namespace
+
+double SumOfExponentials(const float* logits, size_t classes) {
+  const float top = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (size_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - top);
+  return sum;
+}
 
 void LogSoftmaxRows(std::vector<float>& logits, uint32_t classes) {
   if (classes == 0) return;

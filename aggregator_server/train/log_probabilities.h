@@ -11,6 +11,9 @@
 
 namespace blink {
 
+// Sum of e^(x - the largest) of a row: what the softmax of the largest is one over. At least one class.
+double SumOfExponentials(const float* logits, size_t classes);
+
 // Of each row of `classes` logits its logarithm of the softmax, in place. A row of zero columns stays as it is.
 void LogSoftmaxRows(std::vector<float>& logits, uint32_t classes);
 

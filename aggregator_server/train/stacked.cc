@@ -50,18 +50,6 @@ std::vector<float> SquareSums(const LinkWeights& kept) {
   return sums;
 }
 
-// Writes log shares and log(sum + small) of the classes.
-void WriteLogs(const float* sums, uint32_t classes, float* out) {
-  constexpr double kSmall = 1e-2;
-  double total = 0;
-  for (uint32_t c = 0; c < classes; ++c) total += std::max(0.0f, sums[c]) + kSmall;
-  for (uint32_t c = 0; c < classes; ++c) {
-    const double logarithm = std::log(std::max(0.0f, sums[c]) + kSmall);
-    out[c] = static_cast<float>(logarithm - std::log(total));
-    out[classes + c] = static_cast<float>(logarithm);
-  }
-}
-
 // Columns to mean 0 and deviation 1 on the training nodes; a column that does not vary there to 0.
 struct Standard {
   std::vector<float> mean, scale;  // [width]
@@ -158,23 +146,22 @@ std::vector<NamedValues> StateOf(const std::vector<double>& parameters, uint32_t
 
 absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, int threads) {
   BLINK_RETURN_IF_ERROR(CheckSizes(input));
-  constexpr float kSmall = 1e-3f;
-  const uint32_t n = input.classes->node_count, classes = input.classes->class_count, width = 5 * classes;
+  const uint32_t n = input.classes->node_count, classes = input.classes->class_count, of_sums = 4 * classes;
   std::vector<float> second(size_t{n} * classes);
   Multiply(*input.kept, input.class_sums->data(), classes, ThreadsOrCores(threads), second.data());
   const std::vector<float> squares = SquareSums(*input.kept);
-  std::vector<float> features(size_t{n} * width);
+  std::vector<float> sums(size_t{n} * of_sums);
   for (size_t i = 0; i < n; ++i) {
-    float* row = &features[i * width];
+    float* row = &sums[i * of_sums];
     for (uint32_t c = 0; c < classes; ++c) {
-      row[c] = std::log(input.classes->open[i * classes + c] + kSmall);
       second[i * classes + c] -= squares[i] * input.classes->clamped[i * classes + c];
     }
-    WriteLogs(&(*input.class_sums)[i * classes], classes, row + classes);
-    WriteLogs(&second[i * classes], classes, row + 3 * size_t{classes});
+    WriteLogShares(&(*input.class_sums)[i * classes], classes, row, row + classes);
+    WriteLogShares(&second[i * classes], classes, row + 2 * size_t{classes}, row + 3 * size_t{classes});
   }
+  std::vector<float> features = SideBySide(LogsOfOpen(*input.classes), classes, sums, of_sums);
   if (input.nearest != nullptr && input.nearest->width > 0) {
-    features = SideBySide(features, width, input.nearest->values, input.nearest->width);
+    features = SideBySide(features, classes + of_sums, input.nearest->values, input.nearest->width);
   }
   return features;
 }

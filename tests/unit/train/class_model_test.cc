@@ -54,7 +54,7 @@ TEST_F(ClassModelTest, RowsAreProbabilitiesAndTellMoreThanFrequencies) {
 }
 
 TEST_F(ClassModelTest, ClampsTheTrainingNodesAndNobodyElse) {
-  const ClassProbabilities classes = MakeClassProbabilities(attributes_, profiles_, {}).value();
+  const ClassProbabilities classes = FitClassModel(attributes_, profiles_, {})->probabilities;
   for (uint32_t i = 0; i < attributes_.node_count; ++i) {
     if (attributes_.split[i] != Split::kTrain || attributes_.labels[i] < 0) {
       EXPECT_EQ(Row(classes.clamped, i), Row(classes.open, i));
