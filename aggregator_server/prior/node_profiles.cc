@@ -24,15 +24,6 @@ void ForEachValue(const FeatureMatrix& features, uint32_t row, F f) {
   }
 }
 
-bool LooksLikeCounts(const FeatureMatrix& features) {
-  uint64_t filled = 0;
-  for (const float value : features.values) {
-    if (value < 0) return false;
-    filled += value != 0;
-  }
-  return static_cast<double>(filled) <= kCountsShareMax * features.rows * features.cols;
-}
-
 // Below `least` a norm is rounding.
 double InverseOrZero(double norm, double least = 0) { return norm > least ? 1 / norm : 0; }
 constexpr double kRounding = 1e-6;  // of floats
@@ -112,6 +103,15 @@ FeatureMatrix Standardised(const FeatureMatrix& features) {
 }
 
 }  // namespace
+
+bool LooksLikeCounts(const FeatureMatrix& features) {
+  uint64_t filled = 0;
+  for (const float value : features.values) {
+    if (value < 0) return false;
+    filled += value != 0;
+  }
+  return static_cast<double>(filled) <= kCountsShareMax * features.rows * features.cols;
+}
 
 NodeProfiles MakeNodeProfiles(const FeatureMatrix& features, int threads) {
   NodeProfiles profiles;

@@ -12,11 +12,15 @@ namespace blink {
 inline constexpr uint32_t kLatentWidth = 64;
 inline constexpr double kCountsShareMax = 0.25;
 
+// Whether features look like counts, such as words: none is negative, and at most kCountsShareMax of the matrix is not 0.
+// The values decide, not the form of the file. Their profiles are then sparse, and what is made of them costs by the
+// entries that are not 0; those of others are dense, [n, cols] floats.
+bool LooksLikeCounts(const FeatureMatrix& features);
+
 struct NodeProfiles {
-  // Rows of Euclidean norm 1, or 0 where a node has no features. Features that look like counts (none negative, and at
-  // most kCountsShareMax of the matrix not 0) become their tf-idf, value times 1 + ln((1 + n) / (1 + df)), sparse;
-  // others become standardised columns (0 where a column is constant), dense. The values decide, not the form of the
-  // file: the same features have the same profiles, sparse or dense. cols is 0 where there are none.
+  // Rows of Euclidean norm 1, or 0 where a node has no features. Features that look like counts become their tf-idf,
+  // value times 1 + ln((1 + n) / (1 + df)), sparse; others become standardised columns (0 where a column is constant),
+  // dense. The same features have the same profiles in either form of file. cols is 0 where there are none.
   FeatureMatrix scaled;
   // [n, latent_width] rows of norm 1, or 0: `scaled` projected on its strongest right singular vectors (latent semantic
   // analysis); latent_width is min(kLatentWidth, cols, n). Deterministic: the same on any number of threads.

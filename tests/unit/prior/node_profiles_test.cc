@@ -116,6 +116,22 @@ MatrixXd LatentCosinesSlowly(const MatrixXd& scaled, Eigen::Index width) {
   return latent * latent.transpose();
 }
 
+TEST(NodeProfiles, TakeForCountsWhatIsSparseAndNeverNegativeInEitherForm) {
+  MatrixXd quarter = MatrixXd::Zero(8, 4);
+  quarter.col(2).setConstant(3);  // a quarter of the matrix, exactly
+  MatrixXd more = quarter, negative = quarter;
+  more(0, 0) = 1;
+  negative(0, 2) = -3;
+  for (const bool with_zeros : {false, true}) {
+    EXPECT_TRUE(LooksLikeCounts(Sparse(quarter, with_zeros)));
+    EXPECT_FALSE(LooksLikeCounts(Sparse(more, with_zeros)));
+    EXPECT_FALSE(LooksLikeCounts(Sparse(negative, with_zeros)));
+  }
+  EXPECT_TRUE(LooksLikeCounts(Dense(quarter)));
+  EXPECT_FALSE(LooksLikeCounts(Dense(more)));
+  EXPECT_FALSE(LooksLikeCounts(Dense(negative)));
+}
+
 TEST(NodeProfiles, OfCountsAreTheirTfIdf) {
   const MatrixXd words = Words(120, 90, 1);
   const NodeProfiles profiles = MakeNodeProfiles(Sparse(words), 1);
