@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aggregator_server/estimate/pair_masks.h"
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/estimate/value_cut.h"
 #include "common/base/status_macros.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "aggregator_server/estimate/pair_rows.h"
 #include "aggregator_server/estimate/posterior.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/reports/report_set.h"
 
 namespace blink {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "aggregator_server/estimate/pair_rows.h"
 #include "aggregator_server/estimate/posterior.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/reports/report_set.h"
 
 namespace blink {
@@ -24,8 +24,8 @@ struct LogOddsRange {
 // these are next to none, since what a class has in the range is an interval that moves with it.
 //
 // Memory: up to 512 kinds of rows are kept for all threads; of more, those of the tile that a thread is at
-// (pair_rows.h). Either way at most 3 masks of n bits for each of 512 kinds: 192 n bytes, and a thread of many classes
-// has its own. Time: for each kind 6 K comparisons and 3 n / 64 words.
+// (received_rows.h). Either way at most 3 masks of n bits for each of 512 kinds: 192 n bytes, and a thread of many
+// classes has its own. Time: for each kind 6 K comparisons and 3 n / 64 words.
 class PairMasks {
  public:
   // `threads` as for ForEachPairRow, whose rows are asked for.

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "aggregator_server/estimate/pair_masks.h"
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 
 namespace blink {
 namespace {

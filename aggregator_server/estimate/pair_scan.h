@@ -1,5 +1,5 @@
 // One pass over all pairs of nodes as bit operations on the reports and their transpose: the links of Hard, and the
-// sums over all pairs. Memory: the reports, the links, and what pair_rows.h, pair_masks.h and pair_counts.h state:
+// sums over all pairs. Memory: the reports, the links, and what received_rows.h, pair_masks.h and pair_counts.h state:
 // tiles and tables of a fixed size a thread. Time: n^2 / 64 words, again for each block of pair_counts.h; every pair
 // with ones; and K^2 exponentials.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_SCAN_H_

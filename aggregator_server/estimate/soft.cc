@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 

@@ -11,7 +11,7 @@
 
 namespace blink {
 
-class PairRows;
+class WeightRows;
 
 // Negative slope of GAT's LeakyReLU.
 inline constexpr float kLeakySlope = 0.2f;
@@ -52,10 +52,10 @@ struct AttentionPass {
 // Over links alone: O(links * width). `weights` must have no background.
 void AttendLinks(const LinkWeights& weights, const AttentionPass& pass, int threads);
 
-// Over all pairs (pair_rows.h), for weights with a background: O(n^2 width) time, O(n) memory a thread. exp(z)
+// Over all pairs (weight_rows.h), for weights with a background: O(n^2 width) time, O(n) memory a thread. exp(z)
 // factorises, so that a pair costs no exponential, unless the exponents spread so far that the factors would leave the
 // range of floats.
-void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads);
+void AttendPairs(const WeightRows& pairs, const AttentionPass& pass, int threads);
 
 }  // namespace blink
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "aggregator_server/kernels/link_kernels.h"
-#include "aggregator_server/kernels/pair_rows.h"
 #include "aggregator_server/kernels/tasks.h"
 #include "aggregator_server/kernels/vector_code.h"
+#include "aggregator_server/kernels/weight_rows.h"
 
 namespace blink {
 namespace {
@@ -25,7 +25,7 @@ constexpr float kLargestSpread = 60.0f;
 
 BLINK_INLINE float SumOf(Floats v) { return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7])); }
 
-// The pass's columns, in the order of PairRows and padded to whole tiles, and with the exponential taken apart where
+// The pass's columns, in the order of WeightRows and padded to whole tiles, and with the exponential taken apart where
 // that is possible: exp(LeakyReLU(row_z + col_z) - shift) scale = row_up * col_up for z > 0, row_down * col_down for z
 // <= 0.
 struct Columns {
@@ -37,7 +37,7 @@ struct Columns {
   std::vector<float> x;                                  // [padded, stride]
 };
 
-void FillFactors(const AttentionPass& pass, const PairRows& rows, Columns& columns) {
+void FillFactors(const AttentionPass& pass, const WeightRows& rows, Columns& columns) {
   const uint32_t n = rows.node_count();
   // Source and target of the forward pass, whichever direction this is: the shift of a row is that of its target.
   const float* source = pass.forward() ? pass.col_z : pass.row_z;
@@ -68,7 +68,7 @@ void FillFactors(const AttentionPass& pass, const PairRows& rows, Columns& colum
   }
 }
 
-Columns MakeColumns(const AttentionPass& pass, const PairRows& rows) {
+Columns MakeColumns(const AttentionPass& pass, const WeightRows& rows) {
   const uint32_t n = rows.node_count();
   Columns columns;
   columns.padded = (rows.positions() + kTile - 1) / kTile * kTile;
@@ -214,8 +214,8 @@ void StoreRow(const AttentionPass& pass, const Columns& columns, const Scratch& 
 }
 
 // Rows `first` .. of NodeInOrder's order, kRows of them or as many as there are.
-void AttendGroup(const PairRows& pairs, const AttentionPass& pass, const Columns& columns,
-                 decltype(CodeOf<SumFourRows<true>>()) sum_rows, uint32_t first, PairRows::ClassRow& class_row,
+void AttendGroup(const WeightRows& pairs, const AttentionPass& pass, const Columns& columns,
+                 decltype(CodeOf<SumFourRows<true>>()) sum_rows, uint32_t first, WeightRows::ClassRow& class_row,
                  Scratch& scratch) {
   const int count = static_cast<int>(std::min<uint32_t>(kRows, pairs.node_count() - first));
   RowScalars rows[kRows] = {};
@@ -231,7 +231,7 @@ void AttendGroup(const PairRows& pairs, const AttentionPass& pass, const Columns
 
 }  // namespace
 
-void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads) {
+void AttendPairs(const WeightRows& pairs, const AttentionPass& pass, int threads) {
   const uint32_t n = pairs.node_count();
   const Columns columns = MakeColumns(pass, pairs);
   auto* const sum_rows = columns.factorised ? CodeOf<SumFourRows<true>>() : CodeOf<SumFourRows<false>>();
@@ -239,7 +239,7 @@ void AttendPairs(const PairRows& pairs, const AttentionPass& pass, int threads) 
   std::atomic<uint32_t> next_group{0};
   RunTasks(TasksFor(int64_t{n} * n * (2 * pass.width + 20), threads), [&](int) {
     Scratch scratch(columns);
-    PairRows::ClassRow class_row;
+    WeightRows::ClassRow class_row;
     for (uint32_t begin; (begin = next_group.fetch_add(kGroups)) < groups;) {
       for (uint32_t group = begin; group < std::min(begin + kGroups, groups); ++group) {
         AttendGroup(pairs, pass, columns, sum_rows, group * kRows, class_row, scratch);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 
 namespace blink {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "aggregator_server/kernels/link_kernels.h"
-#include "aggregator_server/kernels/pair_rows.h"
+#include "aggregator_server/kernels/weight_rows.h"
 #include "aggregator_server/train/tensor_links.h"
 
 namespace blink {
@@ -101,7 +101,7 @@ class KernelOperator : public GraphOperator {
   const LinkWeights& weights_;
   const int threads_;
   const bool links_alone_;
-  const PairRows pairs_;
+  const WeightRows pairs_;
 };
 
 // Hands what it holds through autograd, which keeps it alive as long as the graph of the computation.

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "aggregator_server/estimate/denoise.h"
-#include "aggregator_server/estimate/pair_rows.h"
 #include "aggregator_server/estimate/posterior.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "tests/unit/estimate/small_round.h"
 
 namespace blink {

@@ -11,8 +11,8 @@
 #include <string>
 #include <tuple>
 
-#include "aggregator_server/kernels/pair_rows.h"
 #include "aggregator_server/kernels/vector_code.h"
+#include "aggregator_server/kernels/weight_rows.h"
 #include "common/graph/dataset.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/train/small_weights.h"
@@ -101,7 +101,7 @@ struct Pass {
   }
   void Run(const LinkWeights& weights, bool forward, int threads) {
     const AttentionPass pass = Arguments(forward);
-    weights.has_background() ? AttendPairs(PairRows(weights), pass, threads) : AttendLinks(weights, pass, threads);
+    weights.has_background() ? AttendPairs(WeightRows(weights), pass, threads) : AttendLinks(weights, pass, threads);
   }
   void ExpectTheFormula(const LinkWeights& weights, bool forward) const {
     std::vector<float> row(n);
@@ -241,8 +241,8 @@ TEST_P(DecodedRows, AreThoseOfTheWeightsWithOneOnTheDiagonal) {
   const CsrGraph graph = SmallGraph(77);
   for (const Kind kind : {Kind::kUnweighted, Kind::kLinks, Kind::kBackgroundAndLinks, Kind::kBackgroundAndOnes}) {
     const LinkWeights weights = SmallWeights(kind, graph);
-    const PairRows rows(weights);
-    PairRows::ClassRow class_row;
+    const WeightRows rows(weights);
+    WeightRows::ClassRow class_row;
     std::vector<float> decoded(rows.positions()), expected(77);
     std::vector<int> seen(77, 0);
     for (uint32_t k = 0; k < 77; ++k) {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/prior/column_sums.h"
 #include "aggregator_server/prior/degree_law.h"
 #include "tests/testing/instruction_sets.h"

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/prior/attributed.h"
 #include "aggregator_server/prior/degree_posterior.h"
 #include "aggregator_server/prior/theta_fit.h"

@@ -1,6 +1,6 @@
 // Whole rows of W, decoded in an order of the columns that makes it cheap. Internal to this folder; no LibTorch type.
-#ifndef BLINK_AGGREGATOR_SERVER_KERNELS_PAIR_ROWS_H_
-#define BLINK_AGGREGATOR_SERVER_KERNELS_PAIR_ROWS_H_
+#ifndef BLINK_AGGREGATOR_SERVER_KERNELS_WEIGHT_ROWS_H_
+#define BLINK_AGGREGATOR_SERVER_KERNELS_WEIGHT_ROWS_H_
 
 #include <cstdint>
 #include <vector>
@@ -12,11 +12,11 @@ namespace blink {
 // The columns stand in the order of PairOnes: nodes of a class side by side, with gaps, whose weight is 0. Rows that
 // are taken in NodeInOrder's order share what was expanded for their class.
 //
-//   PairRows rows(weights);               // `weights`, which must outlive it, may have a background or not
-//   PairRows::ClassRow class_row;         // one a thread
+//   WeightRows rows(weights);             // `weights`, which must outlive it, may have a background or not
+//   WeightRows::ClassRow class_row;       // one a thread
 //   std::vector<float> row(rows.positions());
 //   rows.Fill(i, class_row, row.data());  // row[rows.PositionOf(j)] = W_ij, 1 for j = i
-class PairRows {
+class WeightRows {
  public:
   // A row's class, expanded over the positions: the background, and what one and two ones add. [positions] each.
   struct ClassRow {
@@ -24,7 +24,7 @@ class PairRows {
     std::vector<float> background, one, two;
   };
 
-  explicit PairRows(const LinkWeights& weights);
+  explicit WeightRows(const LinkWeights& weights);
 
   uint32_t node_count() const { return weights_.node_count; }
   int64_t positions() const { return static_cast<int64_t>(node_at_.size()); }  // a multiple of 64
@@ -45,4 +45,4 @@ class PairRows {
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_KERNELS_PAIR_ROWS_H_
+#endif  // BLINK_AGGREGATOR_SERVER_KERNELS_WEIGHT_ROWS_H_

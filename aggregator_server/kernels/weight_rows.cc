@@ -1,4 +1,4 @@
-#include "aggregator_server/kernels/pair_rows.h"
+#include "aggregator_server/kernels/weight_rows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,7 +29,7 @@ struct AddOnes {
 
 }  // namespace
 
-PairRows::PairRows(const LinkWeights& weights) : weights_(weights) {
+WeightRows::WeightRows(const LinkWeights& weights) : weights_(weights) {
   const uint32_t n = weights.node_count;
   if (!weights.ones.empty()) {
     node_at_ = weights.ones.node_at;
@@ -50,7 +50,7 @@ PairRows::PairRows(const LinkWeights& weights) : weights_(weights) {
   }
 }
 
-void PairRows::Expand(uint32_t of_class, ClassRow& class_row) const {
+void WeightRows::Expand(uint32_t of_class, ClassRow& class_row) const {
   class_row.of_class = of_class;
   class_row.background.assign(node_at_.size(), 0.0f);
   if (!weights_.has_background()) return;
@@ -69,7 +69,7 @@ void PairRows::Expand(uint32_t of_class, ClassRow& class_row) const {
   }
 }
 
-void PairRows::Fill(NodeIndex node, ClassRow& class_row, float* out) const {
+void WeightRows::Fill(NodeIndex node, ClassRow& class_row, float* out) const {
   const uint32_t of_class = weights_.has_background() ? weights_.class_of_node[node] : 0;
   if (class_row.of_class != of_class) Expand(of_class, class_row);
   std::memcpy(out, class_row.background.data(), node_at_.size() * sizeof(float));

@@ -1,7 +1,7 @@
 // What was received about the pairs of each node, row by row: the reports joined with their transpose, a tile at a
 // time.
-#ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_ROWS_H_
-#define BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_ROWS_H_
+#ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_RECEIVED_ROWS_H_
+#define BLINK_AGGREGATOR_SERVER_ESTIMATE_RECEIVED_ROWS_H_
 
 #include <cstdint>
 #include <functional>
@@ -49,4 +49,4 @@ void Transpose64(uint64_t block[64]);
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_ESTIMATE_PAIR_ROWS_H_
+#endif  // BLINK_AGGREGATOR_SERVER_ESTIMATE_RECEIVED_ROWS_H_

@@ -1,4 +1,4 @@
-#include "aggregator_server/estimate/pair_rows.h"
+#include "aggregator_server/estimate/received_rows.h"
 
 #include <algorithm>
 #include <atomic>
