@@ -227,17 +227,20 @@ void HearErrors(const std::string& line, Speech& speech) {
   speech.last_words = text.substr(0, 300);
 }
 
-// What a limit on the address space looks like from outside: libraries that cannot be mapped, an allocation that nobody caught.
+// What a limit on the address space looks like from outside: libraries that cannot be mapped, an allocation that nobody
+// caught.
 bool SpeaksOfMemory(const std::string& words) {
-  for (const char* sign : {"failed to map segment", "annot allocate memory", "bad_alloc", "an't allocate memory", "out of memory"}) {
+  for (const char* sign :
+       {"failed to map segment", "annot allocate memory", "bad_alloc", "an't allocate memory", "out of memory"}) {
     if (absl::StrContains(words, sign)) return true;
   }
   return false;
 }
 
 std::string MemoryRemedy(const WorkerLimits& limits) {
-  return absl::StrCat("--worker-memory-bytes limits it to ", limits.memory_bytes,
-                      " bytes of address space, of which its libraries alone take about 600,000,000: raise the limit, or leave it out");
+  return absl::StrCat(
+      "--worker-memory-bytes limits it to ", limits.memory_bytes,
+      " bytes of address space, of which its libraries alone take about 600,000,000: raise the limit, or leave it out");
 }
 
 WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits) {
@@ -256,8 +259,9 @@ WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits)
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {  // a second try would take as long
     result.kind = WorkerExit::Kind::kError;
     result.code = SIGXCPU;
-    result.message = absl::StrCat("the worker used up its processor time: --worker-cpu-seconds limits it to ", limits.cpu_seconds,
-                                  " s of all its threads together: raise the limit, leave it out, or ask for less training", last_words);
+    result.message = absl::StrCat(
+        "the worker used up its processor time: --worker-cpu-seconds limits it to ", limits.cpu_seconds,
+        " s of all its threads together: raise the limit, leave it out, or ask for less training", last_words);
     return result;
   }
   if (WIFSIGNALED(status)) {

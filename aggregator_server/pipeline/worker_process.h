@@ -1,12 +1,14 @@
 // One run of the worker program as a child process: started, listened to, limited, and always reaped.
 //
 // The child has its own process group, no descriptor but its standard ones, default signal handling, and dies with the
-// thread that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a line:
+// thread that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a
+// line:
 //   {"stage":"estimating"|"training","progress":0.4,"text":"epoch 120 of 300"}
-//   {"error":"...","exit_code":3}                      before it ends with that exit code
-//   {"error":"...","exit_code":9,"waits_for":"disk"}   likewise: a disk or quota is full, and with more room it would succeed
-//   {"gpus":1,"why_none":""}                           its answer to --gpus
-// Lines that are none of these are ignored. Its standard error goes to the log, and its last line is kept as its last words.
+//   {"error":"...","exit_code":3}                     before it ends with that exit code
+//   {"error":"...","exit_code":9,"waits_for":"disk"}  likewise: a disk or quota is full, and room would do
+//   {"gpus":1,"why_none":""}                          its answer to --gpus
+// Lines that are none of these are ignored. Its standard error goes to the log, and its last line is kept as its last
+// words.
 #ifndef BLINK_AGGREGATOR_SERVER_PIPELINE_WORKER_PROCESS_H_
 #define BLINK_AGGREGATOR_SERVER_PIPELINE_WORKER_PROCESS_H_
 
@@ -37,12 +39,12 @@ struct WorkerProgress {
 
 struct WorkerExit {
   enum class Kind {
-    kDone,     // exit code 0
-    kError,    // another exit code: its own verdict, which another attempt would not change; or limits.memory_bytes did not suffice
-    kDiskFull, // its own verdict too, which more room changes
-    kSignal,   // killed, by whatever
-    kTimeout,  // killed by us: longer than limits.wall_time
-    kStopped,  // killed by us: `should_stop` asked for it
+    kDone,      // exit code 0
+    kError,     // its own verdict, which another attempt would not change; or limits.memory_bytes did not suffice
+    kDiskFull,  // its own verdict too, which more room changes
+    kSignal,    // killed, by whatever
+    kTimeout,   // killed by us: longer than limits.wall_time
+    kStopped,   // killed by us: `should_stop` asked for it
   };
   Kind kind = Kind::kDone;
   int code = 0;         // exit code or signal
@@ -50,9 +52,9 @@ struct WorkerExit {
   std::optional<Gpus> gpus;  // where it was asked for them
 };
 
-// Runs `arguments` ([0] is the program's path) until it has ended. `progress` and `should_stop` are called on this thread,
-// `should_stop` at least every 50 ms. An error means that it could not be started: NOT_FOUND, PERMISSION_DENIED,
-// RESOURCE_EXHAUSTED.
+// Runs `arguments` ([0] is the program's path) until it has ended. `progress` and `should_stop` are called on this
+// thread, `should_stop` at least every 50 ms. An error means that it could not be started: NOT_FOUND,
+// PERMISSION_DENIED, RESOURCE_EXHAUSTED.
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
                                      const std::function<bool()>& should_stop);

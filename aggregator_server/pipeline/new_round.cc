@@ -1,0 +1,93 @@
+#include "aggregator_server/pipeline/new_round.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/privacy/parameters.h"
+#include "common/wire/round.h"
+#include "common/wire/training_spec.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kOpenForMsMin = 1'000;
+constexpr uint64_t kOpenForMsMax = 31'536'000'000;
+constexpr size_t kRequestIdCharactersMax = 64;
+
+absl::StatusOr<std::string> NewRoundId() {
+  std::string bytes(16, '\0');
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return absl::UnavailableError("the system gave no random bytes for a round id");
+  }
+  return absl::BytesToHexString(bytes);
+}
+
+absl::Status CheckRequestId(const std::string& request_id) {
+  const bool printable =
+      std::all_of(request_id.begin(), request_id.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  if (request_id.size() <= kRequestIdCharactersMax && printable) return absl::OkStatus();
+  return absl::InvalidArgumentError("request_id must have 1 .. 64 printable ASCII characters without spaces");
+}
+
+absl::StatusOr<PrivacyParameters> ParametersOf(const v1::CreateRoundRequest& request, uint32_t node_count) {
+  v1::PrivacyParameters asked = request.parameters();
+  if (asked.node_count() == 0) asked.set_node_count(node_count);
+  if (asked.mechanism() == 0) asked.set_mechanism(kMechanismVersion);
+  if (asked.node_count() != node_count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("node_count is ", asked.node_count(), ", the roster has ", node_count, " nodes: leave it out"));
+  }
+  return ParametersFromProto(asked);
+}
+
+// What says how its reports are collected: for how long, from how many, and which of them count.
+absl::Status CheckCollection(const v1::CreateRoundRequest& request, uint32_t node_count, uint32_t active) {
+  if (request.open_for_ms() < kOpenForMsMin || request.open_for_ms() > kOpenForMsMax) {
+    return absl::InvalidArgumentError(absl::StrCat("open_for_ms is ", request.open_for_ms(), ", it must be in ",
+                                                   kOpenForMsMin, " .. ", kOpenForMsMax));
+  }
+  if (request.quorum() > active) {
+    return absl::InvalidArgumentError(absl::StrCat("quorum is ", request.quorum(), ", it must be in 1 .. ", active,
+                                                   ", the active nodes of the roster"));
+  }
+  if (!v1::Implausible_IsValid(request.implausible())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("implausible is ", static_cast<int>(request.implausible()), ", which this version does not know"));
+  }
+  if (request.degree_max() > node_count - 1) {
+    return absl::InvalidArgumentError(absl::StrCat("degree_max is ", request.degree_max(), ", it must be in 1 .. ",
+                                                   node_count - 1, ", or 0 for no bound"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request) {
+  BLINK_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersOf(request, options.node_count));
+  BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec training, NormalizeTrainingSpec(request.training()));
+  const uint32_t active = options.active_nodes > 0 ? options.active_nodes : options.node_count;
+  BLINK_RETURN_IF_ERROR(CheckCollection(request, options.node_count, active));
+  v1::Round round;
+  BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), NewRoundId());
+  round.set_deployment(options.deployment);
+  *round.mutable_parameters() = ParametersToProto(parameters);
+  round.set_roster_version(options.roster_version);
+  round.set_active_nodes(active);
+  *round.mutable_training() = std::move(training);
+  round.set_state(v1::ROUND_STATE_OPEN);
+  round.set_quorum(std::max<uint32_t>(1, request.quorum()));
+  round.set_implausible(request.implausible() == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG
+                                                                             : request.implausible());
+  round.set_degree_max(request.degree_max());
+  return round;
+}
+
+}  // namespace blink
