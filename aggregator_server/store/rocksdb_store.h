@@ -21,9 +21,9 @@ struct RocksDbOptions {
   uint64_t space_to_open = 4 << 20;  // free bytes without which it is not opened, besides what its logs become
 };
 
-// Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: damaged (a torn tail of the log,
-// which holds nothing acknowledged, is not damage). FAILED_PRECONDITION: of another format. Memory: about 64 MB, and n
-// bits an open round.
+// Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full.
+// DATA_LOSS: damaged (a torn tail of the log, which holds nothing acknowledged, is not damage). FAILED_PRECONDITION: of
+// another format. Memory: about 64 MB, and n bits an open round.
 //
 // The write-ahead log is synced once a batch: while one batch is being synced the next one gathers, so that the cost of
 // an fsync is shared by all reports that arrived meanwhile.

@@ -1,0 +1,114 @@
+#include "aggregator_server/store/synced_db.h"
+
+#include <sys/statvfs.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/env.h"
+#include "rocksdb/table.h"
+
+namespace blink {
+namespace {
+
+rocksdb::Options MakeOptions(const RocksDbOptions& ours) {
+  rocksdb::Options options;
+  if (ours.env != nullptr) options.env = ours.env;
+  options.create_if_missing = true;
+  options.paranoid_checks = true;
+  // Acknowledged writes are whole in the log; only the tail may be torn. The default would silently stop at damage.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.write_buffer_size = 16 << 20;
+  options.max_write_buffer_number = 3;
+  options.max_total_wal_size = 128 << 20;
+  options.max_open_files = 256;
+  options.max_background_jobs = 2;
+  options.compression = rocksdb::kNoCompression;  // reports are coded near their entropy
+  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.keep_log_file_num = 4;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(16 << 20);
+  table.cache_index_and_filter_blocks = true;
+  table.checksum = rocksdb::kXXH3;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+// RocksDB as Debian builds it ends the process by an assertion when the disk is full while it opens a store that
+// exists.
+absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() != ".log") continue;  // replayed, and written as a table
+    std::error_code gone;
+    const uint64_t size = at->file_size(gone);
+    if (!gone) needed += size;
+  }
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return absl::OkStatus();  // it is tried then
+  const uint64_t available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+  if (available >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("cannot open the store ", folder, ": its disk has ", available,
+                                                   " bytes left, and ", needed,
+                                                   " are needed; free space on the aggregator's disk"));
+}
+
+}  // namespace
+
+absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string message = absl::StrCat("cannot ", what, ": ", status.ToString());
+  if (status.IsNoSpace() || absl::StrContains(message, "No space left")) {
+    return absl::ResourceExhaustedError(absl::StrCat(message, "; free space on the aggregator's disk"));
+  }
+  if (status.IsCorruption()) {
+    return absl::DataLossError(absl::StrCat(message, "; the store is damaged: restore the data folder from a backup"));
+  }
+  if (status.IsNotFound()) return absl::NotFoundError(message);
+  return absl::InternalError(message);
+}
+
+absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& folder, const RocksDbOptions& options) {
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  absl::StatusOr<FileLock> lock = FileLock::Acquire(absl::StrCat(folder, "/store.lock"));
+  if (!lock.ok()) {
+    const char* const remedy = absl::IsAborted(lock.status()) ? ": end it first, or use another data folder" : "";
+    return Reworded(lock.status(),
+                    absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(), remedy));
+  }
+  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, options.space_to_open));
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(options), folder, &raw);
+  if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));
+  return std::unique_ptr<SyncedDb>(
+      new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));
+}
+
+absl::Status SyncedDb::Write(rocksdb::WriteBatch& writes, absl::string_view what) {
+  // RocksDB must not meet a full disk: after an append that failed, Debian's build (with assertions) aborts at the
+  // next.
+  struct statvfs disk {};
+  if (::statvfs(db_->GetName().c_str(), &disk) == 0 &&
+      static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize < space_reserve_ + writes.GetDataSize()) {
+    return FromRocksDb(rocksdb::Status::NoSpace(), what);
+  }
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  rocksdb::Status status = db_->Write(options, &writes);
+  // After an error RocksDB refuses every write until it is told to go on. From a full disk it recovers by itself within
+  // seconds of there being space, and says Busy here until then. After any other error of the disk it does not go on:
+  // what the log holds is known only once it is read again.
+  const rocksdb::Status resumed = status.ok() ? status : db_->Resume();
+  if (!status.ok() && resumed.ok()) status = db_->Write(options, &writes);
+  const absl::Status written = FromRocksDb(status, what);
+  if (!absl::IsInternal(written) || resumed.ok() || resumed.IsBusy()) return written;
+  return absl::InternalError(absl::StrCat(written.message(),
+                                          "; the store takes no change from now on, and what it acknowledged is kept: "
+                                          "see to the disk and its quotas, then restart the aggregator"));
+}
+
+}  // namespace blink

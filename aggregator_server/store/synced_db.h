@@ -1,0 +1,52 @@
+// The RocksDB under the store: how it is opened and written, and what its errors mean.
+#ifndef BLINK_AGGREGATOR_SERVER_STORE_SYNCED_DB_H_
+#define BLINK_AGGREGATOR_SERVER_STORE_SYNCED_DB_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "aggregator_server/store/rocksdb_store.h"
+#include "common/base/durable_file.h"
+#include "rocksdb/db.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/write_batch.h"
+
+namespace blink {
+
+inline absl::string_view ViewOf(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
+
+// "cannot <what>: ...", with the remedy. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: damaged. NOT_FOUND.
+absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what);
+
+// Reads may come from any thread, writes from one at a time.
+class SyncedDb {
+ public:
+  // As OpenRocksDbStore says; holds the folder's lock as long as it lives.
+  static absl::StatusOr<std::unique_ptr<SyncedDb>> Open(const std::string& folder, const RocksDbOptions& options);
+
+  // All of `writes`, on the disk when it returns OK; none of them, or as many as a crash would leave, after an error.
+  absl::Status Write(rocksdb::WriteBatch& writes, absl::string_view what);
+
+  rocksdb::Status Get(const std::string& key, std::string* value) {
+    return db_->Get(rocksdb::ReadOptions(), key, value);
+  }
+  std::unique_ptr<rocksdb::Iterator> Iterate(const rocksdb::ReadOptions& options = rocksdb::ReadOptions()) {
+    return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(options));
+  }
+
+ private:
+  SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve)
+      : lock_(std::move(lock)), db_(std::move(db)), space_reserve_(space_reserve) {}
+
+  FileLock lock_;
+  std::unique_ptr<rocksdb::DB> db_;
+  const uint64_t space_reserve_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_STORE_SYNCED_DB_H_
