@@ -3,8 +3,8 @@
 //   f                      -> "blink-store-1"
 //   m/<round>              -> v1::Round, serialized
 //   q/<request id>         -> round id
-//   d/<round>/<node>       -> digest (32), received_minute (i64), 1 if implausible (u8, absent: 0)   asked for often,
-//   and small r/<round>/<node>       -> degree present (u8), degree (i64), digest (32), coded bits
+//   d/<round>/<node>       -> digest (32), received_minute (i64), 1 if implausible (u8, absent: 0); asked for often
+//   r/<round>/<node>       -> degree present (u8), degree (i64), digest (32), coded bits
 //
 // Nodes are 8 bytes, big endian, so that they ascend; numbers in values are little endian.
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_RECORDS_H_

@@ -6,8 +6,7 @@
 //
 // Guarantees, for every implementation:
 //  - A callback or a return with OK means: on the disk. Nothing that was acknowledged is lost by a crash of the process
-//  or
-//    of the machine. After an error nothing of the operation was acknowledged.
+//    or of the machine. After an error nothing of the operation was acknowledged.
 //  - Changes have one order. A report that is acknowledged came before the seal of its round, so that whoever reads the
 //    reports after UpdateRound has sealed a round sees every report that was or will ever be acknowledged for it.
 //  - One report a node and round: the same digest again gives the stored receipt, unchanged; another digest is refused
@@ -59,8 +58,8 @@ class ReportStore {
   // Round.reports is the number of durable reports now, Round.flagged that of the implausible ones among them.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
   virtual std::vector<v1::Round> ListRounds() = 0;      // oldest first
-  virtual std::vector<v1::Round>
-  ListOpenRounds() = 0;  // oldest first; what nodes ask for, whatever the number of past rounds
+  // oldest first; what nodes ask for, whatever the number of past rounds
+  virtual std::vector<v1::Round> ListOpenRounds() = 0;
 
   // Applies `change` to the round as it stands at its turn in the order, and makes the result durable.
   // FAILED_PRECONDITION when the state is none of `expected` (the message names it); whatever `change` returns when it
