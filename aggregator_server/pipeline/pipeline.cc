@@ -29,6 +29,14 @@ uint32_t ActiveNodes(const v1::Round& round) {
   return round.active_nodes() > 0 ? round.active_nodes() : round.parameters().node_count();
 }
 
+std::string TextOf(const absl::Status& status) { return status.ToString(absl::StatusToStringMode::kWithNoExtraData); }
+
+// Of what waits for the disk: the log says it once, however often it is tried.
+std::string TriedAgain(const PipelineOptions& options) {
+  return absl::StrCat("tried again after ", absl::FormatDuration(options.retry_after),
+                      ", then twice as long each time, at most ", absl::FormatDuration(options.retry_after_max));
+}
+
 }  // namespace
 
 Pipeline::Pipeline(PipelineOptions options, ReportStore& store, Clock& clock)
@@ -264,19 +272,26 @@ void Pipeline::Schedule() {
     lock.unlock();
     for (const auto& [round_id, why] : due) {
       const absl::Status sealed = SealBecause(round_id, why).status();
-      if (sealed.ok()) continue;
-      std::lock_guard<std::mutex> relock(mutex_);
-      if (absl::IsFailedPrecondition(sealed)) {  // an operator was faster
-        open_.erase(round_id);
-      } else if (const auto open = open_.find(round_id); open != open_.end()) {
-        spdlog::error("round {} cannot be sealed, trying again: {}", round_id,
-                      sealed.ToString(absl::StatusToStringMode::kWithNoExtraData));
-        open->second.not_before = now + options_.retry_after;
-      }
+      if (!sealed.ok()) SealLater(round_id, now, sealed);
     }
     watchers_.Notify(changed);
     lock.lock();
   }
+}
+
+void Pipeline::SealLater(const std::string& round_id, absl::Time now, const absl::Status& why) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto open = open_.find(round_id);
+  if (open == open_.end()) return;
+  if (absl::IsFailedPrecondition(why)) {  // an operator was faster
+    open_.erase(open);
+    return;
+  }
+  if (!open->second.backoff.has_value()) {
+    spdlog::error("round {} cannot be sealed: {}; {}", round_id, TextOf(why), TriedAgain(options_));
+    open->second.backoff.emplace(options_.retry_after, options_.retry_after_max);
+  }
+  open->second.not_before = now + open->second.backoff->Next();
 }
 
 std::vector<std::pair<std::string, std::string>> Pipeline::DueAt(absl::Time now) const {
@@ -293,6 +308,8 @@ std::vector<std::pair<std::string, std::string>> Pipeline::DueAt(absl::Time now)
 }
 
 void Pipeline::Run() {
+  Backoff backoff(options_.retry_after, options_.retry_after_max);
+  std::set<std::string> waiting;  // of which the log says so
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     wake_runner_.wait(lock, [&] { return stopping_ || !sealed_.empty(); });
@@ -307,11 +324,18 @@ void Pipeline::Run() {
     lock.lock();
     live_.erase(round_id);
     cancelled_.erase(round_id);
-    if (processed.ok() || stopping_) continue;
-    spdlog::error("round {} waits: {}", round_id, processed.ToString(absl::StatusToStringMode::kWithNoExtraData));
+    if (stopping_) continue;
+    if (processed.ok()) {
+      backoff.Reset();
+      waiting.erase(round_id);
+      continue;
+    }
+    if (waiting.insert(round_id).second) {
+      spdlog::error("round {} waits: {}; {}", round_id, TextOf(processed), TriedAgain(options_));
+    }
     live_[round_id].text = absl::StrCat("waiting: ", processed.message());
     sealed_.push_back(round_id);
-    wake_runner_.wait_for(lock, absl::ToChronoMilliseconds(options_.retry_after), [&] { return stopping_; });
+    wake_runner_.wait_for(lock, absl::ToChronoMilliseconds(backoff.Next()), [&] { return stopping_; });
   }
 }
 

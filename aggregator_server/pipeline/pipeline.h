@@ -35,6 +35,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator_server/pipeline/backoff.h"
 #include "aggregator_server/pipeline/pipeline_options.h"
 #include "aggregator_server/pipeline/round_files.h"
 #include "aggregator_server/pipeline/round_run.h"
@@ -89,6 +90,7 @@ class Pipeline {
     uint32_t active_nodes = 0;
     bool complete = false;                       // all have reported
     absl::Time not_before = absl::InfinitePast();  // after a failed seal
+    std::optional<Backoff> backoff;                // likewise
   };
   struct Live {
     double progress = 0;
@@ -103,6 +105,7 @@ class Pipeline {
   absl::Status CheckTrainableByWorker(const v1::Round& round);
   absl::Status AskForGpus();
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why);
+  void SealLater(const std::string& round_id, absl::Time now, const absl::Status& why);
   RoundFiles FilesOf(const std::string& round_id) const;
   RoundRun RunOf(const std::string& round_id);
   void Hear(const std::string& round_id, const WorkerProgress& progress);

@@ -9,9 +9,11 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
+#include "aggregator_server/pipeline/backoff.h"
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/log_capture.h"
 
 namespace blink {
 namespace {
@@ -207,7 +209,8 @@ TEST_F(PipelineTest, CountsCrashesAfterTheSameCheckpointAndRemovesItWhenTheRound
     ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
     EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); })) << behaviour;
     EXPECT_FALSE(std::filesystem::exists(options_.rounds_folder + "/" + id + "/result.tmp"));
-    EXPECT_TRUE(std::filesystem::exists(options_.rounds_folder + "/" + id + "/reports.blr")) << "can be trained on by hand";
+    EXPECT_TRUE(std::filesystem::exists(options_.rounds_folder + "/" + id + "/reports.blr"))
+        << "can be trained on by hand";
   }
   EXPECT_EQ(Starts(), 3 + 1);
 }
@@ -248,7 +251,8 @@ TEST_F(PipelineTest, SaysThatTheMemoryLimitWasTooSmallAndTriesNoSecondTime) {
     const std::string id = Create();
     Report(id, 0, kNodes - 1);
     ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
-    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("ran out of memory: --worker-memory-bytes limits it to 1099511627776 bytes"));
+    EXPECT_THAT(Get(id).failure_reason(),
+                HasSubstr("ran out of memory: --worker-memory-bytes limits it to 1099511627776 bytes"));
     EXPECT_THAT(Get(id).failure_reason(), HasSubstr("raise the limit"));
     EXPECT_EQ(Starts(), ++starts);
   }
@@ -273,7 +277,8 @@ TEST_F(PipelineTest, WaitsWhileTheWorkersDiskIsFullAndGoesOnFromItsCheckpointWit
   const std::string id = Create();
   Report(id, 0, kNodes - 1);
   ASSERT_TRUE(Eventually([&] { return Starts() >= 4; })) << "more than there may be attempts";
-  ASSERT_TRUE(Eventually([&] { return Get(id).progress_text() == "waiting: cannot write model.pt: No space left on device"; }));
+  ASSERT_TRUE(
+      Eventually([&] { return Get(id).progress_text() == "waiting: cannot write model.pt: No space left on device"; }));
   EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_TRAINING);
   EXPECT_LE(Get(id).attempts(), 1);
   EXPECT_TRUE(HasCheckpoint(id));
@@ -284,6 +289,31 @@ TEST_F(PipelineTest, WaitsWhileTheWorkersDiskIsFullAndGoesOnFromItsCheckpointWit
   ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
   EXPECT_LE(Get(id).attempts(), 2) << "the restart may have ended one";
   EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); }));
+}
+
+TEST(BackoffTest, DoublesTheWaitUpToItsLimitAndBeginsAnewAfterASuccess) {
+  Backoff backoff(absl::Seconds(5), absl::Minutes(1));
+  for (const int seconds : {5, 10, 20, 40, 60, 60}) EXPECT_EQ(backoff.Next(), absl::Seconds(seconds));
+  backoff.Reset();
+  EXPECT_EQ(backoff.Next(), absl::Seconds(5));
+  EXPECT_EQ(Backoff(absl::Minutes(2), absl::Minutes(1)).Next(), absl::Minutes(1)) << "never beyond the limit";
+}
+
+TEST_F(PipelineTest, SaysOnceThatARoundWaitsForTheDiskHoweverOftenItIsTried) {
+  LogCapture log;
+  Behave("disk-full");
+  options_.retry_after = absl::Milliseconds(10);
+  options_.retry_after_max = absl::Milliseconds(20);
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Starts() >= 5; }));
+  pipeline_->Stop();
+  const std::string text = log.text();
+  const size_t said = text.find(" waits: ");
+  ASSERT_NE(said, std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr("tried again after 10ms, then twice as long each time, at most 20ms"));
+  EXPECT_EQ(text.find(" waits: ", said + 1), std::string::npos) << text;
 }
 
 TEST_F(PipelineTest, TakesTheNextRoundInTurnWhileOneWaitsForTheDiskAndEndsThatOneWhenItIsCancelled) {
