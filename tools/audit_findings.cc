@@ -2,120 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "tools/audit_families.h"
 
 namespace blink {
 namespace {
 
-constexpr double kFamilyAlpha = kFalseAlarmMax / kAuditFamiliesMax;
 constexpr const char* kListNames[kAuditedLists] = {"sparse list", "neighbouring list", "dense list"};
 
-// One family of tests: remembers the smallest p.
-class Family {
- public:
-  explicit Family(std::string claim) { check_.claim = std::move(claim); }
-  // `count` of `trials` where each has probability `p`, as one of `tests` tests, of which this one is worth looking at.
-  void Add(uint64_t count, uint64_t trials, double p, const std::string& name, uint64_t tests = 1) {
-    check_.tests += tests;
-    if (trials == 0) return;
-    const double p_value = BinomialTwoSided(count, trials, p);
-    const double expected = p * static_cast<double>(trials);
-    const double deviations =
-        std::abs(static_cast<double>(count) - expected) / std::sqrt(std::max(expected * (1 - p), 1e-300));
-    // p may have underflowed to 0 in several tests: then the deviations tell which is worst.
-    if (std::make_pair(p_value, -deviations) >= std::make_pair(check_.smallest_p, -deviations_) &&
-        !check_.worst.empty())
-      return;
-    check_.smallest_p = p_value;
-    deviations_ = deviations;
-    check_.worst = absl::StrFormat("%s: %d of %d, %.6g expected", name, count, trials, expected);
-  }
-  // counts[i] of `trials`, all with the same p: a test each. The extremes have the smallest p, so that only they are
-  // computed.
-  void AddAlike(const std::vector<uint64_t>& counts, uint64_t trials, double p, const std::function<bool(size_t)>& use,
-                const std::function<std::string(size_t)>& name) {
-    size_t lowest = counts.size(), highest = counts.size();
-    uint64_t tests = 0;
-    for (size_t i = 0; i < counts.size(); ++i) {
-      if (!use(i)) continue;
-      ++tests;
-      if (lowest == counts.size() || counts[i] < counts[lowest]) lowest = i;
-      if (highest == counts.size() || counts[i] > counts[highest]) highest = i;
-    }
-    if (tests == 0) return;
-    Add(counts[lowest], trials, p, name(lowest), tests);
-    Add(counts[highest], trials, p, name(highest), 0);
-  }
-  void Fail(const std::string& worst) {
-    check_.smallest_p = 0;
-    check_.worst = worst;
-  }
-  AuditCheck Finish() {
-    check_.tests = std::max<uint64_t>(check_.tests, 1);
-    check_.threshold = kFamilyAlpha / static_cast<double>(check_.tests);
-    check_.violated = check_.smallest_p < check_.threshold;
-    return check_;
-  }
-
- private:
-  AuditCheck check_;
-  double deviations_ = 0;  // of check_.worst
-};
-
-// The pairs of bits with the least and the largest count: of many tests with one p, those with the smallest.
-class PairExtremes {
- public:
-  void Add(size_t i, size_t j, uint64_t count) {
-    ++tests_;
-    if (tests_ == 1 || count < least_.count) least_ = {i, j, count};
-    if (tests_ == 1 || count > most_.count) most_ = {i, j, count};
-  }
-  // `format`: what to call a pair.
-  void AddTo(Family& family, uint64_t trials, double p, const absl::FormatSpec<size_t, size_t>& format) const {
-    if (tests_ == 0) return;
-    family.Add(most_.count, trials, p, absl::StrFormat(format, most_.i, most_.j), tests_);
-    family.Add(least_.count, trials, p, absl::StrFormat(format, least_.i, least_.j), 0);
-  }
-
- private:
-  struct Pair {
-    size_t i = 0, j = 0;
-    uint64_t count = 0;
-  };
-  uint64_t tests_ = 0;
-  Pair least_, most_;
-};
-
 std::string BitName(size_t j) { return absl::StrCat("bit ", j); }
-
-// A count of an event under two neighbouring lists; what it proves about epsilon, in both directions.
-class RatioBound {
- public:
-  explicit RatioBound(uint64_t events)
-      : alpha_(kFamilyAlpha / static_cast<double>(4 * events)) {}  // 2 directions, 2 limits
-  void Add(uint64_t count_a, uint64_t trials_a, uint64_t count_b, uint64_t trials_b) {
-    AddDirection(count_a, trials_a, count_b, trials_b);
-    AddDirection(count_b, trials_b, count_a, trials_a);
-  }
-  double lower() const { return lower_; }
-
- private:
-  void AddDirection(uint64_t count, uint64_t trials, uint64_t count_below, uint64_t trials_below) {
-    if (count == 0 || trials_below == 0) return;
-    const double estimate = std::log(static_cast<double>(count) / static_cast<double>(trials)) -
-                            std::log((static_cast<double>(count_below) + 0.5) / static_cast<double>(trials_below));
-    if (estimate <= lower_) return;  // the bound lies below the estimate: cannot be the largest
-    lower_ =
-        std::max(lower_, std::log(LowerLimit(count, trials, alpha_) / UpperLimit(count_below, trials_below, alpha_)));
-  }
-  const double alpha_;
-  double lower_ = 0;
-};
 
 class Judgement {
  public:

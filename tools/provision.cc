@@ -1,18 +1,12 @@
 #include "tools/provision.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <mutex>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
@@ -20,8 +14,8 @@
 #include "common/rpc/credentials.h"
 #include "node_client/journal.h"
 #include "node_client/policy_file.h"
-#include "nlohmann/json.hpp"
 #include "tools/decimal.h"
+#include "tools/new_folder.h"
 #include "tools/provision_files.h"
 
 namespace blink {
@@ -29,178 +23,19 @@ namespace {
 
 using provision_internal::LoadAuthority;
 using provision_internal::LoadEnrolment;
+using provision_internal::Place;
+using provision_internal::PlaceOf;
+using provision_internal::PolicyJson;
 using provision_internal::SaveEnrolment;
 using provision_internal::SignNextList;
+using provision_internal::WritePlace;
 
 constexpr uint64_t kPemBytesMax = 1 << 20;
-constexpr uint64_t kEnrolmentBytesMax = uint64_t{4} << 30;
 constexpr absl::Duration kCertificateValidFor = absl::Hours(24 * 365);
-
-// Creates `path`; never replaces a file. Not synced one by one: a fleet has thousands of files, and SyncFilesystem ends
-// it.
-absl::Status WriteNew(const std::string& path, absl::string_view content, mode_t mode = 0600) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0) return FileError(errno, "create", path);
-  absl::Status status;
-  while (!content.empty() && status.ok()) {
-    const ssize_t put = ::write(fd, content.data(), content.size());
-    if (put < 0 && errno != EINTR) status = FileError(errno, "write", path);
-    if (put > 0) content.remove_prefix(put);
-  }
-  if (::close(fd) != 0 && status.ok()) status = FileError(errno, "close", path);
-  return status;
-}
-
-absl::Status SyncFilesystem(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "open", path);
-  const int result = ::syncfs(fd);
-  const int error = errno;
-  ::close(fd);
-  return result == 0 ? absl::OkStatus() : FileError(error, "sync", path);
-}
-
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return absl::OkStatus();
-  if (::mkdir(path.c_str(), 0700) != 0) return FileError(errno, "make the folder", path);
-  return absl::OkStatus();
-}
-
-// A folder that appears under its name only when it is complete.
-class Staging {
- public:
-  static absl::StatusOr<Staging> Create(const std::string& out) {
-    std::error_code ignored;
-    if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(out, " exists already: name a folder that does not, nothing is overwritten"));
-    }
-    std::string target = out;
-    while (target.size() > 1 && target.back() == '/') target.pop_back();
-    const std::string parent = std::filesystem::path(target).parent_path().string();
-    if (!parent.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(parent));
-    Staging staging(target, absl::StrCat(target, ".partial.", ::getpid()));
-    if (::mkdir(staging.path_.c_str(), 0700) != 0) return FileError(errno, "make the folder", staging.path_);
-    return staging;
-  }
-  Staging(Staging&& other) noexcept : target_(std::move(other.target_)), path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  ~Staging() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-  absl::Status Publish() {
-    BLINK_RETURN_IF_ERROR(SyncFilesystem(path_));
-    if (::rename(path_.c_str(), target_.c_str()) != 0) return FileError(errno, "rename to", target_);
-    path_.clear();
-    const std::string parent = std::filesystem::path(target_).parent_path().string();
-    return SyncDirectory(parent.empty() ? "." : parent);
-  }
-
- private:
-  Staging(std::string target, std::string path) : target_(std::move(target)), path_(std::move(path)) {}
-  std::string target_;
-  std::string path_;
-};
-
-std::string KitJson(const Enrolment& enrolment, const Identity& nodes) {
-  const nlohmann::ordered_json kit = {{"format", 1},
-                                      {"deployment", enrolment.deployment()},
-                                      {"nodes", {{"first", nodes.first_node}, {"last", nodes.last_node}}},
-                                      {"node_count", enrolment.node_count()},
-                                      {"roster_version", enrolment.roster_version()},
-                                      {"aggregator", enrolment.aggregator},
-                                      {"insecure", enrolment.insecure}};
-  return kit.dump(2) + "\n";
-}
-
-// A suggestion: the file belongs to the owner of the lists.
-std::string PolicyJson(const Enrolment& enrolment) {
-  nlohmann::ordered_json json = {{"format", 1}, {"deployments", {enrolment.deployment()}}};
-  json.update(PolicyMembers(enrolment.policy));
-  return json.dump(2) + "\n";
-}
 
 std::string ListenAddress(const std::string& aggregator) {
   if (RequireLoopback(aggregator).ok()) return aggregator;
   return absl::StrCat("0.0.0.0", aggregator.substr(aggregator.rfind(':')));
-}
-
-std::string AggregatorConf(const Enrolment& enrolment, const std::string& listen) {
-  std::string text = absl::StrCat("# blink-aggregator --config aggregator.conf; relative paths start at this folder\n",
-                                  "deployment=\"", enrolment.deployment(), "\"\nroster=\"roster.json\"\nlisten=\"", listen,
-                                  "\"\ndata=\"data\"\nattributes=\"attributes\"\n");
-  absl::StrAppend(&text,
-                  enrolment.insecure
-                      ? "insecure=true\n"
-                      : "tls-certificate=\"tls/server.crt\"\ntls-key=\"tls/server.key\"\ntls-ca=\"tls/ca.crt\"\n"
-                            "revocations=\"tls/revoked.crl.pem\"\n");
-  return text;
-}
-
-std::string OperatorConf(const Enrolment& enrolment) {
-  std::string text =
-      absl::StrCat("# blink round ... --config operator.conf; relative paths start at this folder\n", "aggregator=\"",
-                   enrolment.aggregator, "\"\ndeployment=\"", enrolment.deployment(), "\"\n");
-  absl::StrAppend(&text,
-                  enrolment.insecure
-                      ? "insecure=true\n"
-                      : "tls-certificate=\"tls/client.crt\"\ntls-key=\"tls/client.key\"\ntls-ca=\"tls/ca.crt\"\n");
-  return text;
-}
-
-struct Place {
-  std::string folder;
-  std::string side;  // the stem of the files of key and certificate: "client" or "server"
-};
-
-Place PlaceOf(const std::string& out, const Enrolled& entry) {
-  switch (entry.identity.kind) {
-    case Identity::Kind::kAggregator:
-      return {out + "/aggregator", "server"};
-    case Identity::Kind::kOperator:
-      return {out + (entry.name == "operator" ? "/operator" : "/operators/" + entry.name), "client"};
-    case Identity::Kind::kNodes:
-      break;
-  }
-  return {absl::StrCat(out, "/kits/", entry.name), "client"};
-}
-
-absl::Status CopyRevocationList(const std::string& out, const std::string& target) {
-  const absl::StatusOr<std::string> list = ReadFile(out + "/revoked.crl.pem", kEnrolmentBytesMax);
-  if (absl::IsNotFound(list.status())) {
-    return absl::NotFoundError(absl::StrCat(list.status().message(), ": make one (blink provision crl --out ", out, ")"));
-  }
-  BLINK_RETURN_IF_ERROR(list.status());
-  return WriteNew(target, *list);
-}
-
-// The folder that the program of `entry` starts from, without key and certificate.
-absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, const Enrolled& entry,
-                        const std::string& ca, const std::string& listen) {
-  const Place place = PlaceOf(out, entry);
-  BLINK_RETURN_IF_ERROR(MakeFolder(std::filesystem::path(place.folder).parent_path().string()));
-  BLINK_RETURN_IF_ERROR(MakeFolder(place.folder));
-  if (!enrolment.insecure) {
-    BLINK_RETURN_IF_ERROR(MakeFolder(place.folder + "/tls"));
-    BLINK_RETURN_IF_ERROR(WriteNew(place.folder + "/tls/ca.crt", ca));
-  }
-  switch (entry.identity.kind) {
-    case Identity::Kind::kAggregator:
-      BLINK_RETURN_IF_ERROR(MakeFolder(place.folder + "/data"));
-      BLINK_RETURN_IF_ERROR(WriteNew(place.folder + "/roster.json", enrolment.roster().ToJson()));
-      if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(CopyRevocationList(out, place.folder + "/tls/revoked.crl.pem"));
-      return WriteNew(place.folder + "/aggregator.conf", AggregatorConf(enrolment, listen));
-    case Identity::Kind::kOperator:
-      return WriteNew(place.folder + "/operator.conf", OperatorConf(enrolment));
-    case Identity::Kind::kNodes:
-      break;
-  }
-  BLINK_RETURN_IF_ERROR(WriteNew(place.folder + "/policy.json", PolicyJson(enrolment)));
-  return WriteNew(place.folder + "/kit.json", KitJson(enrolment, entry.identity));
 }
 
 absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const std::string& request,
@@ -217,8 +52,8 @@ absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const s
 }
 
 // A key has one certificate in its life: whoever had a copy of the old key would have the new certificate as well.
-absl::Status CheckNewKey(const Enrolment& enrolment, const CertificateAuthority& authority, const std::string& request_path,
-                         const std::string& request) {
+absl::Status CheckNewKey(const Enrolment& enrolment, const CertificateAuthority& authority,
+                         const std::string& request_path, const std::string& request) {
   const absl::StatusOr<std::string> digest = KeyDigestOfRequest(request);
   if (!digest.ok()) return InFile(request_path, digest.status());
   std::string owner = enrolment.OwnerOfKey(*digest);
@@ -247,7 +82,8 @@ absl::Status WriteJournal(const std::string& out, const Enrolment& enrolment, co
                                     .node_count = enrolment.node_count(),
                                     .roster_version = enrolment.roster_version()};
   const std::string folder = absl::StrCat(out, "/journals/", entry.name);
-  BLINK_RETURN_IF_ERROR(MakeFolder(folder));  // unsynced, as it may be until Publish; CreateJournal would sync its parent
+  // unsynced, as it may be until Publish; CreateJournal would sync its parent
+  BLINK_RETURN_IF_ERROR(MakeFolder(folder));
   return CreateJournal(folder, identity);
 }
 
@@ -277,11 +113,11 @@ absl::StatusOr<CertificateAuthority> WriteAuthority(const std::string& out, cons
   return authority;
 }
 
-// Calls work(0) .. work(count - 1), each once, by kWriters threads, and progress(calls done so far) one call at a time. After
-// an error no further call begins; returns the first error.
+// Calls work(0) .. work(count - 1), each once, by kWriters threads, and progress(calls done so far) one call at a time.
+// After an error no further call begins; returns the first error.
 //
-// More threads than cores, because they wait: a journal is fsynced when it is made, and the file system puts the fsyncs that
-// wait at the same time into one write.
+// More threads than cores, because they wait: a journal is fsynced when it is made, and the file system puts the fsyncs
+// that wait at the same time into one write.
 absl::Status ForEachSideBySide(size_t count, const std::function<absl::Status(size_t)>& work,
                                const std::function<void(uint32_t)>& progress) {
   constexpr size_t kWriters = 32;
@@ -317,41 +153,6 @@ Enrolled AggregatorEntry(const Enrolment& enrolment) {
 
 }  // namespace
 
-namespace provision_internal {
-
-absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out) {
-  const std::string path = out + "/enrolment.json";
-  absl::StatusOr<std::string> text = ReadFile(path, kEnrolmentBytesMax);
-  if (!text.ok()) {
-    return Reworded(text.status(), absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
-  }
-  absl::StatusOr<Enrolment> enrolment = Enrolment::FromJson(*text);
-  if (!enrolment.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", enrolment.status().message()));
-  return enrolment;
-}
-
-absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out) {
-  CertificateAuthority authority;
-  BLINK_ASSIGN_OR_RETURN(authority.certificate, ReadFile(out + "/ca/ca.crt", kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(authority.key, ReadFile(out + "/ca/ca.key", kPemBytesMax));
-  return authority;
-}
-
-absl::Status SaveEnrolment(const std::string& out, const Enrolment& enrolment) {
-  return WriteFileAtomically(out + "/enrolment.json", enrolment.ToJson());
-}
-
-absl::StatusOr<std::string> SignNextList(const CertificateAuthority& authority, Enrolment& enrolment, absl::Duration valid_for) {
-  const absl::Time now = absl::Now();
-  ++enrolment.crl_number;
-  return SignRevocationList(authority, {.number = enrolment.crl_number,
-                                        .this_update = now,
-                                        .next_update = now + valid_for,
-                                        .revoked = enrolment.revoked()});
-}
-
-}  // namespace provision_internal
-
 absl::Status InitAuthority(const AuthorityOptions& options) {
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, MakeEnrolment(options));
   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(options.out));
@@ -385,7 +186,8 @@ absl::Status SignFor(const std::string& out, const std::string& name, const std:
   BLINK_ASSIGN_OR_RETURN(Enrolled * entry, enrolment.Find(name));
   BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
   if (enrolment.IsRetired(*entry)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is retired since roster version ", enrolment.roster_version(),
+    return absl::InvalidArgumentError(absl::StrCat(name, " is retired since roster version ",
+                                                   enrolment.roster_version(),
                                                    " at the latest: its ids are never used again"));
   }
   BLINK_ASSIGN_OR_RETURN(const std::string request, ReadFile(request_path, kPemBytesMax));

@@ -1,4 +1,5 @@
-// Who is who in a deployment: the certificate authority, its list of names, and the folders that the programs start from.
+// Who is who in a deployment: the certificate authority, its list of names, and the folders that the programs start
+// from.
 //
 //   in the field                                          for a simulation
 //   InitAuthority(OUT)        ca/, enrolment.json         ProvisionFleet(OUT): all of it at once, keys included
@@ -8,8 +9,8 @@
 //   Revoke(OUT, "nodes-0-9", ...)                         revoked.crl.pem
 //   ChangeRoster(OUT, ...)                                aggregator/roster.json, kits/*/kit.json, revoked.crl.pem
 //
-// Security: OUT/ca/ca.key can name anybody; keep OUT off the machines of the aggregator and the nodes. Keys are 0600, folders 0700.
-// No file that is written names an absolute path, so that a folder works wherever it is mounted.
+// Security: OUT/ca/ca.key can name anybody; keep OUT off the machines of the aggregator and the nodes. Keys are 0600,
+// folders 0700. No file that is written names an absolute path, so that a folder works wherever it is mounted.
 #ifndef BLINK_TOOLS_PROVISION_H_
 #define BLINK_TOOLS_PROVISION_H_
 
@@ -43,8 +44,9 @@ absl::Status InitAuthority(const AuthorityOptions& options);
 // Adds one name to the list, and makes its folder: a kit for nodes, operator/ or aggregator/ with the configuration.
 absl::Status Enrol(const std::string& out, Enrolled entry);
 
-// Signs `request_path` for an enrolled name into `certificate_path`. Certificates that it has already stay good until they expire or
-// are revoked. INVALID_ARGUMENT when it is not enrolled or retired, the request is malformed, or its key was certified before.
+// Signs `request_path` for an enrolled name into `certificate_path`. Certificates that it has already stay good until
+// they expire or are revoked. INVALID_ARGUMENT when it is not enrolled or retired, the request is malformed, or its key
+// was certified before.
 absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
                      const std::string& certificate_path, absl::Duration valid_for);
 
@@ -56,8 +58,8 @@ struct RevokeOptions {
 // Records it, and writes the list as RenewRevocationList does. How many certificates were revoked.
 absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_valid_for);
 
-// OUT/revoked.crl.pem, under the next number, and its copy in OUT/aggregator where that folder is. Also for folders of before
-// there were revocations.
+// OUT/revoked.crl.pem, under the next number, and its copy in OUT/aggregator where that folder is. Also for folders of
+// before there were revocations.
 absl::Status RenewRevocationList(const std::string& out, absl::Duration list_valid_for);
 
 struct RosterChange {
@@ -73,20 +75,24 @@ struct RosterSummary {
   std::vector<std::string> kits_missing;  // not in OUT/kits
   std::vector<std::string> revoked;       // names that are retired altogether
 };
-// Makes the next roster, writes OUT/aggregator/roster.json and the kits' kit.json, and revokes the certificates of names that are
-// retired altogether. Without a change it writes the files of the roster as it is again, should a crash have left some undone.
+// Makes the next roster, writes OUT/aggregator/roster.json and the kits' kit.json, and revokes the certificates of
+// names that are retired altogether. Without a change it writes the files of the roster as it is again, should a crash
+// have left some undone.
 absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Duration list_valid_for);
 
-// A key (0600) and a request for it, for those who have no blink-node: the aggregator and operators. Refuses to replace a key.
-absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path, const std::string& common_name);
+// A key (0600) and a request for it, for those who have no blink-node: the aggregator and operators. Refuses to replace
+// a key.
+absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path,
+                               const std::string& common_name);
 
 struct FleetOptions {
   AuthorityOptions authority;  // with `aggregator`
   uint32_t kits = 1;           // 1 .. node_count
-  std::string listen;          // empty: the aggregator's address when it is loopback, otherwise every interface at its port
+  // empty: the aggregator's address when it is loopback, otherwise every interface at its port
+  std::string listen;
 };
-// Everything that a simulated fleet needs, journals included, but its lists and attributes (blink dataset shard). `progress(done)` after every
-// folder, ascending, from one thread at a time.
+// Everything that a simulated fleet needs, journals included, but its lists and attributes (blink dataset shard).
+// `progress(done)` after every folder, ascending, from one thread at a time.
 absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress = nullptr);
 
 }  // namespace blink
