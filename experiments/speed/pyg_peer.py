@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peer: an epoch of torch-geometric on a data-set folder, as JSON. Needs `pip install torch torch_geometric numpy`.
+"""The peer: an epoch of torch-geometric on a data-set folder, as JSON. Needs torch, torch_geometric and numpy (../README.md).
 
     pyg_peer.py --dataset DIR --model gcn [--links links.csv] [--form plain sparse] [--device cpu] [--threads 2] [--epochs 100]
 
@@ -132,7 +132,7 @@ def main():
     try:
         import torch_geometric
     except ImportError as error:
-        print(f"pyg_peer: {error}: pip install torch_geometric", file=sys.stderr)
+        print(f"pyg_peer: {error}: pip install torch_geometric, in a virtual environment", file=sys.stderr)
         return 77
     warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
     forms, problems = {}, {}
