@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What it changes that the published maximum-likelihood iteration stops after 200 rounds: the links that it expects, and the error of P.
 
-    pip install numpy && experiments/accuracy/fixed_point.py [--dataset citeseer --degree-share 0.9] [--rounds 200 3000]
+    experiments/accuracy/fixed_point.py [--dataset citeseer --degree-share 0.9] [--rounds 200 3000]
 
 For each epsilon one draw of the noisy degrees; then the fixed point beta_i <- log d_i - log sum_{j != i} 1 / (e^-beta_j + e^beta_i) from
 beta = 0, stopped after each number of --rounds. Links: what the prior expects, beside half the sum of the (clipped) noisy degrees, which it
 should be. MAE: the mean absolute error of the P that follows, in expectation over the flips (so that nothing but the degrees is drawn).
-Nodes of one noisy degree share one beta, so a round takes a millisecond. Prints Markdown.
+Nodes of one noisy degree share one beta, so a round takes a millisecond. Prints Markdown. Needs numpy (../README.md).
 """
 import argparse
 import csv
@@ -14,7 +14,10 @@ import os
 import pathlib
 import sys
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:  # --help does without
+    np = None
 
 
 def read_links(folder):
@@ -60,6 +63,10 @@ def main():
     options = parser.parse_args()
     if options.datasets is None or options.reference is None:
         parser.error("--datasets and --reference are needed, or BLINK_DATASETS and BLINK_REFERENCE")
+    if np is None:
+        print(f"fixed_point: {sys.executable} has no numpy: python3 -m venv .venv, .venv/bin/pip install numpy, and run this with .venv/bin/python",
+              file=sys.stderr)
+        return 3
     links = read_links(options.datasets / options.dataset)
     nodes = int(links.max()) + 1
     with open(options.reference / "published_mae.csv", newline="") as file:

@@ -93,6 +93,38 @@ class Accuracy(Experiment):
         _, err = self.run_all()
         self.assertEqual(len(self.rows()), 10, err)
 
+    def test_tables_of_more_trials_than_the_raw_file_has_are_left_as_they_are(self):
+        tables = self.folder / "tables"
+        _, err = self.run_all("--tables-only", expect=3)
+        self.assertIn(f"no finished trials in {self.raw}: nothing written", err)
+        self.assertFalse(tables.exists())
+        self.run_all("--kind", "mlp")
+        before = {path.name: path.read_bytes() for path in tables.iterdir()}
+        lines = self.raw.read_text().splitlines(keepends=True)
+        self.raw.write_text("".join(lines[:-1]))
+        for more in (("--tables-only",), ("--kind", "mlp", "--trials", 1)):
+            _, err = self.run_all(*more, expect=3)
+            self.assertIn("is of 2 trials", err)
+            self.assertIn("--raw", err)
+        self.assertEqual({path.name: path.read_bytes() for path in tables.iterdir()}, before)
+        self.raw.write_text("".join(lines))
+        self.run_all("--tables-only")
+        self.assertEqual({path.name: path.read_bytes() for path in tables.iterdir()}, before)
+
+    def test_a_file_of_somebody_else_in_the_place_of_the_tables_is_left(self):
+        self.run_all("--kind", "mlp", "--trials", 1)
+        (self.folder / "tables" / "results.csv").write_text("a,b\n1,2\n")
+        self.assertIn("not of this experiment", self.run_all("--tables-only", expect=3)[1])
+        self.assertEqual((self.folder / "tables" / "results.csv").read_text(), "a,b\n1,2\n")
+
+    def test_what_needs_numpy_explains_itself_without_it(self):
+        (self.folder / "numpy.py").write_text("raise ImportError\n")
+        for arguments, code, text in (("--help",), 0, "usage"), (("--datasets", ".", "--reference", "."), 3, ".venv/bin/pip install numpy"):
+            done = subprocess.run([sys.executable, "-B", SOURCE_DIR / "experiments" / "accuracy" / "fixed_point.py", *arguments], check=False,
+                                  capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(self.folder)})
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(text, done.stdout + done.stderr)
+
     def test_interrupted_it_ends_its_trials_and_says_so(self):
         process = self.start("experiments/accuracy/run", *self.arguments("--epochs", 100000, "--kind", "private"))
         children = pathlib.Path(f"/proc/{process.pid}/task")
@@ -279,6 +311,11 @@ class Speed(Experiment):
                            expect=3)
         self.assertIn("--blink", err)
 
+    def test_no_rows_make_no_table(self):
+        _, err = self.call("experiments/speed/report", "--tables-only", "--output", self.folder, expect=3)
+        self.assertIn("no rows in", err)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_program_that_fails_is_named(self):
         _, err = self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, "--epsilon", "-1", expect=3)
         self.assertIn("exit code 2", err)
@@ -352,6 +389,11 @@ class DegreeShare(Experiment):
         (out / "results.csv").write_text("\n".join(["graph,variant,model,epsilon,share,trial,validation,test,mae,binary", *rows]) + "\n")
         self.call(*self.arguments("--tables-only"))
         self.assertIn("| cora | 3 | 50.0 * | 50.0 | 50.0 | 50.0 |", (out / "RESULTS.md").read_text())
+
+    def test_no_trials_make_no_table(self):
+        _, err = self.call(*self.arguments("--tables-only"), expect=3)
+        self.assertIn("nothing written", err)
+        self.assertFalse((self.folder / "out").exists())
 
     def test_a_second_run_of_one_file_is_refused(self):
         out = self.folder / "out"
