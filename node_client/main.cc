@@ -243,10 +243,8 @@ int Main(int argc, char** argv) {
   anchor->add_flag("--replace", flags.replace, "the old anchor is lost, and this journal is known to be the latest one");
   account->add_option("--node", flags.node, "of this node alone; default: of all that the kit hosts");
   account->add_flag("--json", flags.json, "one JSON object");
-  RefuseStrangeNumbers(app);
   try {
-    RefuseEmptyValues(argc, argv);
-    app.parse(argc, argv);
+    ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
   }

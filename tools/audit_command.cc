@@ -67,10 +67,7 @@ absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
 
 int RunMechanism(const MechanismFlags& flags) {
   const absl::StatusOr<MechanismAuditOptions> options = OptionsOf(flags);
-  if (!options.ok()) {
-    Finish(options.status());
-    return static_cast<int>(ExitCode::kUsage);  // nothing but flags is read
-  }
+  if (!options.ok()) return FinishWrongFlags(options.status());  // nothing but flags is read
   const absl::StatusOr<MechanismAudit> audit = AuditMechanism(*options, ShippedMechanism(options->parameters));
   if (!audit.ok()) return Fail(audit.status());
   const nlohmann::ordered_json json = MechanismAuditJson(*audit);

@@ -10,4 +10,9 @@ int Finish(const absl::Status& status, ExitCode for_failed_precondition) {
   return static_cast<int>(absl::IsFailedPrecondition(status) ? for_failed_precondition : ExitCodeFor(status));
 }
 
+int FinishWrongFlags(const absl::Status& status) {
+  std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(status.message()).c_str());
+  return static_cast<int>(ExitCode::kUsage);
+}
+
 }  // namespace blink

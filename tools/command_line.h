@@ -34,6 +34,9 @@ inline CLI::Validator NotEmpty() {
 // its own in the table: it is unusable local input, unless the caller says that the peer said it.
 int Finish(const absl::Status& status, ExitCode for_failed_precondition = ExitCode::kBadInput);
 
+// Of flags whose values cannot be: says so, and where to read on.
+int FinishWrongFlags(const absl::Status& status);
+
 }  // namespace blink
 
 #endif  // BLINK_TOOLS_COMMAND_LINE_H_

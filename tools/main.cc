@@ -47,10 +47,8 @@ int Main(int argc, char** argv) {
 #ifdef BLINK_HAS_SIMULATE
   blink::AddSimulateCommand(app, exit_code);
 #endif
-  blink::RefuseStrangeNumbers(app);
   try {
-    blink::RefuseEmptyValues(argc, argv);
-    app.parse(argc, argv);
+    blink::ParseStrictly(app, argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted);
   } catch (const CLI::ParseError& error) {

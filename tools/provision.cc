@@ -141,6 +141,10 @@ absl::Status ForEachSideBySide(size_t count, const std::function<absl::Status(si
   return first_error;
 }
 
+std::string ListenAddressOf(const FleetOptions& options) {
+  return options.listen.empty() ? ListenAddress(options.authority.aggregator) : options.listen;
+}
+
 Enrolled AggregatorEntry(const Enrolment& enrolment) {
   Enrolled entry = {.name = "aggregator",
                     .identity = {.kind = Identity::Kind::kAggregator, .deployment = enrolment.deployment()}};
@@ -152,6 +156,8 @@ Enrolled AggregatorEntry(const Enrolment& enrolment) {
 }
 
 }  // namespace
+
+absl::Status CheckAuthorityOptions(const AuthorityOptions& options) { return MakeEnrolment(options).status(); }
 
 absl::Status InitAuthority(const AuthorityOptions& options) {
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, MakeEnrolment(options));
@@ -211,16 +217,21 @@ absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& r
   return WriteFileAtomically(request_path, request, 0644);
 }
 
-absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress) {
-  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, MakeEnrolment(options.authority));
-  BLINK_RETURN_IF_ERROR(CheckAddress(enrolment.aggregator));
-  const uint64_t n = enrolment.node_count();
-  if (options.kits < 1 || options.kits > n) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the number of kits must be 1 to the ", n, " nodes, not ", options.kits));
+absl::Status CheckFleetOptions(const FleetOptions& options) {
+  BLINK_RETURN_IF_ERROR(CheckAuthorityOptions(options.authority));
+  BLINK_RETURN_IF_ERROR(CheckAddress(options.authority.aggregator));
+  if (options.kits < 1 || options.kits > options.authority.node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("the number of kits must be 1 to the ", options.authority.node_count,
+                                                   " nodes, not ", options.kits));
   }
-  const std::string listen = options.listen.empty() ? ListenAddress(enrolment.aggregator) : options.listen;
-  BLINK_RETURN_IF_ERROR(CheckAddress(listen));
+  return CheckAddress(ListenAddressOf(options));
+}
+
+absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress) {
+  BLINK_RETURN_IF_ERROR(CheckFleetOptions(options));
+  BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, MakeEnrolment(options.authority));
+  const uint64_t n = enrolment.node_count();
+  const std::string listen = ListenAddressOf(options);
   std::vector<Enrolled> entries = {
       AggregatorEntry(enrolment),
       {.name = "operator",

@@ -38,7 +38,10 @@ struct AuthorityOptions {
   KitPolicy policy;
   absl::Duration valid_for = absl::Hours(24 * 3650);
 };
-// INVALID_ARGUMENT when OUT exists, or a value is out of its range.
+// INVALID_ARGUMENT naming a value that is out of its range; no file is looked at.
+absl::Status CheckAuthorityOptions(const AuthorityOptions& options);
+
+// What CheckAuthorityOptions says; INVALID_ARGUMENT when OUT exists.
 absl::Status InitAuthority(const AuthorityOptions& options);
 
 // Adds one name to the list, and makes its folder: a kit for nodes, operator/ or aggregator/ with the configuration.
@@ -91,6 +94,9 @@ struct FleetOptions {
   // empty: the aggregator's address when it is loopback, otherwise every interface at its port
   std::string listen;
 };
+// As CheckAuthorityOptions.
+absl::Status CheckFleetOptions(const FleetOptions& options);
+
 // Everything that a simulated fleet needs, journals included, but its lists and attributes (blink dataset shard).
 // `progress(done)` after every folder, ascending, from one thread at a time.
 absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress = nullptr);

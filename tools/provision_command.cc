@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
@@ -17,8 +18,23 @@
 namespace blink {
 namespace {
 
-void Bind(CLI::App* command, std::function<int()>* run, std::function<absl::Status()> work) {
-  command->callback([run, work = std::move(work)] { *run = [work] { return Finish(work()); }; });
+// `read` takes the flags apart: what it refuses are wrong flags. `work` uses files.
+void Bind(CLI::App* command, std::function<int()>* run, std::function<absl::Status()> read,
+          std::function<absl::Status()> work) {
+  command->callback([run, read = std::move(read), work = std::move(work)] {
+    *run = [read, work] {
+      const absl::Status flags = read();
+      return flags.ok() ? Finish(work()) : FinishWrongFlags(flags);
+    };
+  });
+}
+
+// The reading of a flag that says for how long something is good.
+std::function<absl::Status()> ReadDuration(const char* flag, const std::string& text, absl::Duration& duration) {
+  return [flag, &text, &duration]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(duration, ParsePositiveDuration(flag, text));
+    return absl::OkStatus();
+  };
 }
 
 struct PolicyFlags {
@@ -83,8 +99,11 @@ void AddInit(CLI::App* provision, std::function<int()>* run) {
   CLI::App* command = provision->add_subcommand("init", "Make a certificate authority and its empty list of names");
   auto flags = std::make_shared<AuthorityFlags>();
   flags->AddTo(command);
-  Bind(command, run, [flags]() -> absl::Status {
+  const auto read = [flags]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(flags->options.policy, flags->policy.Parse());
+    return CheckAuthorityOptions(flags->options);
+  };
+  Bind(command, run, read, [flags]() -> absl::Status {
     BLINK_RETURN_IF_ERROR(InitAuthority(flags->options));
     std::printf("Made %s. Keep %s/ca/ca.key secret: whoever has it can name anybody.\n", flags->options.out.c_str(),
                 flags->options.out.c_str());
@@ -96,6 +115,7 @@ struct EnrolFlags {
   std::string out, name, nodes, node, operator_name;
   bool aggregator = false;
   std::vector<std::string> dns, ip;
+  Enrolled entry;  // what they say
 
   absl::StatusOr<Enrolled> Parse() const {
     const int kinds = !nodes.empty() + !node.empty() + !operator_name.empty() + aggregator;
@@ -113,7 +133,10 @@ struct EnrolFlags {
       entry.identity.name = operator_name;
       entry.name = operator_name;
     } else {
-      BLINK_ASSIGN_OR_RETURN(const NodeRange range, ParseNodeRange(node.empty() ? nodes : node, kNodesMax));
+      const absl::StatusOr<NodeRange> named = ParseNodeRange(node.empty() ? nodes : node, kNodesMax);
+      const char* const flag = node.empty() ? "--nodes: " : "--node: ";
+      if (!named.ok()) return Reworded(named.status(), absl::StrCat(flag, named.status().message()));
+      const NodeRange range = *named;
       if (!node.empty() && range.first != range.last)
         return absl::InvalidArgumentError("--node names one node; a range is --nodes");
       entry.identity.first_node = range.first;
@@ -136,10 +159,13 @@ void AddEnrol(CLI::App* provision, std::function<int()>* run) {
   command->add_flag("--aggregator", flags->aggregator, "The aggregator");
   command->add_option("--dns", flags->dns, "DNS name of the aggregator (repeatable)");
   command->add_option("--ip", flags->ip, "IP address of the aggregator (repeatable)");
-  Bind(command, run, [flags]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const Enrolled entry, flags->Parse());
-    BLINK_RETURN_IF_ERROR(Enrol(flags->out, entry));
-    std::printf("Enrolled %s.\n", entry.name.c_str());
+  const auto read = [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(flags->entry, flags->Parse());
+    return absl::OkStatus();
+  };
+  Bind(command, run, read, [flags]() -> absl::Status {
+    BLINK_RETURN_IF_ERROR(Enrol(flags->out, flags->entry));
+    std::printf("Enrolled %s.\n", flags->entry.name.c_str());
     return absl::OkStatus();
   });
 }
@@ -148,6 +174,7 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   struct Flags {
     std::string out, name, request, certificate;
     std::string valid_for = "365d";
+    absl::Duration duration;
   };
   CLI::App* command = provision->add_subcommand("sign", "Sign the certificate request of an enrolled name");
   auto flags = std::make_shared<Flags>();
@@ -156,10 +183,8 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--request", flags->request, "Request, as blink-node init makes it (tls/client.csr)")->required();
   command->add_option("--certificate", flags->certificate, "Where the certificate goes")->required();
   command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
-  Bind(command, run, [flags]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const absl::Duration valid_for, ParsePositiveDuration("--valid-for", flags->valid_for));
-    return SignFor(flags->out, flags->name, flags->request, flags->certificate, valid_for);
-  });
+  Bind(command, run, ReadDuration("--valid-for", flags->valid_for, flags->duration),
+       [flags] { return SignFor(flags->out, flags->name, flags->request, flags->certificate, flags->duration); });
 }
 
 void AddRequest(CLI::App* provision, std::function<int()>* run) {
@@ -171,12 +196,13 @@ void AddRequest(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--key", flags->key, "Where the key goes (mode 0600); must not exist")->required();
   command->add_option("--request", flags->request, "Where the request goes")->required();
   command->add_option("--name", flags->name, "For people: who asks")->required();
-  Bind(command, run, [flags] { return MakeKeyAndRequest(flags->key, flags->request, flags->name); });
+  Bind(command, run, absl::OkStatus, [flags] { return MakeKeyAndRequest(flags->key, flags->request, flags->name); });
 }
 
 void AddRevoke(CLI::App* provision, std::function<int()>* run) {
   struct Flags : RevokeOptions {
     std::string valid_for = "90d";
+    absl::Duration duration;
   };
   CLI::App* command = provision->add_subcommand("revoke", "Revoke certificates and write OUT/revoked.crl.pem");
   auto flags = std::make_shared<Flags>();
@@ -188,9 +214,8 @@ void AddRevoke(CLI::App* provision, std::function<int()>* run) {
       ->capture_default_str();
   command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
       ->capture_default_str();
-  Bind(command, run, [flags]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const absl::Duration valid_for, ParsePositiveDuration("--list-valid-for", flags->valid_for));
-    BLINK_ASSIGN_OR_RETURN(const size_t count, Revoke(*flags, valid_for));
+  Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const size_t count, Revoke(*flags, flags->duration));
     std::printf("Revoked %zu certificate%s of %s. Bring %s/revoked.crl.pem to the aggregator: it takes effect there within a second.\n",
                 count, count == 1 ? "" : "s", flags->name.c_str(), flags->out.c_str());
     return absl::OkStatus();
@@ -201,6 +226,7 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   struct Flags {
     std::string out;
     std::string valid_for = "90d";
+    absl::Duration duration;
   };
   CLI::App* command =
       provision->add_subcommand("crl", "Write OUT/revoked.crl.pem anew, under the next number and with a new date");
@@ -208,10 +234,8 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
       ->capture_default_str();
-  Bind(command, run, [flags]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const absl::Duration valid_for, ParsePositiveDuration("--list-valid-for", flags->valid_for));
-    return RenewRevocationList(flags->out, valid_for);
-  });
+  Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration),
+       [flags] { return RenewRevocationList(flags->out, flags->duration); });
 }
 
 // A fleet has a hundred thousand of them; enrolment.json lists them all.
@@ -241,6 +265,7 @@ void AddRoster(CLI::App* provision, std::function<int()>* run) {
     std::string out;
     uint32_t nodes = 0;
     std::vector<std::string> retire;
+    RosterChange change;  // what they say
   };
   CLI::App* command = provision->add_subcommand(
       "roster", "Make the next roster: nodes join and retire; without a change, write the files of the present one again");
@@ -248,14 +273,18 @@ void AddRoster(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--nodes", flags->nodes, "New number of nodes n; never fewer than before");
   command->add_option("--retire", flags->retire, "A node (7) or a range (100-135) that leaves for good (repeatable)");
-  Bind(command, run, [flags, command]() -> absl::Status {
-    RosterChange change = {.out = flags->out};
-    if (command->count("--nodes") > 0) change.node_count = flags->nodes;
+  const auto read = [flags, command]() -> absl::Status {
+    flags->change.out = flags->out;
+    if (command->count("--nodes") > 0) flags->change.node_count = flags->nodes;
     for (const std::string& text : flags->retire) {
-      BLINK_ASSIGN_OR_RETURN(const NodeRange range, ParseNodeRange(text, kNodesMax));
-      change.retire.push_back(range);
+      const absl::StatusOr<NodeRange> range = ParseNodeRange(text, kNodesMax);
+      if (!range.ok()) return Reworded(range.status(), absl::StrCat("--retire: ", range.status().message()));
+      flags->change.retire.push_back(*range);
     }
-    BLINK_ASSIGN_OR_RETURN(const RosterSummary summary, ChangeRoster(change, kRevocationListValidFor));
+    return absl::OkStatus();
+  };
+  Bind(command, run, read, [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const RosterSummary summary, ChangeRoster(flags->change, kRevocationListValidFor));
     PrintSummary(summary, flags->out);
     return absl::OkStatus();
   });
@@ -265,6 +294,7 @@ void AddSimulate(CLI::App* provision, std::function<int()>* run) {
   struct Flags : AuthorityFlags {
     uint32_t kits = 1;
     std::string listen;
+    FleetOptions Fleet() const { return {.authority = options, .kits = kits, .listen = listen}; }
   };
   CLI::App* command = provision->add_subcommand(
       "simulate", "Make authority, aggregator, operator and kits at once, keys included: for simulations only");
@@ -273,11 +303,13 @@ void AddSimulate(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--kits", flags->kits, "Number of gateways that share the nodes, 1 .. n")->required();
   command->add_option("--listen", flags->listen,
                       "HOST:PORT that the aggregator binds; default: its address, or 0.0.0.0");
-  Bind(command, run, [flags]() -> absl::Status {
+  const auto read = [flags]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(flags->options.policy, flags->policy.Parse());
+    return CheckFleetOptions(flags->Fleet());
+  };
+  Bind(command, run, read, [flags]() -> absl::Status {
     Progress progress("folders", flags->kits + 2, flags->kits > 100);
-    BLINK_RETURN_IF_ERROR(ProvisionFleet({.authority = flags->options, .kits = flags->kits, .listen = flags->listen},
-                                         [&](uint32_t done) { progress.Update(done); }));
+    BLINK_RETURN_IF_ERROR(ProvisionFleet(flags->Fleet(), [&](uint32_t done) { progress.Update(done); }));
     std::printf("Made %s: an aggregator, an operator and %u kits for %u nodes. Next: blink dataset shard.\n",
                 flags->options.out.c_str(), flags->kits, flags->options.node_count);
     return absl::OkStatus();

@@ -148,10 +148,7 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     const absl::StatusOr<v1::CreateRoundRequest> request = flags->Parse();
-    if (!request.ok()) {
-      std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(request.status().message()).c_str());
-      return ExitCode::kUsage;
-    }
+    if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
     if (flags->json) std::printf("%s", RoundJson(created).c_str());

@@ -162,10 +162,8 @@ int Main(int argc, char** argv) {
   DefineFlags(app, flags);
   app.config_formatter(std::make_shared<ConfigOfItsFolder>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
-  RefuseStrangeNumbers(app);
   try {
-    RefuseEmptyValues(argc, argv);
-    app.parse(argc, argv);
+    ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);
   }

@@ -169,10 +169,8 @@ int Main(int argc, char** argv) {
         throw CLI::Success();  // as --version: nothing else is asked for
       },
       "Print how many GPUs this machine can train on, and do nothing else");
-  RefuseStrangeNumbers(app);
   try {
-    RefuseEmptyValues(argc, argv);
-    app.parse(argc, argv);
+    ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     if (asks_for_gpus) return TellGpus();
     if (error.get_exit_code() == 0) return app.exit(error);

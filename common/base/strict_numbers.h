@@ -33,7 +33,7 @@ inline std::string RefuseTooLarge(const std::string& text, bool is_signed) {
   return text + (is_signed ? " does not fit into 64 bits" : " is larger than 18446744073709551615");
 }
 
-// A check for options of fewer than 64 bits, of which CLI11 only says that it could not convert them.
+// A check for options with a range of their own; without it those of 32 bits have the range of these (ParseStrictly).
 inline CLI::Validator WholeNumber(uint64_t min, uint64_t max) {
   return CLI::Validator(
       [=](std::string& text) {
@@ -73,6 +73,20 @@ inline void RefuseStrangeNumbers(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) RefuseStrangeNumbers(*command);
 }
 
+// The option that `error` is about, a number of fewer bits than what was given; nullptr: another error.
+inline const CLI::Option* TooNarrow(const CLI::App& app, const CLI::ConversionError& error) {
+  const std::string text = error.what();
+  for (const CLI::Option* option : app.get_options()) {
+    const bool is_number =
+        absl::StartsWith(option->get_type_name(), "UINT") || absl::StartsWith(option->get_type_name(), "INT");
+    if (is_number && option->count() > 0 && absl::StrContains(text, " " + option->get_name() + " = ")) return option;
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (const CLI::Option* option = TooNarrow(*command, error); option != nullptr) return option;
+  }
+  return nullptr;
+}
+
 // For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs. To be called before the arguments are parsed.
 inline void RefuseEmptyValues(int argc, const char* const* argv) {
   for (int k = 1; k < argc; ++k) {
@@ -81,6 +95,22 @@ inline void RefuseEmptyValues(int argc, const char* const* argv) {
     if (absl::StartsWith(argument, "--") && argument.find('=') == argument.size() - 1) {
       throw CLI::ValidationError(argument.substr(0, argument.size() - 1), "there is no value behind the =");
     }
+  }
+}
+
+// Parses the command line with all that this file refuses; every CLI::ParseError of a number names the option, the
+// value and what it may be. CLI11 itself says "Could not convert" of a number that does not fit into 32 bits.
+inline void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
+  RefuseStrangeNumbers(app);
+  RefuseEmptyValues(argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ConversionError& error) {
+    const CLI::Option* const option = TooNarrow(app, error);
+    if (option == nullptr) throw;
+    const bool is_signed = absl::StartsWith(option->get_type_name(), "INT");
+    const std::string range = is_signed ? "-2147483648 to 2147483647" : "0 to 4294967295";
+    throw CLI::ValidationError(option->get_name(), option->results().back() + " is not a whole number from " + range);
   }
 }
 

@@ -14,7 +14,7 @@ struct Values {
   uint64_t whole = 0;
   uint32_t small = 0, byte = 1;
   std::optional<uint64_t> optional;
-  int count = 0;
+  int count = 0, plain = 0;
   double real = 0;
   std::vector<uint32_t> list;
 };
@@ -28,11 +28,13 @@ std::string Parse(const std::string& flag, const std::string& value, Values& val
   command->add_option("--byte", values.byte)->check(WholeNumber(1, 255));
   command->add_option("--optional", values.optional);
   command->add_option("--count", values.count)->check(CLI::Range(-5, 100));
+  command->add_option("--plain", values.plain);
   command->add_option("--real", values.real)->check(CLI::Range(0.0, 100.0));
   command->add_option("--list", values.list);
-  RefuseStrangeNumbers(app);
+  const std::string argument = "--" + flag + "=" + value;
+  const char* const arguments[] = {"test", "command", argument.c_str()};
   try {
-    app.parse("command --" + flag + "=" + value);
+    ParseStrictly(app, 3, arguments);
   } catch (const CLI::ParseError& error) {
     return error.what();
   }
@@ -107,6 +109,16 @@ TEST(StrictNumbers, RefusesNumbersThatAreNone) {
        {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "1e999", "0x1p3", "1.5.2", "e", "six", "-1", "101"}) {
     EXPECT_THAT(Parse("real", value, values), ::testing::HasSubstr("real")) << value;
   }
+}
+
+TEST(StrictNumbers, NamesTheRangeOfWhatHas32Bits) {
+  Values values;
+  EXPECT_EQ(Parse("small", "4294967296", values), "--small: 4294967296 is not a whole number from 0 to 4294967295");
+  EXPECT_EQ(Parse("list", "4294967296", values), "--list: 4294967296 is not a whole number from 0 to 4294967295");
+  EXPECT_EQ(Parse("plain", "-2147483649", values),
+            "--plain: -2147483649 is not a whole number from -2147483648 to 2147483647");
+  EXPECT_EQ(Parse("small", "4294967295", values), "");
+  EXPECT_EQ(values.small, 4294967295u);
 }
 
 }  // namespace

@@ -1,0 +1,138 @@
+// Every flag of the subcommands of `blink`, walked over: what a wrong value is told, and how the program ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "common/base/strict_numbers.h"
+#include "tools/command_line.h"
+#include "tools/dataset_command.h"
+
+namespace blink {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Program {
+  CLI::App app{"test", "blink"};
+  std::function<int()> command;
+  int exit_code = 0;
+
+  Program() {
+    AddProvisionCommand(app, &command);
+    AddRoundCommand(app, &command);
+    AddAuditCommand(app, &command);
+    AddDatasetCommand(app, exit_code);
+  }
+  // What is wrong with the flags as they are read; empty: nothing.
+  std::string Parse(const std::vector<std::string>& arguments) {
+    std::vector<const char*> argv = {"blink"};
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    try {
+      ParseStrictly(app, static_cast<int>(argv.size()), argv.data());
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+struct Flag {
+  std::vector<std::string> command;
+  std::string name, type;
+};
+
+void Walk(const CLI::App& app, std::vector<std::string> command, std::vector<Flag>& flags) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool is_number =
+        absl::StartsWith(type, "UINT") || absl::StartsWith(type, "INT") || absl::StartsWith(type, "FLOAT");
+    if (is_number) flags.push_back({command, option->get_name(), type});
+  }
+  for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) {
+    std::vector<std::string> path = command;
+    path.push_back(child->get_name());
+    Walk(*child, path, flags);
+  }
+}
+
+std::vector<Flag> NumericFlags() {
+  std::vector<Flag> flags;
+  Walk(Program().app, {}, flags);
+  return flags;
+}
+
+std::string Told(const Flag& flag, const std::string& value) {
+  std::vector<std::string> arguments = flag.command;
+  arguments.push_back(flag.name + "=" + value);
+  return Program().Parse(arguments);
+}
+
+TEST(NumericFlags, NameThemselvesTheValueAndWhatItMayBe) {
+  const std::vector<Flag> flags = NumericFlags();
+  ASSERT_GT(flags.size(), 20u);
+  for (const Flag& flag : flags) {
+    for (const char* const value : {"six", "99999999999999999999999", "-99999999999999999999999", "nan"}) {
+      if (absl::StartsWith(flag.type, "FLOAT") && absl::StrContains(value, "9999")) continue;  // a number like others
+      const std::string told = Told(flag, value);
+      EXPECT_THAT(told, StartsWith(flag.name + ": ")) << value;
+      EXPECT_THAT(told, HasSubstr(value));
+      EXPECT_THAT(told, AnyOf(HasSubstr("not in range "), HasSubstr("not a whole number"), HasSubstr("larger than "),
+                              HasSubstr("does not fit into 64 bits"), HasSubstr("not a finite number")));
+    }
+  }
+}
+
+TEST(NumericFlags, SayHowFarTheyGoWhere32BitsAreTooFew) {
+  for (const Flag& flag : NumericFlags()) {
+    const std::string told = Told(flag, "4294967296");
+    EXPECT_THAT(told, ::testing::Not(HasSubstr("Could not convert"))) << flag.name;
+    if (absl::StartsWith(told, flag.name)) EXPECT_THAT(told, AnyOf(HasSubstr(" to "), HasSubstr(" in ")));
+  }
+}
+
+// Flags that are read when the command runs end it as those do that are read before.
+TEST(Provisioning, EndsWithTheCodeOfWrongFlagsWhateverFlagIsWrong) {
+  const std::string out = ::testing::TempDir() + "/flags-test-that-is-not-there";
+  const auto with = [&](const char* name, std::vector<std::string> flags) {
+    std::vector<std::string> arguments = {"provision", name, "--out", out};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return arguments;
+  };
+  const auto init = [&](const char* name, std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"--deployment", "demo", "--nodes", "5", "--aggregator", "127.0.0.1:7443"});
+    if (std::string(name) == "simulate") flags.insert(flags.end(), {"--kits", "9"});
+    return with(name, flags);
+  };
+  for (const std::vector<std::string>& arguments :
+       {init("init", {"--epoch-min", "30"}), init("init", {"--epsilon-per-round-max", "six"}),
+        init("init", {"--node-count-min", "0"}), init("init", {"--roster-version", "0"}), init("simulate", {}),
+        with("init", {"--deployment", "A B", "--nodes", "5", "--aggregator", "127.0.0.1:7443"}),
+        with("init", {"--deployment", "demo", "--nodes", "0", "--aggregator", "127.0.0.1:7443"}),
+        with("init", {"--deployment", "demo", "--nodes", "5", "--aggregator", "nowhere"}),
+        with("enrol", {"--nodes", "3-1"}), with("enrol", {"--node", "x"}), with("enrol", {}),
+        with("sign", {"--name", "a", "--request", "r", "--certificate", "c", "--valid-for", "30"}),
+        with("revoke", {"--name", "a", "--list-valid-for", "30"}), with("crl", {"--list-valid-for", "30"}),
+        with("roster", {"--retire", "x"})}) {
+    Program program;
+    ASSERT_EQ(program.Parse(arguments), "");
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(program.command(), static_cast<int>(ExitCode::kUsage));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("Run with --help for the options."))
+        << arguments[1];
+  }
+}
+
+TEST(Provisioning, EndsWithAnotherCodeWhereTheFolderIsWrongAndNotTheFlags) {
+  Program program;
+  ASSERT_EQ(program.Parse({"provision", "crl", "--out", "/nowhere/at/all", "--list-valid-for", "30d"}), "");
+  EXPECT_EQ(program.command(), static_cast<int>(ExitCode::kBadInput));
+}
+
+}  // namespace
+}  // namespace blink
