@@ -1,6 +1,8 @@
-"""Bad input: each kind is refused with its exit code and a precise sentence, and leaves the round and the ledger as they were."""
+"""Bad input: each kind is refused with its exit code and a precise sentence, and leaves the round and the ledger as
+they were."""
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -57,9 +59,11 @@ class BadNodes(BlinkTest):
 
     def test_a_signal_is_told_by_the_exit_code(self):
         for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-            (self.blink.folder / f"{self.name}.log").unlink(missing_ok=True)  # of an earlier process, which said the same
+            # of an earlier process, which said the same
+            (self.blink.folder / f"{self.name}.log").unlink(missing_ok=True)
             process = self.blink.start_node(self.name, "--round", self.round_id)
-            wait_until(lambda: "reports to" in process.log() or not process.running(), "the node")  # it has its handler then
+            # it has its handler then
+            wait_until(lambda: "reports to" in process.log() or not process.running(), "the node")
             process.popen.send_signal(number)
             self.assertEqual(process.wait(), code, process.log())
 
@@ -143,7 +147,8 @@ class BadNodes(BlinkTest):
         must("blink-node", "init", "--kit", self.blink.kit(self.name), "--journal", second)
         done = self.node(journal=second)
         self.assertEnds(done, blinktest.JOURNAL, "older copy of the journal", "somebody else")
-        account = must("blink-node", "account", "--kit", self.blink.kit(self.name), "--journal", second, "--json").json()
+        account = must("blink-node", "account", "--kit", self.blink.kit(self.name), "--journal", second,
+                       "--json").json()
         self.assertEqual(account["draws"], 0)
         self.assert_untouched(reports=count, draws=count)
 
@@ -162,7 +167,8 @@ class BadNodes(BlinkTest):
         self.assertEqual((account["anchor"], account["draws"]), ("agrees", self.blink.kit_size(self.name)))
         latest = (journal / "journal.blj").read_bytes()
         (journal / "journal.blj").write_bytes(old)
-        self.assertEnds(self.node(*anchor, journal=journal), blinktest.JOURNAL, str(len(latest)), str(len(old)), "latest copy")
+        self.assertEnds(self.node(*anchor, journal=journal), blinktest.JOURNAL, str(len(latest)), str(len(old)),
+                        "latest copy")
         self.assertEnds(run("blink-node", "account", *kit, *anchor), blinktest.JOURNAL, "latest copy")
         (journal / "journal.blj").write_bytes(latest)
         (volume / "node.anchor").unlink()
@@ -318,8 +324,9 @@ class BadAggregator(BlinkTest):
         self.assertEnds(self.aggregator(), blinktest.BAD_INPUT, "server.key")
 
     def test_plaintext_beyond_loopback_is_refused(self):
-        done = run("blink-aggregator", "--data", self.blink.folder / "d", "--attributes", self.attributes, "--deployment",
-                   "e2e", "--roster", self.config.parent / "roster.json", "--listen", "0.0.0.0:0", "--insecure", timeout=60)
+        done = run("blink-aggregator", "--data", self.blink.folder / "d", "--attributes", self.attributes,
+                   "--deployment", "e2e", "--roster", self.config.parent / "roster.json", "--listen", "0.0.0.0:0",
+                   "--insecure", timeout=60)
         self.assertIn(done.code, (blinktest.USAGE, blinktest.BAD_INPUT), f"\n{done}")
         self.assertIn("loopback", (done.err + done.out).lower())
 
@@ -361,8 +368,8 @@ class BadOperators(BlinkTest):
             self.assertEnds(done, blinktest.USAGE, "--epsilon")
 
     def test_values_out_of_range_are_wrong_flags_and_named(self):
-        for flag, value in (("--learning-rate", 0), ("--dropout", 1), ("--weight-decay", -1), ("--seed", -1), ("--device", "gpu"),
-                            ("--graph", 0), ("--degree-share", 2), ("--trials", 0)):
+        for flag, value in (("--learning-rate", 0), ("--dropout", 1), ("--weight-decay", -1), ("--seed", -1),
+                            ("--device", "gpu"), ("--graph", 0), ("--degree-share", 2), ("--trials", 0)):
             done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, flag, value)
             self.assertEnds(done, blinktest.USAGE, flag)
         for flag, value in (("--mean-degree", "nan"), ("--nodes", 2), ("--words-per-node", 9999), ("--seed", -1)):
@@ -370,41 +377,59 @@ class BadOperators(BlinkTest):
             self.assertEnds(done, blinktest.USAGE, flag)
 
     def test_numbers_are_taken_as_they_are_written_or_not_at_all(self):
-        for flag, value in (("--seed", 2**64), ("--seed", "-1"), ("--seed", "1e3"), ("--seed", "0x10"), ("--epsilon", "nan"),
-                            ("--epsilon", "inf"), ("--degree-share", "nan"), ("--missing", "nan"), ("--epochs", 2**32), ("--epochs", "1.5"),
-                            ("--threads", "nan"), ("--trials", 2**63), ("--learning-rate", "nan"), ("--dropout", "inf"),
-                            ("--weight-decay", "nan"), ("--checkpoint-every", "nan"), ("--checkpoint-every", "-1")):
-            done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--checkpoint", self.folder / "c", flag, value)
+        for flag, value in (("--seed", 2**64), ("--seed", "-1"), ("--seed", "1e3"), ("--seed", "0x10"),
+                            ("--epsilon", "nan"), ("--epsilon", "inf"), ("--degree-share", "nan"), ("--missing", "nan"),
+                            ("--epochs", 2**32), ("--epochs", "1.5"), ("--threads", "nan"), ("--trials", 2**63),
+                            ("--learning-rate", "nan"), ("--dropout", "inf"), ("--weight-decay", "nan"),
+                            ("--checkpoint-every", "nan"), ("--checkpoint-every", "-1")):
+            done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--checkpoint", self.folder / "c",
+                       flag, value)
             self.assertEnds(done, blinktest.USAGE, flag)
-        self.assertEnds(run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--checkpoint-every", 5), blinktest.USAGE,
-                        "--checkpoint")
-        done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--model", "mlp", "--node-features", "degree")
+        self.assertEnds(run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--checkpoint-every", 5),
+                        blinktest.USAGE, "--checkpoint")
+        done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, "--model", "mlp", "--node-features",
+                   "degree")
         self.assertEnds(done, blinktest.USAGE, "--node-features")
         self.assertEnds(run("blink", "audit", "mechanism", "--reports", 2**64), blinktest.USAGE, "--reports")
-        self.assertEnds(run("blink", "dataset", "generate", "--output", self.folder / "made", "--seed", 2**64), blinktest.USAGE, "--seed")
-        self.assertEnds(run("blink-node", "run", "--kit", "k", "--journal", "j", "--give-up-after", "nan"), blinktest.USAGE,
-                        "--give-up-after")
-        self.assertEnds(run("blink-worker", "--round-folder", "r", "--attributes", "a", "--output", "o", "--checkpoint-every", "nan"),
+        self.assertEnds(run("blink", "dataset", "generate", "--output", self.folder / "made", "--seed", 2**64),
+                        blinktest.USAGE, "--seed")
+        self.assertEnds(run("blink-node", "run", "--kit", "k", "--journal", "j", "--give-up-after", "nan"),
+                        blinktest.USAGE, "--give-up-after")
+        self.assertEnds(run("blink-worker", "--round-folder", "r", "--attributes", "a", "--output", "o",
+                            "--checkpoint-every", "nan"),
                         blinktest.USAGE, "--checkpoint-every")
+
+    def test_every_number_is_refused_with_its_flag_and_what_it_may_be(self):
+        for command in (("blink", "simulate"), ("blink-node", "run"), ("blink-node", "account"), ("blink-aggregator",),
+                        ("blink-worker",)):
+            flags = re.findall(r"^ +(--[a-z-]+) (?:UINT|INT|FLOAT)", must(*command, "--help").out, re.MULTILINE)
+            self.assertTrue(flags, command)
+            for flag in flags:
+                self.assertEnds(run(*command, f"{flag}=six"), blinktest.USAGE, f"{flag}: six is not a ")
+                done = run(*command, f"{flag}={2**32}")
+                self.assertEnds(done, blinktest.USAGE)
+                self.assertNotIn("could not convert", done.err.lower(), f"\n{done}")
 
     def test_a_result_that_cannot_be_printed_is_no_success(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
         for command in (("blink", "dataset", "info", dataset), ("blink", "--help"), ("blink", "--version"),
-                        ("blink", "audit", "randomness", "--processes", "1", "--threads", "1", "--draws", "1", "--quiet"),
-                        ("blink", "simulate", "--dataset", dataset, "--epsilon", "6", "--trials", "1", "--epochs", "2", "--json", "--quiet"),
+                        ("blink", "audit", "randomness", "--processes", "1", "--threads", "1", "--draws", "1",
+                         "--quiet"),
+                        ("blink", "simulate", "--dataset", dataset, "--epsilon", "6", "--trials", "1", "--epochs", "2",
+                         "--json", "--quiet"),
                         ("blink-node", "--help"), ("blink-aggregator", "--version"), ("blink-worker", "--version")):
             with open("/dev/full", "wb") as full:
-                done = subprocess.run([blinktest.BIN_DIR / command[0], *map(str, command[1:])], stdout=full, stderr=subprocess.PIPE,
-                                      text=True, check=False)
+                done = subprocess.run([blinktest.BIN_DIR / command[0], *map(str, command[1:])], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(done.returncode, 9, command)
             self.assertIn("No space left on device", done.stderr)
 
     def test_a_file_that_is_too_large_is_no_death(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
-        command = f"ulimit -f 1; exec {blinktest.BIN_DIR}/blink simulate --dataset {dataset} --epsilon 6 --trials 1 --epochs 2 --quiet" \
-                  f" --output {self.folder}/result | cat; exit ${{PIPESTATUS[0]}}"
+        command = f"ulimit -f 1; exec {blinktest.BIN_DIR}/blink simulate --dataset {dataset} --epsilon 6 --trials 1" \
+                  f" --epochs 2 --quiet --output {self.folder}/result | cat; exit ${{PIPESTATUS[0]}}"
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 9, done.stderr)
         self.assertIn("File too large", done.stderr)
@@ -422,8 +447,9 @@ class BadOperators(BlinkTest):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
         for number in (signal.SIGTERM, signal.SIGINT):  # a shell says 143 and 130
-            with subprocess.Popen([blinktest.BIN_DIR / "blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", "100000",
-                                   "--trials", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            with subprocess.Popen([blinktest.BIN_DIR / "blink", "simulate", "--dataset", dataset, "--graph", "true",
+                                   "--epochs", "100000", "--trials", "1000"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
                 process.send_signal(number)
                 self.assertEqual(process.wait(), -number)
 
