@@ -22,6 +22,14 @@ class Crashes(BlinkTest):
         self.assertEqual(replay["dataset"]["nodes"], nodes)
         return status
 
+    def begin_training(self, blink):
+        """A round whose training goes on for a while: its id, and the process ids of its worker."""
+        blink.start_aggregator()
+        round_id = blink.create_round(epsilon=6, epochs=4000)
+        blink.start_fleet()
+        blink.wait_for_state(round_id, "training")
+        return round_id, blink.aggregator.children()
+
     def test_the_aggregator_is_killed_in_the_middle_of_collection(self):
         nodes = 300
         with Deployment(nodes=nodes, kits=3) as blink:
@@ -94,11 +102,7 @@ class Crashes(BlinkTest):
     def test_the_worker_is_killed_while_it_trains(self):
         nodes = 120
         with Deployment(nodes=nodes, kits=2) as blink:
-            blink.start_aggregator()
-            round_id = blink.create_round(epsilon=6, epochs=4000)
-            blink.start_fleet()
-            blink.wait_for_state(round_id, "training")
-            workers = blink.aggregator.children()
+            round_id, workers = self.begin_training(blink)
             self.assertEqual(len(workers), 1, "one child process trains")
             self.assertIn("blink-worker", pathlib.Path(f"/proc/{workers[0]}/cmdline").read_text())
             os.kill(workers[0], signal.SIGKILL)
@@ -111,11 +115,7 @@ class Crashes(BlinkTest):
     def test_the_aggregator_is_killed_while_its_worker_trains(self):
         nodes = 120
         with Deployment(nodes=nodes, kits=2) as blink:
-            blink.start_aggregator()
-            round_id = blink.create_round(epsilon=6, epochs=4000)
-            blink.start_fleet()
-            blink.wait_for_state(round_id, "training")
-            workers = blink.aggregator.children()
+            round_id, workers = self.begin_training(blink)
             blink.aggregator.kill()
             wait_until(lambda: not any(alive(pid) for pid in workers), "the orphaned worker to end", patience=30)
             blink.start_aggregator()
@@ -125,11 +125,7 @@ class Crashes(BlinkTest):
     def test_the_aggregator_and_its_worker_are_killed_together(self):
         nodes = 60
         with Deployment(nodes=nodes, kits=2) as blink:
-            blink.start_aggregator()
-            round_id = blink.create_round(epsilon=6, epochs=4000)
-            blink.start_fleet()
-            blink.wait_for_state(round_id, "training")
-            workers = blink.aggregator.children()
+            round_id, workers = self.begin_training(blink)
             blink.aggregator.kill()
             for pid in workers:
                 if alive(pid):
