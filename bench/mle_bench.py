@@ -4,12 +4,12 @@
     pip install NEMtropy==4.0.0 && python3 bench/mle_bench.py [BUILD/bin/mle_bench]
 
 Degrees: those of the Facebook graph where BLINK_DATASETS names its folder, else of a generated power law. Both sides
-start from the raw degrees and end with a value for each node: blink's classing and fit (best of 5; it clips to [1, n-2]),
-NEMtropy's UndirectedGraph and solve_tool (best of 3 after a first call, in which numba compiles), each by its faster
-methods at their default tolerance. Both check their answer before they return it: blink over pairs of classes, NEMtropy
-over pairs of nodes, which takes most of its call; `unchecked` is its time without that (blink's is never without). The
-residuals, largest |expected - d| / d over nodes, are computed here, the same way for both. Prints CSV, then the ratios
-against NEMtropy's fastest answer with a residual below 1e-6.
+start from the raw degrees and end with a value for each node: blink's classing and fit (best of 5; it clips to [1,
+n-2]), NEMtropy's UndirectedGraph and solve_tool (best of 3 after a first call, in which numba compiles), each by its
+faster methods at their default tolerance. Both check their answer before they return it: blink over pairs of classes,
+NEMtropy over pairs of nodes, which takes most of its call; `unchecked` is its time without that (blink's is never
+without). The residuals, largest |expected - d| / d over nodes, are computed here, the same way for both. Prints CSV,
+then the ratios against NEMtropy's fastest answer with a residual below 1e-6.
 """
 import contextlib
 import io
@@ -93,14 +93,15 @@ def main():
     times = []
     for model, method in METHODS:
         seconds, unchecked, reached = nemtropy(degrees, model, method)
-        print(f"NEMtropy {model} {method},{name},{len(degrees)},{seconds:.3g},{unchecked:.3g},{reached:.2g}", flush=True)
+        print(f"NEMtropy {model} {method},{name},{len(degrees)},{seconds:.3g},{unchecked:.3g},{reached:.2g}",
+              flush=True)
         if reached < 1e-6:
             times.append((seconds, unchecked, reached))
     if not times:
         sys.exit("mle_bench.py: no method of NEMtropy came to a residual below 1e-6")
     seconds, unchecked, reached = min(times)
-    print(f"blink is {seconds / own['seconds']:.0f} times as fast ({unchecked / own['seconds']:.0f} times as NEMtropy without its "
-          f"check), at a residual of {own_residual:.2g} against {reached:.2g}")
+    print(f"blink is {seconds / own['seconds']:.0f} times as fast ({unchecked / own['seconds']:.0f} times as NEMtropy "
+          f"without its check), at a residual of {own_residual:.2g} against {reached:.2g}")
 
 
 if __name__ == "__main__":

@@ -143,7 +143,8 @@ void Measure(const BenchOptions& options, const std::string& dataset, Model mode
                  epoch.status().ToString().c_str());
   } else if (options.json) {
     std::printf(
-        R"({"dataset":"%s","model":"%s","variant":"%s","epsilon":%g,"epoch_ms":%.3f,"epoch_cpu_ms":%.3f,"threads":%d,"device":"%s"})"
+        R"({"dataset":"%s","model":"%s","variant":"%s","epsilon":%g,"epoch_ms":%.3f,"epoch_cpu_ms":%.3f,)"
+        R"("threads":%d,"device":"%s"})"
         "\n",
         dataset.c_str(), ModelName(model), variant, epsilon, epoch->wall_ms, epoch->cpu_ms, options.threads,
         options.device.c_str());

@@ -40,14 +40,15 @@ std::string SpentLine(const std::string& name, uint64_t draws, const Account::Sp
 
 }  // namespace
 
-Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const JournalIndex& journal, std::optional<NodeIndex> node,
-                    bool anchor_checked) {
+Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const JournalIndex& journal,
+                    std::optional<NodeIndex> node, bool anchor_checked) {
   Account account{.kit = kit, .policy = policy, .journal = journal.identity(), .node = node};
   account.anchor = !journal.anchored() ? "none" : anchor_checked ? "agrees" : "not checked";
   const NodeIndex first = node.value_or(account.journal.first_node), last = node.value_or(account.journal.last_node);
   for (const Ledger::Epoch& epoch : journal.epochs()) account.epochs.push_back({epoch.index, epoch.started});
   for (const JournalIndex::AnsweredRound& answered : journal.AnsweredRounds()) {
-    Account::Round round{answered.round_id, answered.bound.epoch, answered.bound.parameters, answered.again, 0, answered.over};
+    Account::Round round{answered.round_id, answered.bound.epoch, answered.bound.parameters, answered.again, 0,
+                         answered.over};
     for (NodeIndex i = first; i <= last; ++i) round.receipts += journal.HasReceipt(answered.round_id, i);
     account.receipts += round.receipts;
     account.rounds.push_back(std::move(round));
@@ -70,20 +71,21 @@ Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const Journa
 }
 
 std::string AccountToText(const Account& account) {
-  std::string text = absl::StrCat(
-      account.node.has_value() ? absl::StrCat("node ", *account.node, " of ") : "", account.kit.NodesName(), ", deployment ",
-      account.kit.deployment, ", roster version ", account.journal.roster_version, " with n = ", account.journal.node_count,
-      "\ndraws ", account.draws, ", receipts ", account.receipts, ", anchor: ", account.anchor, "\n");
+  std::string text = absl::StrCat(account.node.has_value() ? absl::StrCat("node ", *account.node, " of ") : "",
+                                  account.kit.NodesName(), ", deployment ", account.kit.deployment, ", roster version ",
+                                  account.journal.roster_version, " with n = ", account.journal.node_count, "\ndraws ",
+                                  account.draws, ", receipts ", account.receipts, ", anchor: ", account.anchor, "\n");
   if (!account.rounds.empty()) {
     absl::StrAppendFormat(&text, "\n%-32s  %5s  %9s  %12s  receipts\n", "round", "epoch", "epsilon", "degree share");
   }
   for (const Account::Round& round : account.rounds) {
     absl::StrAppendFormat(&text, "%s  %5d  %9s  %12s  %d of %d%s%s\n", round.round_id, round.epoch,
-                          EpsilonText(round.parameters.epsilon_micro()), EpsilonText(round.parameters.degree_share_ppm()),
-                          round.receipts, account.nodes(), round.over ? ", over" : "",
-                          round.again ? ", the bytes of an earlier round" : "");
+                          EpsilonText(round.parameters.epsilon_micro()),
+                          EpsilonText(round.parameters.degree_share_ppm()), round.receipts, account.nodes(),
+                          round.over ? ", over" : "", round.again ? ", the bytes of an earlier round" : "");
   }
-  absl::StrAppend(&text, "\nepsilon spent ", account.node.has_value() ? "by this node" : "by the node that spent most", "\n");
+  absl::StrAppend(&text, "\nepsilon spent ", account.node.has_value() ? "by this node" : "by the node that spent most",
+                  "\n");
   absl::StrAppendFormat(&text, "%-10s %8s  %13s  %16s  %13s\n", "", "draws", "a list entry", "(achieved)", "a link");
   for (const Account::Epoch& epoch : account.epochs) {
     text += SpentLine(absl::StrCat("epoch ", epoch.index), epoch.draws, epoch.largest);
@@ -91,9 +93,10 @@ std::string AccountToText(const Account& account) {
     absl::StrAppend(&text, "  begun ", IsoTimeText(epoch.started), "\n");
   }
   text += SpentLine("in all", account.draws, account.largest);
-  absl::StrAppend(&text, "left: ", EpsilonText(account.left_micro()), " of ",
-                  EpsilonText(account.policy.epsilon_micro_lifetime_max),
-                  " for a list entry. An undirected link stands in two lists and costs twice that if both ends report.\n");
+  absl::StrAppend(
+      &text, "left: ", EpsilonText(account.left_micro()), " of ",
+      EpsilonText(account.policy.epsilon_micro_lifetime_max),
+      " for a list entry. An undirected link stands in two lists and costs twice that if both ends report.\n");
   return text;
 }
 

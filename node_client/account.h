@@ -1,6 +1,6 @@
-// `blink-node account`: what was drawn, spent and acknowledged, and what is left. Made from journal and policy alone; says
-// nothing about a list. All amounts are integers: millionths of epsilon as promised, and billionths, rounded up, as achieved, since the
-// flip probability p' that is really used is a rational and costs at most the promised epsilon.
+// `blink-node account`: what was drawn, spent and acknowledged, and what is left. Made from journal and policy alone;
+// says nothing about a list. All amounts are integers: millionths of epsilon as promised, and billionths, rounded up,
+// as achieved, since the flip probability p' that is really used is a rational and costs at most the promised epsilon.
 #ifndef BLINK_NODE_CLIENT_ACCOUNT_H_
 #define BLINK_NODE_CLIENT_ACCOUNT_H_
 
@@ -58,8 +58,8 @@ struct Account {
 };
 
 // `node`, where given, must be hosted. `anchor_checked`: the journal was opened with its anchor.
-Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const JournalIndex& journal, std::optional<NodeIndex> node,
-                    bool anchor_checked);
+Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const JournalIndex& journal,
+                    std::optional<NodeIndex> node, bool anchor_checked);
 
 std::string AccountToText(const Account& account);  // for people; lines of about 100 characters
 std::string AccountToJson(const Account& account);  // one object; docs/OPERATIONS.md names its members

@@ -26,14 +26,15 @@ absl::StatusOr<absl::Duration> DrawSpread(int64_t spread_seconds, RandomSource& 
   return absl::Milliseconds(value % (static_cast<uint64_t>(spread_seconds) * 1000 + 1));
 }
 
-// Preparing a round takes a little longer for longer lists. It is made to take a whole number of these, which depends on public sizes
-// alone and is some times what the work needs, so that no call that follows tells anything by its time.
+// Preparing a round takes a little longer for longer lists. It is made to take a whole number of these, which depends
+// on public sizes alone and is some times what the work needs, so that no call that follows tells anything by its time.
 absl::Duration PreparationQuantum(const KitConfig& kit) {
   return absl::Milliseconds(250) + absl::Nanoseconds(20) * (static_cast<int64_t>(kit.hosted()) * kit.node_count);
 }
 
-// So does loading lists and journal. An aggregator can end a node by a refusal, and its supervisor starts it again, as often as it
-// takes to measure that. The list of one node fits into one quantum whatever it is, the lists of a gateway while they are sparse.
+// So does loading lists and journal. An aggregator can end a node by a refusal, and its supervisor starts it again, as
+// often as it takes to measure that. The list of one node fits into one quantum whatever it is, the lists of a gateway
+// while they are sparse.
 absl::Duration StartQuantum(const KitConfig& kit) {
   const int64_t n = kit.node_count;
   return absl::Milliseconds(250) + absl::Nanoseconds(300) * n + absl::Nanoseconds(2) * (kit.hosted() * n);
@@ -41,7 +42,8 @@ absl::Duration StartQuantum(const KitConfig& kit) {
 
 }  // namespace
 
-Agent::Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random, AgentOptions options)
+Agent::Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random,
+             AgentOptions options)
     : kit_(kit), journal_(journal), link_(link), clock_(clock), random_(random), options_(std::move(options)) {}
 
 AgentOutcome Agent::Run() {
@@ -145,8 +147,8 @@ absl::Status Agent::Poll() {
       if (offer.view.ok()) {
         Observe(*offer.view);
       } else {
-        answer_for_it =
-            absl::InternalError(absl::StrCat("the aggregator's answer for round ", id, ": ", offer.view.status().message()));
+        answer_for_it = absl::InternalError(
+            absl::StrCat("the aggregator's answer for round ", id, ": ", offer.view.status().message()));
       }
     }
     if (!round.offered) return answer_for_it;
@@ -176,7 +178,8 @@ void Agent::ResumeRounds() {
   for (const std::string& id : journal_.UnfinishedRounds()) {
     if (!options_.round_id.empty() && options_.round_id != id) continue;
     const auto bound = journal_.RoundBinding(id);
-    RoundView view{id, bound->parameters, kit_.config.roster_version, v1::ROUND_STATE_OPEN, absl::InfiniteFuture(), std::nullopt};
+    RoundView view{
+        id, bound->parameters, kit_.config.roster_version, v1::ROUND_STATE_OPEN, absl::InfiniteFuture(), std::nullopt};
     Tracked& round = rounds_.emplace(id, Tracked(std::move(view))).first->second;
     round.epoch = bound->epoch;
     round.resumed = true;
@@ -191,12 +194,14 @@ std::optional<Digest> Agent::DrawFor(const Tracked& round, NodeIndex node) const
 
 absl::Status Agent::CheckHeld(const Tracked& round, NodeIndex node, const std::optional<Digest>& held) {
   if (!held.has_value() || held == DrawFor(round, node)) return absl::OkStatus();
-  return Fatal(ExitCode::kJournal,
-               absl::FailedPreconditionError(absl::StrCat(
-                   "round ", round.view.round_id, ": the aggregator holds a report of node ", node,
-                   " that this journal did not draw. Either an older copy of the journal was restored, or somebody else reports with "
-                   "this certificate (or the aggregator lies, which can stop this node and nothing more). Nothing more is drawn or "
-                   "sent. Bring the latest journal back; otherwise have the certificate revoked and the node leave the roster")));
+  return Fatal(
+      ExitCode::kJournal,
+      absl::FailedPreconditionError(absl::StrCat(
+          "round ", round.view.round_id, ": the aggregator holds a report of node ", node,
+          " that this journal did not draw. Either an older copy of the journal was restored, or somebody else reports "
+          "with this certificate (or the aggregator lies, which can stop this node and nothing more). Nothing more is "
+          "drawn or sent. Bring the latest journal back; otherwise have the certificate revoked and the node leave the "
+          "roster")));
 }
 
 absl::Status Agent::Commit() {
@@ -226,7 +231,8 @@ absl::Status Agent::End(Tracked& round) {
     Finish(round, "sealed with every report of this kit in it");
   } else {
     Fail(round, ExitCode::kRefusedByPeer,
-         absl::StrCat("the round is ", RoundStateName(view.state), "; not every report of this kit was acknowledged before"));
+         absl::StrCat("the round is ", RoundStateName(view.state),
+                      "; not every report of this kit was acknowledged before"));
   }
   return absl::OkStatus();
 }
@@ -300,8 +306,9 @@ absl::Status Agent::Prepare(Tracked& round) {
   }
   SleepToQuantum(started, PreparationQuantum(kit_.config));
   round.prepared = true;
-  Say(spdlog::level::info, absl::StrCat("round ", view.round_id, ": epsilon ", absl::StrFormat("%.8g", view.parameters.epsilon()), ", ",
-                                        kit_.config.hosted(), " report(s) of epoch ", round.epoch, " are ready"));
+  Say(spdlog::level::info,
+      absl::StrCat("round ", view.round_id, ": epsilon ", absl::StrFormat("%.8g", view.parameters.epsilon()), ", ",
+                   kit_.config.hosted(), " report(s) of epoch ", round.epoch, " are ready"));
   return absl::OkStatus();
 }
 
@@ -354,7 +361,8 @@ absl::StatusOr<std::vector<bool>> Agent::AskHeld(const Tracked& round) {
   const auto listed = link_.ListDigests(round.view.round_id, config.first_node, config.last_node,
                                         [&](NodeIndex node, const Digest& digest) {
                                           held[node - config.first_node] = true;
-                                          if (!foreign.has_value() && digest != DrawFor(round, node)) foreign.emplace(node, digest);
+                                          if (!foreign.has_value() && digest != DrawFor(round, node))
+                                            foreign.emplace(node, digest);
                                         });
   if (listed.retry.has_value()) window_ = listed.retry;
   BLINK_RETURN_IF_ERROR(listed.value.status());  // an answer that breaks off or makes no sense says nothing
@@ -431,7 +439,8 @@ absl::Status Agent::TakeReceipt(const Tracked& round, NodeIndex node, const Rece
 
 absl::Status Agent::TakeRefusal(Tracked& round, const absl::Status& status) {
   // Not open: the next poll tells what became of the round.
-  if (IsRetryable(status) || status.code() == absl::StatusCode::kFailedPrecondition || options_.stopped()) return status;
+  if (IsRetryable(status) || status.code() == absl::StatusCode::kFailedPrecondition || options_.stopped())
+    return status;
   Fail(round, ExitCode::kRefusedByPeer, absl::StrCat("the aggregator refuses a report: ", status.message()));
   return absl::OkStatus();
 }
@@ -442,7 +451,8 @@ void Agent::Say(spdlog::level::level_enum level, const std::string& line) {
   log_hour_ = hour;
   if (++log_lines_ > kLogLinesPerHourMax) return;
   spdlog::log(level, line);
-  if (log_lines_ == kLogLinesPerHourMax) spdlog::warn("more than {} lines in this hour: leaving out its others", log_lines_);
+  if (log_lines_ == kLogLinesPerHourMax)
+    spdlog::warn("more than {} lines in this hour: leaving out its others", log_lines_);
 }
 
 void Agent::Refuse(const std::string& round_id, const absl::Status& why) {

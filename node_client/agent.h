@@ -6,20 +6,21 @@
 //   CheckHeld                  a digest that this journal did not draw ends the run: see below
 //   the moment of sending      is drawn, before any list is read
 //   DrawNoise, ApplyNoise      the epoch's snapshot; only for nodes that have no draw yet
-//   Journal::Commit            report and debit are durable; then it waits until the time that public sizes alone allow it
+//   Journal::Commit            report and debit are durable; then it waits until the time that public sizes alone allow
 //   SubmitReport(s) ---------> the same bytes at every retry, reconnect and restart
 //   <--------------- receipt   into the journal
-//   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a restored backup) is sent again
+//   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a backup) is sent again
 //
-// The other anchor: a report that the aggregator holds and this journal never drew means that an older copy of the journal was
-// restored, or that somebody else reports with this certificate. The node then stops, before it draws, with the journal's exit code.
-// Digests alone decide that, never a list. An aggregator that lies can so stop a node; it learns nothing by it.
+// The other anchor: a report that the aggregator holds and this journal never drew means that an older copy of the
+// journal was restored, or that somebody else reports with this certificate. The node then stops, before it draws, with
+// the journal's exit code. Digests alone decide that, never a list. An aggregator that lies can so stop a node; it
+// learns nothing by it.
 //
-// The aggregator sees the same calls, at times of the same distribution, whatever the lists are; only the reports' bytes
-// differ, through the mechanism.
+// The aggregator sees the same calls, at times of the same distribution, whatever the lists are; only the reports'
+// bytes differ, through the mechanism.
 //
-// Threads: Run() uses the calling thread alone. `stopped` may turn true at any time, from anywhere; a clock whose sleeps it
-// ends makes the stop prompt.
+// Threads: Run() uses the calling thread alone. `stopped` may turn true at any time, from anywhere; a clock whose
+// sleeps it ends makes the stop prompt.
 #ifndef BLINK_NODE_CLIENT_AGENT_H_
 #define BLINK_NODE_CLIENT_AGENT_H_
 
@@ -62,11 +63,12 @@ struct AgentOutcome {
 class Agent {
  public:
   // Everything must outlive the agent.
-  Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random, AgentOptions options);
+  Agent(const Kit& kit, Journal& journal, AggregatorLink& link, Clock& clock, RandomSource& random,
+        AgentOptions options);
 
-  // Until every round seen is sealed (or, by option, acknowledged), refused or failed. A daemon: until stopped, or until
-  // something happens that no retry mends: the journal cannot be written, the random source fails, the aggregator refuses
-  // the certificate.
+  // Until every round seen is sealed (or, by option, acknowledged), refused or failed. A daemon: until stopped, or
+  // until something happens that no retry mends: the journal cannot be written, the random source fails, the aggregator
+  // refuses the certificate.
   AgentOutcome Run();
 
  private:

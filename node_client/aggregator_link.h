@@ -1,7 +1,7 @@
 // What the agent says to the aggregator, without gRPC: GrpcLink speaks it, tests script it.
 //
-// Every answer may carry a retry window. Implementations check what arrives (sizes, digests, ranges); what they return is
-// well-formed but still untrusted. Calls block; statuses are those of proto/blink/v1/node.proto.
+// Every answer may carry a retry window. Implementations check what arrives (sizes, digests, ranges); what they return
+// is well-formed but still untrusted. Calls block; statuses are those of proto/blink/v1/node.proto.
 #ifndef BLINK_NODE_CLIENT_AGGREGATOR_LINK_H_
 #define BLINK_NODE_CLIENT_AGGREGATOR_LINK_H_
 
@@ -21,7 +21,8 @@
 
 namespace blink {
 
-// A round as offered: a view, or why it cannot be taken part in (malformed, an unknown mechanism, parameters out of range).
+// A round as offered: a view, or why it cannot be taken part in (malformed, an unknown mechanism, parameters out of
+// range).
 struct OfferedRound {
   std::string round_id;
   absl::StatusOr<RoundView> view;
@@ -56,11 +57,13 @@ class AggregatorLink {
 
   virtual LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) = 0;
 
-  // A stream of reports: `next` gives one after the other until it gives nothing; `on_reply` sees a receipt or a refusal for
-  // each, in any order. A bounded number is in flight. An error of either callback ends the stream and is returned.
+  // A stream of reports: `next` gives one after the other until it gives nothing; `on_reply` sees a receipt or a
+  // refusal for each, in any order. A bounded number is in flight. An error of either callback ends the stream and is
+  // returned.
   using NextReport = std::function<absl::StatusOr<std::optional<OutgoingReport>>()>;
   using OnReply = std::function<absl::Status(NodeIndex node, const absl::StatusOr<Receipt>& reply)>;
-  virtual LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next, const OnReply& on_reply) = 0;
+  virtual LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next,
+                                         const OnReply& on_reply) = 0;
 
   // The digests held for nodes of [first, last].
   using OnDigest = std::function<void(NodeIndex node, const Digest& digest)>;

@@ -25,7 +25,8 @@ absl::string_view Value(absl::string_view line, absl::string_view name) {
 
 template <size_t N>
 bool FromHex(absl::string_view hex, std::array<uint8_t, N>* out) {
-  if (hex.size() != 2 * N || !std::all_of(hex.begin(), hex.end(), [](unsigned char c) { return absl::ascii_isxdigit(c); })) {
+  if (hex.size() != 2 * N ||
+      !std::all_of(hex.begin(), hex.end(), [](unsigned char c) { return absl::ascii_isxdigit(c); })) {
     return false;
   }
   const std::string bytes = absl::HexStringToBytes(hex);
@@ -37,8 +38,8 @@ bool FromHex(absl::string_view hex, std::array<uint8_t, N>* out) {
 
 std::string AnchorToText(const Anchor& anchor) {
   const absl::string_view id(reinterpret_cast<const char*>(anchor.journal.data()), anchor.journal.size());
-  std::string text = absl::StrCat("blink-anchor 1\njournal ", absl::BytesToHexString(id), "\nlength ", anchor.length, "\nchain ",
-                                  DigestToHex(anchor.chain), "\n");
+  std::string text = absl::StrCat("blink-anchor 1\njournal ", absl::BytesToHexString(id), "\nlength ", anchor.length,
+                                  "\nchain ", DigestToHex(anchor.chain), "\n");
   const std::string checksum = DigestToHex(Sha256Of(text));
   absl::StrAppend(&text, "checksum ", checksum, "\n");
   return text;
@@ -49,8 +50,8 @@ absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& p
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   // Written again it must be the same, so that spelling and checksum need no checks of their own.
   if (lines.size() != 6 || !FromHex(Value(lines[1], "journal"), &anchor.journal) ||
-      !absl::SimpleAtoi(Value(lines[2], "length"), &anchor.length) || !FromHex(Value(lines[3], "chain"), &anchor.chain) ||
-      AnchorToText(anchor) != text) {
+      !absl::SimpleAtoi(Value(lines[2], "length"), &anchor.length) ||
+      !FromHex(Value(lines[3], "chain"), &anchor.chain) || AnchorToText(anchor) != text) {
     return absl::DataLossError(absl::StrCat("the anchor ", path, " is damaged"));
   }
   return anchor;
@@ -58,11 +59,14 @@ absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& p
 
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path) {
   constexpr char kRemedy[] =
-      ". Without it an older copy of the journal could not be told from the latest. Bring the right file back; only if the "
+      ". Without it an older copy of the journal could not be told from the latest. Bring the right file back; only if "
+      "the "
       "journal is known to be the latest one, make another anchor with blink-node anchor --replace";
   const auto text = ReadFile(path, kAnchorBytesMax);
-  if (absl::IsOutOfRange(text.status())) return absl::DataLossError(absl::StrCat("the anchor ", path, " is damaged", kRemedy));
-  if (!text.ok()) return absl::Status(text.status().code(), absl::StrCat("the anchor: ", text.status().message(), kRemedy));
+  if (absl::IsOutOfRange(text.status()))
+    return absl::DataLossError(absl::StrCat("the anchor ", path, " is damaged", kRemedy));
+  if (!text.ok())
+    return absl::Status(text.status().code(), absl::StrCat("the anchor: ", text.status().message(), kRemedy));
   auto anchor = ParseAnchor(*text, path);
   if (!anchor.ok()) return absl::DataLossError(absl::StrCat(anchor.status().message(), kRemedy));
   return anchor;
@@ -76,8 +80,9 @@ absl::Status WriteAnchor(const std::string& path, const Anchor& anchor) {
   const absl::Status written = link && error ? FileError(error.value(), "follow the link", path)
                                              : WriteFileAtomically(target, AnchorToText(anchor));
   if (written.ok()) return written;
-  return absl::Status(written.code(), absl::StrCat("the anchor: ", written.message(),
-                                                   ". Nothing is sent that it does not hold: mend its volume and start again"));
+  return absl::Status(written.code(),
+                      absl::StrCat("the anchor: ", written.message(),
+                                   ". Nothing is sent that it does not hold: mend its volume and start again"));
 }
 
 }  // namespace blink

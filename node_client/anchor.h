@@ -1,18 +1,20 @@
-// How far a journal had come when a report was last allowed to leave, kept on another volume: what shows that an older copy of
-// the journal was put in its place.
+// How far a journal had come when a report was last allowed to leave, kept on another volume: what shows that an older
+// copy of the journal was put in its place.
 //
 //   Journal::Commit    journal written and fsynced -> anchor replaced and fsynced -> only now anything is sent
-//   Journal::Open      the journal must contain the anchored position, with the anchored chain value; a journal that is ahead of its
-//                      anchor (the process died between the two) is accepted, and the anchor follows before anything is sent
+//   Journal::Open      the journal must contain the anchored position, with the anchored chain value; a journal that
+//                      is ahead of its anchor (the process died between the two) is accepted, and the anchor follows
+//                      before anything is sent
 //
-// Before each write the anchor must be as this process left it: so of two copies of a journal that share an anchor, and run at the same
-// time, one stops before it draws (unless both write within the same milliseconds), and a volume that went away is not replaced by a file
-// in its mount point.
+// Before each write the anchor must be as this process left it: so of two copies of a journal that share an anchor, and
+// run at the same time, one stops before it draws (unless both write within the same milliseconds), and a volume that
+// went away is not replaced by a file in its mount point.
 //
-// Not detected: journal and anchor restored together. So the anchor belongs on a volume that is not backed up with the journal.
+// Not detected: journal and anchor restored together. So the anchor belongs on a volume that is not backed up with the
+// journal.
 //
-// The file is text: a line each for format, journal (32 hexadecimal digits), length (bytes), chain (64 digits) and checksum (SHA-256
-// of the lines before). There is one valid spelling.
+// The file is text: a line each for format, journal (32 hexadecimal digits), length (bytes), chain (64 digits) and
+// checksum (SHA-256 of the lines before). There is one valid spelling.
 #ifndef BLINK_NODE_CLIENT_ANCHOR_H_
 #define BLINK_NODE_CLIENT_ANCHOR_H_
 
@@ -41,8 +43,8 @@ absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& p
 
 // NOT_FOUND or DATA_LOSS with the remedy.
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path);
-// Durable when it returns OK. The file is replaced as a whole, so that it is always the old or the new one; a symbolic link
-// stays, and what it points to is replaced.
+// Durable when it returns OK. The file is replaced as a whole, so that it is always the old or the new one; a symbolic
+// link stays, and what it points to is replaced.
 absl::Status WriteAnchor(const std::string& path, const Anchor& anchor);
 
 }  // namespace blink

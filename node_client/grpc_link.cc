@@ -20,7 +20,8 @@ constexpr absl::Duration kExplainEvery = absl::Minutes(1);
 
 absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConfig& kit) {
   Receipt receipt;
-  if (proto.node_id() >= kit.node_count) return absl::InternalError("the aggregator's receipt is for a node outside the roster");
+  if (proto.node_id() >= kit.node_count)
+    return absl::InternalError("the aggregator's receipt is for a node outside the roster");
   auto digest = DigestFromBytes(proto.digest());
   if (!digest.ok()) return absl::InternalError("the aggregator's receipt has a malformed digest");
   receipt.round_id = proto.round_id();
@@ -97,7 +98,11 @@ absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit,
 
 GrpcLink::GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options,
                    std::function<std::shared_ptr<grpc::Channel>()> connect)
-    : kit_(kit), options_(options), connect_(std::move(connect)), stub_(v1::NodeService::NewStub(std::move(channel))), stamp_(StampOfFiles()) {}
+    : kit_(kit),
+      options_(options),
+      connect_(std::move(connect)),
+      stub_(v1::NodeService::NewStub(std::move(channel))),
+      stamp_(StampOfFiles()) {}
 
 std::string GrpcLink::StampOfFiles() const {
   std::string stamp;
@@ -124,14 +129,15 @@ absl::Status GrpcLink::Explain(const grpc::Status& reply) {
     if (!cancelled_) status = absl::UnavailableError("the aggregator ended the call; it may be restarting");
   }
   // Nobody but a dead connection leaves a call without an answer until its deadline.
-  const bool unanswered = status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kDeadlineExceeded;
+  const bool unanswered =
+      status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kDeadlineExceeded;
   broken_ = broken_ || unanswered;
   if (!unanswered) return status;
   if (absl::Now() - explained_at_ > kExplainEvery) {  // costs a connection and up to five seconds
     explained_at_ = absl::Now();
-    explanation_ = kit_.insecure
-                       ? DiagnosePlaintext(kit_.aggregator)
-                       : DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()}, kit_.aggregator);
+    explanation_ = kit_.insecure ? DiagnosePlaintext(kit_.aggregator)
+                                 : DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()},
+                                                     kit_.aggregator);
   }
   return absl::Status(status.code(),
                       absl::StrCat("no answer from the aggregator at ", kit_.aggregator, ": ", status.message(),

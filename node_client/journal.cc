@@ -49,13 +49,15 @@ absl::Status RefuseExisting(const std::string& path, const char* why) {
 
 bool SameFile(const std::string& a, const std::string& b) {
   struct stat one, other;
-  return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+  return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
 }
 
 // The file that a new anchor is to replace: this journal's own one or what damage left of it, no other file of value.
 absl::Status RefuseForeign(const std::string& anchor_path, const std::string& folder, const JournalId& id) {
   if (SameFile(anchor_path, JournalPath(folder)) || SameFile(anchor_path, LockPath(folder))) {
-    return absl::AlreadyExistsError(absl::StrCat(anchor_path, " is part of the journal: name another file for the anchor"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(anchor_path, " is part of the journal: name another file for the anchor"));
   }
   const auto old = ReadAnchor(anchor_path);
   if (!old.ok() || old->journal == id) return absl::OkStatus();
@@ -75,7 +77,8 @@ absl::Status CreateJournal(const std::string& folder, const JournalIdentity& ide
   const std::string path = JournalPath(folder);
   BLINK_RETURN_IF_ERROR(RefuseExisting(path, "it is never replaced, since it is what keeps a node from drawing twice"));
   if (!anchor_path.empty()) {
-    BLINK_RETURN_IF_ERROR(RefuseExisting(anchor_path, "it belongs to a journal: bring that one back, or name another file"));
+    BLINK_RETURN_IF_ERROR(
+        RefuseExisting(anchor_path, "it belongs to a journal: bring that one back, or name another file"));
   }
   Anchor anchor;
   BLINK_RETURN_IF_ERROR(SecureRandom().Fill(absl::MakeSpan(anchor.journal)));
@@ -94,13 +97,16 @@ absl::Status CreateJournal(const std::string& folder, const JournalIdentity& ide
 
 absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
                            bool replace) {
-  BLINK_ASSIGN_OR_RETURN(const auto journal, Journal::OpenFile(folder, identity, Journal::Mode::kReanchor, anchor_path));
+  BLINK_ASSIGN_OR_RETURN(const auto journal,
+                         Journal::OpenFile(folder, identity, Journal::Mode::kReanchor, anchor_path));
   if (replace) {
     BLINK_RETURN_IF_ERROR(RefuseForeign(anchor_path, folder, journal->id()));
   } else {
     if (journal->anchored()) {
-      return absl::FailedPreconditionError(absl::StrCat(journal->path_, " has an anchor already: bring it back. Only if it is lost "
-                                                        "and this journal is known to be the latest one, add --replace"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(journal->path_,
+                       " has an anchor already: bring it back. Only if it is lost "
+                       "and this journal is known to be the latest one, add --replace"));
     }
     BLINK_RETURN_IF_ERROR(RefuseExisting(anchor_path, "it may belong to another journal: name another file"));
   }
@@ -124,19 +130,21 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder
   return journal;
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenReadOnly(const std::string& folder, const JournalIdentity& identity,
+absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenReadOnly(const std::string& folder,
+                                                               const JournalIdentity& identity,
                                                                const std::string& anchor_path) {
   return OpenFile(folder, identity, Mode::kReadOnly, anchor_path);
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenFile(const std::string& folder, const JournalIdentity& identity, Mode mode,
-                                                           const std::string& anchor_path) {
+absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenFile(const std::string& folder, const JournalIdentity& identity,
+                                                           Mode mode, const std::string& anchor_path) {
   const std::string path = JournalPath(folder);
   const int fd = ::open(path.c_str(), (mode == Mode::kReadOnly ? O_RDONLY : O_RDWR) | O_CLOEXEC);
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-    return absl::NotFoundError(absl::StrCat("there is no journal at ", path,
-                                            ": a node without its journal could report twice. Give the right --journal; only for a "
-                                            "node that never reported, make one with blink-node init"));
+    return absl::NotFoundError(
+        absl::StrCat("there is no journal at ", path,
+                     ": a node without its journal could report twice. Give the right --journal; only for a "
+                     "node that never reported, make one with blink-node init"));
   }
   if (fd < 0) return FileError(errno, "open", path);
   std::optional<FileLock> lock;
@@ -147,11 +155,13 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenFile(const std::string& fo
       return acquired.status();
     }
     lock = *std::move(acquired);
-    // The file itself as well: it may have two names (links, bind mounts), and a lock file can be deleted under its holder.
+    // The file itself as well: it may have two names (links, bind mounts), and a lock file can be deleted under its
+    // holder.
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       ::close(fd);
-      return error == EWOULDBLOCK ? absl::AbortedError(absl::StrCat("another process holds ", path)) : FileError(error, "lock", path);
+      return error == EWOULDBLOCK ? absl::AbortedError(absl::StrCat("another process holds ", path))
+                                  : FileError(error, "lock", path);
     }
   }
   std::unique_ptr<Journal> journal(new Journal(path, fd, std::move(lock), mode, anchor_path));
@@ -182,15 +192,17 @@ absl::Status Journal::CheckFits(const JournalIdentity& kit) const {
   if (own.deployment == kit.deployment && own.first_node == kit.first_node && own.last_node == kit.last_node) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(path_, " belongs to ", RangeName(own), "; the kit is for ", RangeName(kit)));
+  return absl::FailedPreconditionError(
+      absl::StrCat(path_, " belongs to ", RangeName(own), "; the kit is for ", RangeName(kit)));
 }
 
 absl::Status Journal::TakeRoster(const JournalIdentity& kit) {
   const JournalIdentity& own = identity();
   auto refuse = [&](absl::string_view why) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path_, " has seen roster version ", own.roster_version, " with n = ", own.node_count, "; the kit is for version ",
-        kit.roster_version, " with n = ", kit.node_count, ". ", why, ": use the latest kit"));
+    return absl::FailedPreconditionError(absl::StrCat(path_, " has seen roster version ", own.roster_version,
+                                                      " with n = ", own.node_count, "; the kit is for version ",
+                                                      kit.roster_version, " with n = ", kit.node_count, ". ", why,
+                                                      ": use the latest kit"));
   };
   if (kit.roster_version < own.roster_version) return refuse("A node does not go back to an older roster");
   if (kit.node_count < own.node_count) return refuse("A roster never becomes smaller");
@@ -232,8 +244,10 @@ absl::Status Journal::Scan(const JournalIdentity& kit) {
   if (!initialised()) return Damaged(size_, "its first record is missing");
   if (checks_anchor) BLINK_RETURN_IF_ERROR(CheckAnchor(contained, anchor));
   if (anchored() && anchor_path_.empty() && mode_ != Mode::kReadOnly) {
-    return absl::FailedPreconditionError(absl::StrCat(path_, " has an anchor, which shows that no older copy of it was restored: "
-                                                      "name it with --anchor"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_,
+                     " has an anchor, which shows that no older copy of it was restored: "
+                     "name it with --anchor"));
   }
   if (mode_ != Mode::kReadOnly) BLINK_RETURN_IF_ERROR(MakeSound(end));
   staged_chain_ = chain_;
@@ -258,7 +272,8 @@ absl::StatusOr<bool> Journal::ScanRecord(uint64_t end) {
   BLINK_RETURN_IF_ERROR(ReadAt(size_ + fmt_::kHeaderBytes, length + fmt_::kChecksumBytes, &bytes));
   const absl::string_view payload = absl::string_view(bytes).substr(0, length);
   const Digest next = fmt_::NextChain(chain_, payload);
-  if (absl::string_view(bytes).substr(length) != fmt_::Checksum(next)) return Damaged(size_, "a record's checksum is wrong");
+  if (absl::string_view(bytes).substr(length) != fmt_::Checksum(next))
+    return Damaged(size_, "a record's checksum is wrong");
   if (const absl::Status applied = Apply(payload, size_ + fmt_::kHeaderBytes); !applied.ok()) {
     return Damaged(size_, applied.message());
   }
@@ -273,14 +288,15 @@ absl::Status Journal::CheckAnchor(bool contained, const Anchor& anchor) const {
                                                       ": an older copy, or give it one with blink-node anchor"));
   }
   if (anchor.journal != id()) {
-    return absl::FailedPreconditionError(absl::StrCat("the anchor ", anchor_path_, " belongs to another journal than ", path_,
-                                                      ": bring the two together that belong together"));
+    return absl::FailedPreconditionError(absl::StrCat("the anchor ", anchor_path_, " belongs to another journal than ",
+                                                      path_, ": bring the two together that belong together"));
   }
   if (contained) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      path_, " is not the latest copy: the anchor ", anchor_path_, " has seen ", anchor.length, " bytes of it, it has ", size_,
-      size_ < anchor.length ? "" : " with another content", ". Reports that were sent could be drawn a second time. Bring the latest "
-      "copy back; without it the node has to leave the roster"));
+  return absl::DataLossError(absl::StrCat(path_, " is not the latest copy: the anchor ", anchor_path_, " has seen ",
+                                          anchor.length, " bytes of it, it has ", size_,
+                                          size_ < anchor.length ? "" : " with another content",
+                                          ". Reports that were sent could be drawn a second time. Bring the latest "
+                                          "copy back; without it the node has to leave the roster"));
 }
 
 absl::Status Journal::MakeSound(uint64_t end) {
@@ -292,7 +308,8 @@ absl::Status Journal::MakeSound(uint64_t end) {
   return ::fsync(fd_) == 0 ? absl::OkStatus() : FileError(errno, "fsync", path_);
 }
 
-absl::StatusOr<CodedReport> Journal::LoadReport(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const {
+absl::StatusOr<CodedReport> Journal::LoadReport(uint32_t epoch, const PrivacyParameters& parameters,
+                                                NodeIndex node) const {
   const Draw* draw = DrawAt(epoch, parameters, node);
   if (draw == nullptr) return absl::NotFoundError(absl::StrCat(path_, ": node ", node, " has no such draw"));
   CodedReport report;
@@ -324,7 +341,8 @@ void Journal::StageEpoch(uint32_t index, absl::Time start, const AdjacencyLists&
   Stage(payload);
 }
 
-void Journal::StageDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node, const CodedReport& report) {
+void Journal::StageDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node,
+                        const CodedReport& report) {
   std::string payload;
   payload.reserve(80 + report.coded_bits.size());
   fmt_::Put<uint8_t>(&payload, fmt_::kDraw);
@@ -382,7 +400,8 @@ absl::Status Journal::CheckAnchorIsOurs() const {
   if (anchor_path_.empty() || mode_ == Mode::kReanchor) return absl::OkStatus();
   BLINK_ASSIGN_OR_RETURN(const Anchor now, ReadAnchor(anchor_path_));
   if (now == anchor_) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("somebody else moved the anchor ", anchor_path_, ": a copy of ", path_,
+  return absl::FailedPreconditionError(absl::StrCat("somebody else moved the anchor ", anchor_path_, ": a copy of ",
+                                                    path_,
                                                     " is in use, on another machine perhaps. Run one of them only"));
 }
 
@@ -397,7 +416,8 @@ absl::Status Journal::Commit() {
   if (staged_.empty()) return absl::OkStatus();
   absl::Status status;
   if (broken_ || mode_ == Mode::kReadOnly) {
-    status = absl::FailedPreconditionError(absl::StrCat(path_, " cannot be written to since an earlier error; start again"));
+    status =
+        absl::FailedPreconditionError(absl::StrCat(path_, " cannot be written to since an earlier error; start again"));
   } else {
     status = WriteOut();
   }
@@ -424,9 +444,11 @@ absl::Status Journal::WriteOut() {
   }
   broken_ = true;  // until all that follows has succeeded
   if (::fdatasync(fd_) != 0) {
-    // The system may now take the pages for clean. The next process must not find in memory, and send, what the disk never got.
+    // The system may now take the pages for clean. The next process must not find in memory, and send, what the disk
+    // never got.
     const absl::Status status = FileError(errno, "fsync", path_);
-    if (::ftruncate(fd_, size_) != 0) spdlog::error("{} cannot be cut back; restart this machine before the node", path_);
+    if (::ftruncate(fd_, size_) != 0)
+      spdlog::error("{} cannot be cut back; restart this machine before the node", path_);
     return status;
   }
   const uint64_t begin = size_;

@@ -5,20 +5,20 @@
 // Life of one report:   StageEpoch / StageDraw / StageRound -> Commit (written, fsynced, debited) -> only now sent
 //                       LoadReport -> the same bytes, after any retry, reconnect or restart
 //
-// File: 8 bytes of magic, then records. A record is [length u32][header check u32][payload][checksum 16 bytes]; header check
-// and checksum are SHA-256, chained over everything before, so that a flipped bit or a removed record anywhere is found.
-// Payloads: INIT (deployment, range, roster, a random identity, whether there is an anchor), EPOCH (with a snapshot of the lists),
-// DRAW (with the report's bytes; it is the debit), ROUND (binds a round to the draws that answer it), RECEIPT, CLOCK (the clock
-// never runs back), OVER (nothing more to do for a round), ROSTER (a newer kit), ANCHORED (an anchor from here on). All integers
-// little endian. What they mean together: journal_index.h.
+// File: 8 bytes of magic, then records. A record is [length u32][header check u32][payload][checksum 16 bytes]; header
+// check and checksum are SHA-256, chained over everything before, so that a flipped bit or a removed record anywhere is
+// found. Payloads: INIT (deployment, range, roster, a random identity, whether there is an anchor), EPOCH (with a
+// snapshot of the lists), DRAW (with the report's bytes; it is the debit), ROUND (binds a round to the draws that
+// answer it), RECEIPT, CLOCK (the clock never runs back), OVER (nothing more to do for a round), ROSTER (a newer kit),
+// ANCHORED (an anchor from here on). All integers little endian. What they mean together: journal_index.h.
 //
 // Opening verifies every record. A last record that the file ends within was never sent (its append did not return):
-// it is cut off, with a line in the log. Any other damage is a refusal, never a reset; so are a missing file and the journal of
-// another deployment or range. An older copy put in the journal's place is found where there is an anchor (anchor.h), and otherwise
-// only if the aggregator still knows more than the journal (agent.h).
+// it is cut off, with a line in the log. Any other damage is a refusal, never a reset; so are a missing file and the
+// journal of another deployment or range. An older copy put in the journal's place is found where there is an anchor
+// (anchor.h), and otherwise only if the aggregator still knows more than the journal (agent.h).
 //
-// Rosters: a kit with a newer roster version and the same or a larger n works with the journal, which remembers it; going back to an
-// older one is refused. What was spent stays spent, and the epoch's snapshot stays.
+// Rosters: a kit with a newer roster version and the same or a larger n works with the journal, which remembers it;
+// going back to an older one is refused. What was spent stays spent, and the epoch's snapshot stays.
 //
 // Not thread-safe.
 #ifndef BLINK_NODE_CLIENT_JOURNAL_H_
@@ -48,13 +48,14 @@
 namespace blink {
 
 // The only way in which a journal comes into being: `blink-node init` and `blink provision simulate` call it. Makes the
-// folder when needed, then the anchor where a path is given. ALREADY_EXISTS when there is a journal or an anchor; nothing is touched
-// then.
-absl::Status CreateJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path = "");
+// folder when needed, then the anchor where a path is given. ALREADY_EXISTS when there is a journal or an anchor;
+// nothing is touched then.
+absl::Status CreateJournal(const std::string& folder, const JournalIdentity& identity,
+                           const std::string& anchor_path = "");
 
-// Gives an existing journal an anchor. FAILED_PRECONDITION when it has one already, ALREADY_EXISTS when the file exists, unless
-// `replace`: then the caller vouches that the journal is the latest, and only the anchor of another journal, and the journal itself, are
-// not overwritten.
+// Gives an existing journal an anchor. FAILED_PRECONDITION when it has one already, ALREADY_EXISTS when the file
+// exists, unless `replace`: then the caller vouches that the journal is the latest, and only the anchor of another
+// journal, and the journal itself, are not overwritten.
 absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
                            bool replace);
 
@@ -65,14 +66,15 @@ inline ExitCode JournalExitCode(const absl::Status& status) {
 
 class Journal final : public JournalIndex {
  public:
-  // NOT_FOUND: missing journal or anchor. ABORTED: held by another process. DATA_LOSS: journal or anchor damaged, or an older copy
-  // of the journal. FAILED_PRECONDITION: of another deployment or range, or with an older or smaller roster; an anchor that the
-  // journal does not have, or none where it has one.
+  // NOT_FOUND: missing journal or anchor. ABORTED: held by another process. DATA_LOSS: journal or anchor damaged, or an
+  // older copy of the journal. FAILED_PRECONDITION: of another deployment or range, or with an older or smaller roster;
+  // an anchor that the journal does not have, or none where it has one.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity,
                                                        const std::string& anchor_path = "");
-  // For `account`: without the lock, beside a running process; a torn end is ignored, nothing can be staged, any roster will do,
-  // and the anchor is looked at only where one is given.
-  static absl::StatusOr<std::unique_ptr<Journal>> OpenReadOnly(const std::string& folder, const JournalIdentity& identity,
+  // For `account`: without the lock, beside a running process; a torn end is ignored, nothing can be staged, any roster
+  // will do, and the anchor is looked at only where one is given.
+  static absl::StatusOr<std::unique_ptr<Journal>> OpenReadOnly(const std::string& folder,
+                                                               const JournalIdentity& identity,
                                                                const std::string& anchor_path = "");
   ~Journal() override;
   Journal(const Journal&) = delete;
@@ -89,9 +91,9 @@ class Journal final : public JournalIndex {
   void StageRoundOver(const std::string& round_id);
   void StageClock(absl::Time now);
   uint64_t staged_bytes() const { return staged_.size(); }
-  // Written and fsynced, journal first and anchor second, when this returns OK. Otherwise nothing was staged (RESOURCE_EXHAUSTED:
-  // disk full); and after a failed fsync, which leaves the state of the disk unknown, or a failed anchor, the journal refuses
-  // everything: open it again.
+  // Written and fsynced, journal first and anchor second, when this returns OK. Otherwise nothing was staged
+  // (RESOURCE_EXHAUSTED: disk full); and after a failed fsync, which leaves the state of the disk unknown, or a failed
+  // anchor, the journal refuses everything: open it again.
   absl::Status Commit();
   void DiscardStaged();
 
@@ -100,8 +102,8 @@ class Journal final : public JournalIndex {
   enum class Mode { kReadOnly, kWritable, kReanchor };  // the last: whatever became of the anchor
 
   Journal(std::string path, int fd, std::optional<FileLock> lock, Mode mode, std::string anchor_path);
-  static absl::StatusOr<std::unique_ptr<Journal>> OpenFile(const std::string& folder, const JournalIdentity& identity, Mode mode,
-                                                           const std::string& anchor_path);
+  static absl::StatusOr<std::unique_ptr<Journal>> OpenFile(const std::string& folder, const JournalIdentity& identity,
+                                                           Mode mode, const std::string& anchor_path);
   absl::Status CheckFits(const JournalIdentity& kit) const;
   absl::Status TakeRoster(const JournalIdentity& kit);
   absl::Status CheckAnchor(bool contained, const Anchor& anchor) const;
@@ -110,7 +112,8 @@ class Journal final : public JournalIndex {
   absl::StatusOr<bool> ScanRecord(uint64_t end);
   absl::Status MakeSound(uint64_t end);  // cuts off a torn end; all that is read is durable
   absl::Status WriteOut();
-  absl::Status CheckAnchorIsOurs() const;  // it is what this process left or found: no copy of the journal is in use elsewhere
+  // it is what this process left or found: no copy of the journal is in use elsewhere
+  absl::Status CheckAnchorIsOurs() const;
   absl::Status MoveAnchor();
   absl::Status ReadAt(uint64_t offset, size_t bytes, std::string* out) const;
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;

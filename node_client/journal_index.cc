@@ -84,7 +84,8 @@ absl::Status JournalIndex::ApplyRoster(absl::string_view bytes) {
   fmt_::Fields fields(bytes);
   const auto version = fields.Get<uint64_t>();
   const auto node_count = fields.Get<uint32_t>();
-  if (!fields.Finished() || version <= identity_.roster_version || node_count < identity_.node_count || node_count > kNodesMax) {
+  if (!fields.Finished() || version <= identity_.roster_version || node_count < identity_.node_count ||
+      node_count > kNodesMax) {
     return NoSense("a roster's record makes no sense");
   }
   identity_.roster_version = version;
@@ -108,7 +109,8 @@ absl::Status JournalIndex::ApplyEpoch(absl::string_view bytes) {
     sound = fields.ok() && degree < identity_.node_count;
     for (uint32_t k = 0; sound && k < degree; ++k) {
       const auto neighbour = fields.Get<uint32_t>();
-      sound = fields.ok() && neighbour < identity_.node_count && neighbour != self && (k == 0 || neighbour > lists.neighbours.back());
+      sound = fields.ok() && neighbour < identity_.node_count && neighbour != self &&
+              (k == 0 || neighbour > lists.neighbours.back());
       lists.neighbours.push_back(neighbour);
     }
     lists.offsets[i + 1] = lists.neighbours.size();
@@ -131,14 +133,15 @@ absl::Status JournalIndex::ApplyDraw(absl::string_view bytes, uint64_t offset) {
   draw.noisy_degree = fields.Get<int64_t>();
   const absl::string_view digest = fields.GetBytes(32);
   draw.coded_bytes = fields.Get<uint32_t>();
-  if (!fields.ok() || fields.rest().size() != draw.coded_bytes || epochs_.empty() || epoch != epochs_.size() || !Hosts(node) ||
-      parameters.node_count() != identity_.node_count) {
+  if (!fields.ok() || fields.rest().size() != draw.coded_bytes || epochs_.empty() || epoch != epochs_.size() ||
+      !Hosts(node) || parameters.node_count() != identity_.node_count) {
     return NoSense("a draw's record makes no sense");
   }
   BLINK_ASSIGN_OR_RETURN(draw.digest, DigestFromBytes(digest));
   draw.coded_offset = offset + (bytes.size() - draw.coded_bytes);
   uint64_t& spent = spent_micro_[node - identity_.first_node];
-  if (spent > kEpsilonMicroLifetimeMax - parameters.epsilon_micro()) return NoSense("a node spent more than any policy allows");
+  if (spent > kEpsilonMicroLifetimeMax - parameters.epsilon_micro())
+    return NoSense("a node spent more than any policy allows");
   DrawSet* set = FindSet(epoch, parameters);
   if (set == nullptr) {
     sets_.push_back(DrawSet{epoch, parameters, 0, std::vector<Draw>(identity_.hosted())});
@@ -188,7 +191,8 @@ JournalIndex::DrawSet* JournalIndex::FindSet(uint32_t epoch, const PrivacyParame
   return nullptr;
 }
 
-const JournalIndex::Draw* JournalIndex::DrawAt(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const {
+const JournalIndex::Draw* JournalIndex::DrawAt(uint32_t epoch, const PrivacyParameters& parameters,
+                                               NodeIndex node) const {
   const DrawSet* set = FindSet(epoch, parameters);
   if (set == nullptr || set->draws[node - identity_.first_node].coded_offset == 0) return nullptr;
   return &set->draws[node - identity_.first_node];
@@ -219,16 +223,18 @@ bool JournalIndex::RoundIsOver(const std::string& round_id) const {
 }
 
 uint32_t JournalIndex::RoundsOfEpoch(uint32_t epoch) const {
-  return static_cast<uint32_t>(
-      std::count_if(rounds_.begin(), rounds_.end(), [epoch](const auto& entry) { return entry.second.bound.epoch == epoch; }));
+  return static_cast<uint32_t>(std::count_if(rounds_.begin(), rounds_.end(),
+                                             [epoch](const auto& entry) { return entry.second.bound.epoch == epoch; }));
 }
 
 uint32_t JournalIndex::OtherParametersOfEpoch(uint32_t epoch, const PrivacyParameters& parameters) const {
-  return static_cast<uint32_t>(std::count_if(
-      sets_.begin(), sets_.end(), [&](const DrawSet& set) { return set.epoch == epoch && set.parameters != parameters; }));
+  return static_cast<uint32_t>(std::count_if(sets_.begin(), sets_.end(), [&](const DrawSet& set) {
+    return set.epoch == epoch && set.parameters != parameters;
+  }));
 }
 
-std::optional<uint64_t> JournalIndex::SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const {
+std::optional<uint64_t> JournalIndex::SpentMicroMaxWithoutDraw(uint32_t epoch,
+                                                               const PrivacyParameters& parameters) const {
   const DrawSet* set = FindSet(epoch, parameters);
   std::optional<uint64_t> result;
   for (uint32_t i = 0; i < identity_.hosted(); ++i) {
@@ -240,7 +246,8 @@ std::optional<uint64_t> JournalIndex::SpentMicroMaxWithoutDraw(uint32_t epoch, c
 
 uint64_t JournalIndex::SpentMicroMax() const { return *std::max_element(spent_micro_.begin(), spent_micro_.end()); }
 
-std::optional<Digest> JournalIndex::FindDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const {
+std::optional<Digest> JournalIndex::FindDraw(uint32_t epoch, const PrivacyParameters& parameters,
+                                             NodeIndex node) const {
   const Draw* draw = DrawAt(epoch, parameters, node);
   if (draw == nullptr) return std::nullopt;
   return draw->digest;
@@ -259,7 +266,8 @@ std::vector<JournalIndex::AnsweredRound> JournalIndex::AnsweredRounds() const {
   std::set<std::tuple<uint32_t, uint64_t, uint32_t, uint32_t>> seen;
   for (auto& [number, round] : numbered) {
     const PrivacyParameters& asked = round.bound.parameters;
-    round.again = !seen.emplace(round.bound.epoch, asked.epsilon_micro(), asked.degree_share_ppm(), asked.node_count()).second;
+    round.again =
+        !seen.emplace(round.bound.epoch, asked.epsilon_micro(), asked.degree_share_ppm(), asked.node_count()).second;
     result.push_back(std::move(round));
   }
   return result;

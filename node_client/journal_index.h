@@ -1,5 +1,6 @@
-// What the records of a journal say: draws, debits, rounds, receipts, the epoch's snapshot and the roster, in memory. Filled by
-// replaying the file (journal.h), record by record; a record that makes no sense after those before it is refused.
+// What the records of a journal say: draws, debits, rounds, receipts, the epoch's snapshot and the roster, in memory.
+// Filled by replaying the file (journal.h), record by record; a record that makes no sense after those before it is
+// refused.
 //
 // Memory: 48 bytes a draw; the coded bits stay on the disk. Not thread-safe.
 #ifndef BLINK_NODE_CLIENT_JOURNAL_INDEX_H_
@@ -88,7 +89,8 @@ class JournalIndex : public Ledger {
   };
 
   JournalIndex() = default;
-  // Takes one payload, which begins at `offset` of the file, into the index. DATA_LOSS, saying why, when it makes no sense.
+  // Takes one payload, which begins at `offset` of the file, into the index. DATA_LOSS, saying why, when it makes no
+  // sense.
   absl::Status Apply(absl::string_view payload, uint64_t offset);
   bool initialised() const { return initialised_; }
   const Draw* DrawAt(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;  // null: no such draw

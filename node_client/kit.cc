@@ -60,7 +60,8 @@ absl::StatusOr<std::vector<NodeRange>> ParseRetired(const JsonMembers& members, 
     }
     ranges.push_back(range);
   }
-  if (CountNodes(ranges) == config.hosted()) return members.Error("every node of the kit is \"retired\": there is nobody to report");
+  if (CountNodes(ranges) == config.hosted())
+    return members.Error("every node of the kit is \"retired\": there is nobody to report");
   return ranges;
 }
 
@@ -74,11 +75,12 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
   const JsonMembers members(json, path, "");
   if (members.Has("policy")) {
-    return members.Error("\"policy\" is no longer part of a kit, since it belongs to the owner of the lists: move its members into "
-                         "policy.json beside this file (deploy/policy.json is a sample), and remove it here");
+    return members.Error(
+        "\"policy\" is no longer part of a kit, since it belongs to the owner of the lists: move its members into "
+        "policy.json beside this file (deploy/policy.json is a sample), and remove it here");
   }
-  BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "deployment", "nodes", "node_count", "roster_version", "aggregator",
-                                               "insecure", "retired"}));
+  BLINK_RETURN_IF_ERROR(members.RefuseUnknown(
+      {"format", "deployment", "nodes", "node_count", "roster_version", "aggregator", "insecure", "retired"}));
   BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
   KitConfig config;
   BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
@@ -116,11 +118,14 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
     const int error = errno;
     const absl::Status status = FileError(error, "open", path);
     if (error != ENOENT) return status;
-    return Reworded(status, absl::StrCat(status.message(), ": write this kit's links there, after a line node,neighbour"));
+    return Reworded(status,
+                    absl::StrCat(status.message(), ": write this kit's links there, after a line node,neighbour"));
   }
   LineReader reader{file};
   uint64_t number = 0;
-  auto error = [&](const std::string& what) { return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", what)); };
+  auto error = [&](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", what));
+  };
 
   AdjacencyLists lists;
   lists.first = config.first_node;
@@ -146,7 +151,8 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
       return error("malformed; a line is two node numbers with a comma between them");
     }
     if (node < config.first_node || node > config.last_node) {
-      return error(absl::StrCat("the list of node ", node, " does not belong into this kit, which hosts ", config.NodesName()));
+      return error(
+          absl::StrCat("the list of node ", node, " does not belong into this kit, which hosts ", config.NodesName()));
     }
     if (neighbour >= config.node_count) {
       return error(absl::StrCat("the neighbour is out of range; the roster has nodes 0 to ", config.node_count - 1));
@@ -168,7 +174,8 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
     if (errno == EISDIR) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
     return FileError(errno, "read", path);
   }
-  if (!header) return absl::InvalidArgumentError(absl::StrCat(path, ": empty; the first line must be \"node,neighbour\""));
+  if (!header)
+    return absl::InvalidArgumentError(absl::StrCat(path, ": empty; the first line must be \"node,neighbour\""));
   for (size_t i = 1; i < lists.offsets.size(); ++i) lists.offsets[i] = std::max(lists.offsets[i], lists.offsets[i - 1]);
   lists.neighbours.shrink_to_fit();
   return lists;

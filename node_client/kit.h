@@ -31,8 +31,8 @@ struct KitConfig {
   std::string aggregator;    // host:port
   bool insecure = false;     // plaintext, loopback only
   std::string folder;        // where the kit was read from
-  // Of the hosted nodes, those that have left: their reports are drawn and debited like the others' and never sent, so that
-  // nothing but public numbers decides what is drawn. Ascending, disjoint.
+  // Of the hosted nodes, those that have left: their reports are drawn and debited like the others' and never sent, so
+  // that nothing but public numbers decides what is drawn. Ascending, disjoint.
   std::vector<NodeRange> retired;
 
   bool is_gateway() const { return first_node != last_node; }
@@ -51,20 +51,20 @@ struct Kit {
   AdjacencyLists lists;
 };
 
-// kit.json alone. NOT_FOUND when it is missing; INVALID_ARGUMENT naming the key and its range when it is malformed, holds
-// an unknown key or one twice, or lacks one.
+// kit.json alone. NOT_FOUND when it is missing; INVALID_ARGUMENT naming the key and its range when it is malformed,
+// holds an unknown key or one twice, or lacks one.
 absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder);
 
 // `text` as kit.json; `path` only for messages.
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path);
 
-// lists.csv of a kit. INVALID_ARGUMENT with file and line: malformed, outside the kit's nodes, a neighbour out of range,
-// a self-loop, a duplicate, not ascending, or more links and nodes than `entries_max`. Reads line by line: memory is that of
-// the lists.
+// lists.csv of a kit. INVALID_ARGUMENT with file and line: malformed, outside the kit's nodes, a neighbour out of
+// range, a self-loop, a duplicate, not ascending, or more links and nodes than `entries_max`. Reads line by line:
+// memory is that of the lists.
 absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entries_max = kKitEntriesMax);
 
-// Everything, with the policy of `policy_path` (empty: the kit's own policy.json). FAILED_PRECONDITION when the policy does not
-// allow the kit's deployment.
+// Everything, with the policy of `policy_path` (empty: the kit's own policy.json). FAILED_PRECONDITION when the policy
+// does not allow the kit's deployment.
 absl::StatusOr<Kit> LoadKit(const std::string& folder, const std::string& policy_path = "");
 
 }  // namespace blink

@@ -32,7 +32,8 @@ class Ledger {
   virtual uint32_t OtherParametersOfEpoch(uint32_t epoch, const PrivacyParameters& parameters) const = 0;
   // The largest sum of epsilon (millionths) spent by a hosted node that has no draw with these parameters in epoch
   // `epoch` (which may lie ahead); nothing when every hosted node has one.
-  virtual std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch, const PrivacyParameters& parameters) const = 0;
+  virtual std::optional<uint64_t> SpentMicroMaxWithoutDraw(uint32_t epoch,
+                                                           const PrivacyParameters& parameters) const = 0;
 };
 
 }  // namespace blink

@@ -70,7 +70,8 @@ class StopSignal final : public Clock {
       quit_ = true;
       waits = !stopped_;
     }
-    if (waits) pthread_kill(thread_.native_handle(), SIGTERM);  // the thread has no use for it when it has had its signal
+    // the thread has no use for it when it has had its signal
+    if (waits) pthread_kill(thread_.native_handle(), SIGTERM);
     thread_.join();
   }
   bool stopped() {
@@ -125,7 +126,8 @@ void SayWhatAnchorIs(const Flags& flags) {
   struct stat journal, anchor;
   if (::stat(flags.journal.c_str(), &journal) == 0 && ::stat(flags.anchor.c_str(), &anchor) == 0 &&
       journal.st_dev == anchor.st_dev) {
-    spdlog::warn("the anchor is on the journal's volume: whoever restores an older copy of the one restores the other with it");
+    spdlog::warn(
+        "the anchor is on the journal's volume: whoever restores an older copy of the one restores the other with it");
   }
 }
 
@@ -157,7 +159,8 @@ int Run(const Flags& flags) {
   const absl::Time started = absl::Now();
   StopSignal stop;
   auto kit = LoadKit(flags.kit, flags.policy);
-  if (absl::IsFailedPrecondition(kit.status())) return Report(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
+  if (absl::IsFailedPrecondition(kit.status()))
+    return Report(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
   if (!kit.ok()) return Report(kit.status());
   auto journal = Journal::Open(flags.journal, IdentityOf(kit->config), flags.anchor);
   if (!journal.ok()) return Report(JournalExitCode(journal.status()), std::string(journal.status().message()));
@@ -174,7 +177,8 @@ int Run(const Flags& flags) {
   if (flags.give_up_after_seconds > 0) options.give_up_after = absl::Seconds(flags.give_up_after_seconds);
   options.started = started;
   options.stopped = [&stop] { return stop.stopped(); };
-  spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment, kit->config.aggregator);
+  spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment,
+               kit->config.aggregator);
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
   stop.EndWatch();
   return Report(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
@@ -196,7 +200,8 @@ int ShowAccount(const Flags& flags) {
   const auto policy = LoadPolicy(flags.policy.empty() ? DefaultPolicyPath(flags.kit) : flags.policy);
   if (!policy.ok()) return Report(policy.status());
   if (flags.node.has_value() && (*flags.node < kit->first_node || *flags.node > kit->last_node)) {
-    return Report(ExitCode::kUsage, absl::StrCat("--node: the kit hosts ", kit->NodesName(), ", not node ", *flags.node));
+    return Report(ExitCode::kUsage,
+                  absl::StrCat("--node: the kit hosts ", kit->NodesName(), ", not node ", *flags.node));
   }
   const auto journal = ReadJournal(flags, IdentityOf(*kit));
   if (!journal.ok()) return Report(JournalExitCode(journal.status()), std::string(journal.status().message()));
@@ -228,7 +233,8 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
   for (CLI::App* command : {run, account}) {
-    command->add_option("--policy", flags.policy, "file with the policy of the lists' owner; default: policy.json of the kit");
+    command->add_option("--policy", flags.policy,
+                        "file with the policy of the lists' owner; default: policy.json of the kit");
   }
   run->add_option("--round", flags.round_id, "only this round (32 hexadecimal digits)");
   run->add_option("--give-up-after", flags.give_up_after_seconds,
@@ -236,11 +242,13 @@ int Main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   for (CLI::App* command : {init, run, account}) {
-    command->add_option("--anchor", flags.anchor, "file on another volume that shows whether an older copy of the journal was restored");
+    command->add_option("--anchor", flags.anchor,
+                        "file on another volume that shows whether an older copy of the journal was restored");
   }
   CLI::App* anchor = add("anchor", "give an existing journal an anchor");
   anchor->add_option("--anchor", flags.anchor, "file to make, on another volume")->required();
-  anchor->add_flag("--replace", flags.replace, "the old anchor is lost, and this journal is known to be the latest one");
+  anchor->add_flag("--replace", flags.replace,
+                   "the old anchor is lost, and this journal is known to be the latest one");
   account->add_option("--node", flags.node, "of this node alone; default: of all that the kit hosts");
   account->add_flag("--json", flags.json, "one JSON object");
   try {

@@ -13,8 +13,9 @@ absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const Ro
         absl::StrCat("the round is for ", asked.node_count(), " nodes, the kit for ", kit.node_count));
   }
   if (asked.node_count() < policy.node_count_min) {
-    return absl::FailedPreconditionError(absl::StrCat("the round has ", asked.node_count(), " nodes, the policy requires ",
-                                                      policy.node_count_min, " (node_count_min)"));
+    return absl::FailedPreconditionError(absl::StrCat("the round has ", asked.node_count(),
+                                                      " nodes, the policy requires ", policy.node_count_min,
+                                                      " (node_count_min)"));
   }
   if (round.roster_version != kit.roster_version) {
     return absl::FailedPreconditionError(absl::StrCat("the round is for roster version ", round.roster_version,
@@ -41,7 +42,8 @@ absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& 
                                         absl::Time now) {
   if (const auto bound = ledger.RoundBinding(round.round_id)) {
     if (bound->parameters != round.parameters) {
-      return absl::FailedPreconditionError("the round was answered before with other parameters; a round cannot change them");
+      return absl::FailedPreconditionError(
+          "the round was answered before with other parameters; a round cannot change them");
     }
     return DrawDecision{.epoch = bound->epoch, .begins_epoch = false, .complete = true};
   }
@@ -61,7 +63,8 @@ absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& 
   decision.complete = !spent.has_value();
   const uint32_t most = ParametersPerEpochMax(ledger.hosted(), round.parameters.node_count());
   if (spent.has_value() && ledger.OtherParametersOfEpoch(decision.epoch, round.parameters) >= most) {
-    return absl::FailedPreconditionError(absl::StrCat("this epoch has answered ", most, " different parameters already; further "
+    return absl::FailedPreconditionError(absl::StrCat("this epoch has answered ", most,
+                                                      " different parameters already; further "
                                                       "ones are answered in the next epoch, these again at once"));
   }
   const uint64_t asked = round.parameters.epsilon_micro(), allowed = policy.epsilon_micro_lifetime_max;

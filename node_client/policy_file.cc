@@ -66,7 +66,8 @@ absl::StatusOr<NodePolicy> ParsePolicy(const std::string& text, const std::strin
 absl::StatusOr<NodePolicy> LoadPolicy(const std::string& path) {
   const auto text = ReadFile(path, kPolicyBytesMax);
   if (absl::IsNotFound(text.status())) {
-    return absl::NotFoundError(absl::StrCat(text.status().message(), ": without a policy nothing is reported. Write one "
+    return absl::NotFoundError(absl::StrCat(text.status().message(),
+                                            ": without a policy nothing is reported. Write one "
                                             "(deploy/policy.json is a sample) or name it with --policy"));
   }
   if (!text.ok()) return text.status();
@@ -77,8 +78,9 @@ absl::Status CheckDeployment(const NodePolicy& policy, const std::string& deploy
   if (std::find(policy.deployments.begin(), policy.deployments.end(), deployment) != policy.deployments.end()) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat("the kit is for the deployment ", deployment, ", the policy allows ",
-                                                    absl::StrJoin(policy.deployments, ", "), " (deployments)"));
+  return absl::FailedPreconditionError(absl::StrCat("the kit is for the deployment ", deployment,
+                                                    ", the policy allows ", absl::StrJoin(policy.deployments, ", "),
+                                                    " (deployments)"));
 }
 
 }  // namespace blink

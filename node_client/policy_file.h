@@ -1,9 +1,11 @@
-// What the owner of the lists allows, whatever the aggregator asks and whatever the authority that made the kit would like.
+// What the owner of the lists allows, whatever the aggregator asks and whatever the authority that made the kit would
+// like.
 //
 //   KIT/policy.json, or the file that --policy names; a sample with every key: deploy/policy.json
 //
-// The kit says who a node is and belongs to the authority; this file limits what its reports may cost and belongs to the owner of
-// the lists. `blink provision` puts a suggestion into every kit. All amounts are integers: millionths of epsilon, seconds.
+// The kit says who a node is and belongs to the authority; this file limits what its reports may cost and belongs to
+// the owner of the lists. `blink provision` puts a suggestion into every kit. All amounts are integers: millionths of
+// epsilon, seconds.
 #ifndef BLINK_NODE_CLIENT_POLICY_FILE_H_
 #define BLINK_NODE_CLIENT_POLICY_FILE_H_
 
@@ -34,8 +36,8 @@ std::string EpsilonText(uint64_t epsilon_micro);
 // KIT/policy.json.
 std::string DefaultPolicyPath(const std::string& kit_folder);
 
-// NOT_FOUND with the remedy when the file is missing; INVALID_ARGUMENT naming the key and its range when it is malformed,
-// holds an unknown key or one twice, or lacks one.
+// NOT_FOUND with the remedy when the file is missing; INVALID_ARGUMENT naming the key and its range when it is
+// malformed, holds an unknown key or one twice, or lacks one.
 absl::StatusOr<NodePolicy> LoadPolicy(const std::string& path);
 
 // `text` as policy.json; `path` only for messages.

@@ -1,5 +1,5 @@
-// JSON that people write and programs obey: every key known, none missing, none twice, every number in its range. Errors are
-// INVALID_ARGUMENT and name file, key and remedy.
+// JSON that people write and programs obey: every key known, none missing, none twice, every number in its range.
+// Errors are INVALID_ARGUMENT and name file, key and remedy.
 //
 //   BLINK_ASSIGN_OR_RETURN(const nlohmann::json json, ParseStrictJson(text, "KIT/kit.json"));
 //   const JsonMembers members(json, "KIT/kit.json", "");

@@ -90,8 +90,9 @@ void AddMechanism(CLI::App& parent, std::function<int()>* run) {
       "from below, and test every claim of its proof");
   auto flags = std::make_shared<MechanismFlags>();
   command->add_option("--epsilon", flags->epsilon, "Budget of a report, (0, 50] (1)");
-  command->add_option("--degree-share", flags->degree_share,
-                      "Share of the budget that pays for the degree, 0 .. 1 (a round's: by epsilon alone, docs/TUNING.md)");
+  command->add_option(
+      "--degree-share", flags->degree_share,
+      "Share of the budget that pays for the degree, 0 .. 1 (a round's: by epsilon alone, docs/TUNING.md)");
   command
       ->add_option("--nodes", flags->nodes,
                    "Bits of a report, 1024 .. 1,000,000 (1024); every pair is looked at among the first 4096")

@@ -52,7 +52,8 @@ absl::Status DrawInThreads(const RandomnessAuditOptions& options, std::vector<Va
   std::vector<std::vector<Value>> of_thread(options.threads);
   std::vector<std::optional<absl::Status>> statuses(options.threads);
   const auto draw = [&](int t) { statuses[t] = DrawInto(options.source(), options.draws, of_thread[t]); };
-  RunOnThreads(options.threads, draw);  // not from a counter: what is audited is that every thread has a stream of its own
+  // not from a counter: what is audited is that every thread has a stream of its own
+  RunOnThreads(options.threads, draw);
   for (int t = 0; t < options.threads; ++t) {
     if (!statuses[t].has_value()) draw(t);  // a thread that the system did not start
     BLINK_RETURN_IF_ERROR(*statuses[t]);

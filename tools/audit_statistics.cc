@@ -37,7 +37,8 @@ double BinomialAtLeast(uint64_t count, uint64_t trials, double probability) {
   if (count == 0) return 1;
   if (count > trials || probability <= 0) return 0;
   if (probability >= 1) return 1;
-  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, QuietMath());
+  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability,
+                            QuietMath());
 }
 
 double BinomialMass(uint64_t count, uint64_t trials, double probability) {

@@ -7,8 +7,8 @@
 //     command->callback([flags, run] { *run = [flags] { return Finish(RunRound(*flags)); }; });
 //   }
 //
-// CLI11 calls the callback of the command that was chosen, once its flags are good; main then calls *run, whose value is the
-// program's exit code.
+// CLI11 calls the callback of the command that was chosen, once its flags are good; main then calls *run, whose value
+// is the program's exit code.
 #ifndef BLINK_TOOLS_COMMAND_LINE_H_
 #define BLINK_TOOLS_COMMAND_LINE_H_
 
@@ -30,8 +30,8 @@ inline CLI::Validator NotEmpty() {
   return CLI::Validator([](std::string& text) { return text.empty() ? "the path is empty" : ""; }, "");
 }
 
-// The exit code for `status`; an error's text goes to standard error first, as "blink: <text>". FAILED_PRECONDITION has no code of
-// its own in the table: it is unusable local input, unless the caller says that the peer said it.
+// The exit code for `status`; an error's text goes to standard error first, as "blink: <text>". FAILED_PRECONDITION has
+// no code of its own in the table: it is unusable local input, unless the caller says that the peer said it.
 int Finish(const absl::Status& status, ExitCode for_failed_precondition = ExitCode::kBadInput);
 
 // Of flags whose values cannot be: says so, and where to read on.

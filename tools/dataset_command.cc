@@ -138,8 +138,9 @@ void AddConvert(CLI::App& dataset, int& exit_code) {
   command->add_option("--split", options->split, "node,split rows to bring along (original ids)");
   command->add_option("--features", options->features,
                       "features.npz or .npy to bring along (rows in the order of the new ids)");
-  command->add_flag("--names", options->names,
-                    "Ids are names, even where some look like numbers; otherwise a name in a list of integers is refused");
+  command->add_flag(
+      "--names", options->names,
+      "Ids are names, even where some look like numbers; otherwise a name in a list of integers is refused");
   command->callback([options, &exit_code] {
     exit_code = EndWith([&]() -> absl::Status {
       CsrGraph graph;

@@ -213,8 +213,8 @@ absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, Cs
   }
   std::vector<std::string> labelled;
   for (const Row& row : labels) labelled.push_back(row.node);
-  BLINK_ASSIGN_OR_RETURN(
-      auto list, ReadEdgeList(options.input, labelled, options.names ? EdgeListIds::kNames : EdgeListIds::kByFirstLine));
+  BLINK_ASSIGN_OR_RETURN(auto list, ReadEdgeList(options.input, labelled,
+                                                 options.names ? EdgeListIds::kNames : EdgeListIds::kByFirstLine));
   EdgeListReport& report = list.second;
   *graph = std::move(list.first);
   BLINK_RETURN_IF_ERROR(MakeDirectories(options.output));

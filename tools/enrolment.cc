@@ -63,7 +63,8 @@ absl::StatusOr<std::vector<IssuedCertificate>> CertificatesFromJson(const json& 
     return certificates;
   }
   for (const json& item : entry.at("certificates")) {
-    IssuedCertificate certificate = {.serial = item.at("serial").get<std::string>(), .key_digest = item.value("key", "")};
+    IssuedCertificate certificate = {.serial = item.at("serial").get<std::string>(),
+                                     .key_digest = item.value("key", "")};
     if (item.contains("not_after")) {
       BLINK_ASSIGN_OR_RETURN(certificate.not_after, ParseTime(item.at("not_after").get<std::string>()));
     }
@@ -95,7 +96,8 @@ absl::StatusOr<std::vector<Enrolment::DatedRoster>> RostersFromJson(const json& 
   std::vector<Enrolment::DatedRoster> rosters;
   for (const json& item : list) {
     std::vector<NodeRange> retired;
-    for (const json& pair : item.at("retired")) retired.push_back({pair.at(0).get<uint64_t>(), pair.at(1).get<uint64_t>()});
+    for (const json& pair : item.at("retired"))
+      retired.push_back({pair.at(0).get<uint64_t>(), pair.at(1).get<uint64_t>()});
     BLINK_ASSIGN_OR_RETURN(Roster roster, Roster::Create(deployment, item.at("version").get<uint64_t>(),
                                                          item.at("node_count").get<uint32_t>(), std::move(retired)));
     if (!rosters.empty()) {
@@ -148,8 +150,9 @@ absl::Status Enrolment::Add(Enrolled entry) {
   if (entry.identity.kind == Identity::Kind::kNodes) {
     for (const NodeRange& range : roster().retired()) {
       if (entry.identity.first_node <= range.last && range.first <= entry.identity.last_node) {
-        return absl::InvalidArgumentError(absl::StrCat("of the nodes of ", entry.name, " some are retired (", range.first, "-",
-                                                       range.last, "): ids are never used again, add nodes instead (blink "
+        return absl::InvalidArgumentError(absl::StrCat("of the nodes of ", entry.name, " some are retired (",
+                                                       range.first, "-", range.last,
+                                                       "): ids are never used again, add nodes instead (blink "
                                                        "provision roster --nodes)"));
       }
     }
@@ -169,7 +172,8 @@ absl::Status Enrolment::Insert(Enrolled entry) {
     return absl::InvalidArgumentError(
         absl::StrCat(entry.identity.ToUri(), " reaches past the roster's ", node_count(), " nodes"));
   }
-  if (names_.count(entry.name) > 0) return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
+  if (names_.count(entry.name) > 0)
+    return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
   const auto place = std::upper_bound(entries_.begin(), entries_.end(), entry, Before);
   // Nodes lie sorted and disjoint, so only the two beside the place can share a node with the new entry.
   for (auto at = place == entries_.begin() ? place : place - 1; at != entries_.end() && at <= place; ++at) {
@@ -240,9 +244,10 @@ absl::StatusOr<size_t> Enrolment::Revoke(absl::string_view name, const std::opti
   if (!serial.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(name, " has no certificate that is neither revoked nor expired"));
   }
-  return absl::InvalidArgumentError(known ? absl::StrCat("the certificate ", *serial, " of ", name, " is revoked already")
-                                          : absl::StrCat(name, " was never given a certificate with the serial number ", *serial,
-                                                         " (enrolment.json lists them)"));
+  return absl::InvalidArgumentError(known
+                                        ? absl::StrCat("the certificate ", *serial, " of ", name, " is revoked already")
+                                        : absl::StrCat(name, " was never given a certificate with the serial number ",
+                                                       *serial, " (enrolment.json lists them)"));
 }
 
 std::vector<RevokedCertificate> Enrolment::revoked() const {
@@ -303,7 +308,8 @@ absl::StatusOr<Enrolment> Enrolment::FromJson(const std::string& text) try {
                            RostersFromJson(document.at("rosters"), enrolment.deployment()));
     if (rosters.empty() || rosters.back().roster.version() != enrolment.roster_version() ||
         rosters.back().roster.node_count() != enrolment.node_count()) {
-      return absl::InvalidArgumentError("\"node_count\" and \"roster_version\" are not those of the last of \"rosters\"");
+      return absl::InvalidArgumentError(
+          "\"node_count\" and \"roster_version\" are not those of the last of \"rosters\"");
     }
     enrolment.rosters_ = std::move(rosters);
   }

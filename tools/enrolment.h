@@ -1,13 +1,14 @@
-// OUT/enrolment.json: the authority's own list of who may have which certificate. Whatever a certificate says comes from here.
+// OUT/enrolment.json: the authority's own list of who may have which certificate. Whatever a certificate says comes
+// from here.
 //
-//   {"format":1,"deployment":"demo","node_count":2708,"roster_version":1,"aggregator":"host:7443","insecure":false,"policy":{...},
-//    "rosters":[{"version":1,"node_count":2708,"retired":[],"date":"2026-11-28T10:00:00Z"}, ...],"crl_number":3,
-//    "enrolled":[{"name":"nodes-0-135","uri":"blink://demo/nodes/0-135","dns":[],"ip":[],
+//   {"format":1,"deployment":"demo","node_count":2708,"roster_version":1,"aggregator":"host:7443","insecure":false,
+//    "policy":{...},"rosters":[{"version":1,"node_count":2708,"retired":[],"date":"2026-11-28T10:00:00Z"}, ...],
+//    "crl_number":3,"enrolled":[{"name":"nodes-0-135","uri":"blink://demo/nodes/0-135","dns":[],"ip":[],
 //                 "certificates":[{"serial":"...","key":"<SHA-256 of the public key>","not_after":"...",
 //                                  "revoked":{"date":"...","reason":"superseded"}}, ...]}, ...]}
 //
-// The last of "rosters" is the one in use; "node_count" and "roster_version" repeat it. Lists of before there were revocations have
-// "serials" in the place of "certificates", and no "rosters".
+// The last of "rosters" is the one in use; "node_count" and "roster_version" repeat it. Lists of before there were
+// revocations have "serials" in the place of "certificates", and no "rosters".
 #ifndef BLINK_TOOLS_ENROLMENT_H_
 #define BLINK_TOOLS_ENROLMENT_H_
 
@@ -68,22 +69,22 @@ class Enrolment {
   static absl::StatusOr<Enrolment> FromJson(const std::string& text);
   std::string ToJson() const;
 
-  // INVALID_ARGUMENT when the name is taken or malformed, the identity of another deployment, already enrolled, or shares a node with one that is; and
-  // when one of its nodes is retired or past the roster.
+  // INVALID_ARGUMENT when the name is taken or malformed, the identity of another deployment, already enrolled, or
+  // shares a node with one that is; and when one of its nodes is retired or past the roster.
   absl::Status Add(Enrolled entry);
   // INVALID_ARGUMENT when nobody of that name is enrolled.
   absl::StatusOr<Enrolled*> Find(absl::string_view name);
 
-  // The next roster: `node_count` nodes (absent: as many as now), and `retired` as well as those that are retired already.
-  // INVALID_ARGUMENT: fewer nodes than before, nothing changes, or Roster::Create refuses.
+  // The next roster: `node_count` nodes (absent: as many as now), and `retired` as well as those that are retired
+  // already. INVALID_ARGUMENT: fewer nodes than before, nothing changes, or Roster::Create refuses.
   absl::Status Advance(std::optional<uint32_t> node_count, std::vector<NodeRange> retired, absl::Time date);
   // Nodes that are retired, all of them.
   bool IsRetired(const Enrolled& entry) const;
 
-  // Revokes the certificate `serial` of `name`, or all of its certificates that are neither revoked nor past their date `when`;
-  // how many. INVALID_ARGUMENT: unknown name, serial number or reason; nothing is left to revoke.
-  absl::StatusOr<size_t> Revoke(absl::string_view name, const std::optional<std::string>& serial, const std::string& reason,
-                                absl::Time when);
+  // Revokes the certificate `serial` of `name`, or all of its certificates that are neither revoked nor past their date
+  // `when`; how many. INVALID_ARGUMENT: unknown name, serial number or reason; nothing is left to revoke.
+  absl::StatusOr<size_t> Revoke(absl::string_view name, const std::optional<std::string>& serial,
+                                const std::string& reason, absl::Time when);
   std::vector<RevokedCertificate> revoked() const;
   // The name that a certificate with this key was issued to; empty: none.
   std::string OwnerOfKey(absl::string_view key_digest) const;

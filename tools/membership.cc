@@ -131,7 +131,8 @@ absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Dur
   }
   for (const Enrolled& entry : enrolment.entries()) {
     if (entry.identity.kind != Identity::Kind::kNodes || enrolment.IsRetired(entry)) continue;
-    const absl::Status updated = UpdateKit(absl::StrCat(out, "/kits/", entry.name, "/kit.json"), roster, entry.identity);
+    const absl::Status updated =
+        UpdateKit(absl::StrCat(out, "/kits/", entry.name, "/kit.json"), roster, entry.identity);
     if (absl::IsNotFound(updated)) {
       summary.kits_missing.push_back(entry.name);
       continue;

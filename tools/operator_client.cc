@@ -94,15 +94,17 @@ absl::Status OperatorClient::Explain(const grpc::Status& status) const {
   // CANCELLED: an aggregator that stops ends its calls so.
   const bool unanswered = absl::IsUnavailable(plain) || absl::IsDeadlineExceeded(plain) || absl::IsCancelled(plain);
   if (!unanswered) {
-    return absl::Status(plain.code(), absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", plain.message()));
+    return absl::Status(plain.code(),
+                        absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", plain.message()));
   }
   const std::string reason =
       config_.insecure ? DiagnosePlaintext(config_.aggregator) : DiagnoseHandshake(config_.tls, config_.aggregator);
   if (!reason.empty()) {
     return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator, " is not reached: ", reason));
   }
-  return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator, " can be reached and gave no answer (",
-                                             plain.message(), "): try again; if that does not help, see its log"));
+  return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator,
+                                             " can be reached and gave no answer (", plain.message(),
+                                             "): try again; if that does not help, see its log"));
 }
 
 template <typename Request>

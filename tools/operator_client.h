@@ -4,8 +4,8 @@
 //   BLINK_ASSIGN_OR_RETURN(OperatorClient client, OperatorClient::Connect(config));
 //   BLINK_ASSIGN_OR_RETURN(v1::Round round, client.Seal(round_id));
 //
-// Errors are the aggregator's, with its code and sentence, and name its address. Without an answer they are UNAVAILABLE and carry
-// what DiagnoseHandshake found out.
+// Errors are the aggregator's, with its code and sentence, and name its address. Without an answer they are UNAVAILABLE
+// and carry what DiagnoseHandshake found out.
 #ifndef BLINK_TOOLS_OPERATOR_CLIENT_H_
 #define BLINK_TOOLS_OPERATOR_CLIENT_H_
 
@@ -28,7 +28,8 @@ struct OperatorConfig {
   bool insecure = false;
 };
 
-// operator.conf: key="value" lines; relative paths start at the file's folder. NOT_FOUND, or INVALID_ARGUMENT naming the key.
+// operator.conf: key="value" lines; relative paths start at the file's folder. NOT_FOUND, or INVALID_ARGUMENT naming
+// the key.
 absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path);
 
 class OperatorClient {
@@ -41,8 +42,8 @@ class OperatorClient {
   absl::StatusOr<v1::Round> GetStatus(const std::string& round_id);
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
   absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
-  // Calls `seen` with the round now and at every change; returns it when it has ended. A connection that breaks is made anew,
-  // with jitter, for as long as `give_up_after`.
+  // Calls `seen` with the round now and at every change; returns it when it has ended. A connection that breaks is made
+  // anew, with jitter, for as long as `give_up_after`.
   absl::StatusOr<v1::Round> Watch(const std::string& round_id, const std::function<void(const v1::Round&)>& seen,
                                   absl::Duration give_up_after = absl::Minutes(10));
   // The artifact, piece by piece. What `sink` returns ends the transfer.

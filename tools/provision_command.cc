@@ -208,7 +208,8 @@ void AddRevoke(CLI::App* provision, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--name", flags->name, "Enrolled name")->required();
-  command->add_option("--serial", flags->serial, "One certificate, in hexadecimal; default: every certificate of the name");
+  command->add_option("--serial", flags->serial,
+                      "One certificate, in hexadecimal; default: every certificate of the name");
   command->add_option("--reason", flags->reason, absl::StrCat("One of ", absl::StrJoin(RevocationReasons(), ", ")))
       ->check(CLI::IsMember(RevocationReasons()))
       ->capture_default_str();
@@ -216,8 +217,10 @@ void AddRevoke(CLI::App* provision, std::function<int()>* run) {
       ->capture_default_str();
   Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(const size_t count, Revoke(*flags, flags->duration));
-    std::printf("Revoked %zu certificate%s of %s. Bring %s/revoked.crl.pem to the aggregator: it takes effect there within a second.\n",
-                count, count == 1 ? "" : "s", flags->name.c_str(), flags->out.c_str());
+    std::printf(
+        "Revoked %zu certificate%s of %s. Bring %s/revoked.crl.pem to the aggregator: it takes effect there within a "
+        "second.\n",
+        count, count == 1 ? "" : "s", flags->name.c_str(), flags->out.c_str());
     return absl::OkStatus();
   });
 }
@@ -247,16 +250,19 @@ std::string NamesOf(const std::vector<std::string>& names) {
 }
 
 void PrintSummary(const RosterSummary& summary, const std::string& out) {
-  std::printf("Roster version %llu: %u nodes, %u of them active. Bring %s/aggregator/roster.json to the aggregator, restart it, and bring "
-              "kit.json to the devices of %zu kits.\n",
-              static_cast<unsigned long long>(summary.version), summary.node_count, summary.active_count, out.c_str(), summary.kits);
+  std::printf(
+      "Roster version %llu: %u nodes, %u of them active. Bring %s/aggregator/roster.json to the aggregator, restart "
+      "it, and bring "
+      "kit.json to the devices of %zu kits.\n",
+      static_cast<unsigned long long>(summary.version), summary.node_count, summary.active_count, out.c_str(),
+      summary.kits);
   if (!summary.revoked.empty()) {
     std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n",
                 NamesOf(summary.revoked).c_str(), out.c_str());
   }
   if (!summary.kits_missing.empty()) {
-    std::printf("Not in %s/kits, so their kit.json needs \"node_count\" and \"roster_version\" by hand: %s\n", out.c_str(),
-                NamesOf(summary.kits_missing).c_str());
+    std::printf("Not in %s/kits, so their kit.json needs \"node_count\" and \"roster_version\" by hand: %s\n",
+                out.c_str(), NamesOf(summary.kits_missing).c_str());
   }
 }
 
@@ -268,7 +274,8 @@ void AddRoster(CLI::App* provision, std::function<int()>* run) {
     RosterChange change;  // what they say
   };
   CLI::App* command = provision->add_subcommand(
-      "roster", "Make the next roster: nodes join and retire; without a change, write the files of the present one again");
+      "roster",
+      "Make the next roster: nodes join and retire; without a change, write the files of the present one again");
   auto flags = std::make_shared<Flags>();
   command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--nodes", flags->nodes, "New number of nodes n; never fewer than before");

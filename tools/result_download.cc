@@ -29,7 +29,8 @@ absl::Status CheckIsNew(const std::string& folder) {
     return errno == ENOENT ? absl::OkStatus() : FileError(errno, "look for", folder);
   }
   const bool leads_nowhere = S_ISLNK(info.st_mode) && ::stat(folder.c_str(), &info) != 0;
-  return absl::InvalidArgumentError(absl::StrCat(folder, leads_nowhere ? " is a symbolic link to nothing" : " exists already",
+  return absl::InvalidArgumentError(absl::StrCat(folder,
+                                                 leads_nowhere ? " is a symbolic link to nothing" : " exists already",
                                                  ": name a folder that does not exist, nothing is overwritten"));
 }
 
@@ -40,10 +41,13 @@ class PartialFolder {
     BLINK_RETURN_IF_ERROR(MakeDirectories(ParentOf(path)));
     struct stat info;
     if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ", where the result is put together, is no folder: move it away"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ", where the result is put together, is no folder: move it away"));
     }
     BLINK_ASSIGN_OR_RETURN(const int fd, TryToLockFolder(path));
-    if (fd < 0) return absl::AbortedError(absl::StrCat("another process holds ", path, ", where it puts together the same result"));
+    if (fd < 0)
+      return absl::AbortedError(
+          absl::StrCat("another process holds ", path, ", where it puts together the same result"));
     PartialFolder claimed(path, fd, /*is_ours=*/false);
     BLINK_RETURN_IF_ERROR(claimed.CheckHoldsNothingElse());
     claimed.is_ours_ = true;
@@ -51,7 +55,9 @@ class PartialFolder {
     return claimed;
   }
   PartialFolder(PartialFolder&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), is_ours_(std::exchange(other.is_ours_, false)) {}
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        is_ours_(std::exchange(other.is_ours_, false)) {}
   ~PartialFolder() {
     if (is_ours_) {
       Clear();
@@ -95,7 +101,8 @@ class PartialFolder {
   bool is_ours_ = false;
 };
 
-absl::Status Download(OperatorClient& client, const std::string& round_id, const std::string& artifact, const std::string& path) {
+absl::Status Download(OperatorClient& client, const std::string& round_id, const std::string& artifact,
+                      const std::string& path) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "wbxe"), std::fclose);
   if (file == nullptr) return FileError(errno, "create", path);
   BLINK_RETURN_IF_ERROR(client.Fetch(round_id, artifact, [&](const std::string& chunk) -> absl::Status {

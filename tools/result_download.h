@@ -9,10 +9,11 @@
 
 namespace blink {
 
-// Fetches every artifact into DIR.partial, which becomes DIR when it is complete, and is locked until then. One that was left by a
-// process that was killed is cleared, of the files of a result and of nothing else.
-// INVALID_ARGUMENT before anything is fetched: DIR exists already, be it as a symbolic link to nothing, or DIR.partial is no folder, or
-// holds something else. ABORTED: another process fetches into DIR. Otherwise what the aggregator or the file system says.
+// Fetches every artifact into DIR.partial, which becomes DIR when it is complete, and is locked until then. One that
+// was left by a process that was killed is cleared, of the files of a result and of nothing else.
+// INVALID_ARGUMENT before anything is fetched: DIR exists already, be it as a symbolic link to nothing, or DIR.partial
+// is no folder, or holds something else. ABORTED: another process fetches into DIR. Otherwise what the aggregator or
+// the file system says.
 absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, std::string folder);
 
 }  // namespace blink

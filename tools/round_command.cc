@@ -44,7 +44,8 @@ struct Connection {
   }
 };
 
-// Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the aggregator's refusal.
+// Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the
+// aggregator's refusal.
 void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Connection>& connection,
           std::function<absl::StatusOr<ExitCode>(OperatorClient&)> work) {
   command->callback([=] {
@@ -57,7 +58,9 @@ void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Co
   });
 }
 
-void Print(const v1::Round& round, bool json) { std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str()); }
+void Print(const v1::Round& round, bool json) {
+  std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str());
+}
 
 // Says why a round that has ended has no result.
 ExitCode Judge(const v1::Round& round) {
@@ -84,14 +87,20 @@ struct CreateFlags : Connection {
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
     command->add_option("--epsilon", epsilon, "Privacy budget of a list, at most six decimals")->required();
-    command->add_option("--degree-share", degree_share, "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
+    command->add_option("--degree-share", degree_share,
+                        "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
         ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
-    command->add_option("--implausible", implausible,
-                        "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or keep (count them)")
-        ->check(CLI::IsMember({"flag", "drop", "keep"}))->capture_default_str();
-    command->add_option("--degree-max", degree_max, "No node has more links than this: sharpens the check of too many ones (default: no bound)")
+    command
+        ->add_option("--implausible", implausible,
+                     "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or "
+                     "keep (count them)")
+        ->check(CLI::IsMember({"flag", "drop", "keep"}))
+        ->capture_default_str();
+    command
+        ->add_option("--degree-max", degree_max,
+                     "No node has more links than this: sharpens the check of too many ones (default: no bound)")
         ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
     training.AddTo(command);
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
@@ -136,10 +145,11 @@ struct CreateFlags : Connection {
 
 // An older aggregator skips what it does not know.
 absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
-  if (request.training().prior() != v1::PRIOR_ATTRIBUTED || created.training().prior() == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the aggregator is older than the attributed prior, and has opened round ", created.round_id(),
-                   " without it: cancel that round, or let it go on and run blink-worker --prior attributed on its reports"));
+  if (request.training().prior() != v1::PRIOR_ATTRIBUTED || created.training().prior() == v1::PRIOR_ATTRIBUTED)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the aggregator is older than the attributed prior, and has opened round ", created.round_id(),
+      " without it: cancel that round, or let it go on and run blink-worker --prior attributed on its reports"));
 }
 
 void AddCreate(CLI::App* round, std::function<int()>* run) {
@@ -176,7 +186,8 @@ struct RoundFlags : Connection {
     command->add_option("round", round_id, "Id of the round")->required()->check(CLI::Validator(
         [](std::string& id) {
           if (ValidateRoundId(id).ok()) return std::string();
-          return absl::StrCat("'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
+          return absl::StrCat(
+              "'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
         },
         ""));
   }
@@ -209,7 +220,8 @@ class WatchBars {
       bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
                   : Progress::Percent(RoundStateName(state_), shown);
     }
-    bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+    bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()),
+                 PeerText(round.progress_text()));
   }
   void End() { bar_ = nullptr; }
 
@@ -220,7 +232,8 @@ class WatchBars {
 };
 
 void AddWatch(CLI::App* round, std::function<int()>* run) {
-  CLI::App* command = round->add_subcommand("watch", "Show the progress of a round until it has ended (exit code 8: without a result)");
+  CLI::App* command =
+      round->add_subcommand("watch", "Show the progress of a round until it has ended (exit code 8: without a result)");
   auto flags = std::make_shared<RoundFlags>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
@@ -238,7 +251,9 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("result", "The metrics of a round, and with --output all it made");
   auto flags = std::make_shared<RoundFlags>();
   flags->AddTo(command);
-  command->add_option("--output", flags->output, "Folder to make: metrics, predictions, curves, links and model. It is put together as DIR.partial, which the next try clears if this one is killed");
+  command->add_option("--output", flags->output,
+                      "Folder to make: metrics, predictions, curves, links and model. It is put together as "
+                      "DIR.partial, which the next try clears if this one is killed");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
     if (const ExitCode judged = Judge(status); judged != ExitCode::kOk) return judged;
@@ -263,7 +278,9 @@ void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
   AddOne(round, "status", "Where a round stands", &OperatorClient::GetStatus, run);
   AddWatch(round, run);
   AddOne(round, "seal", "Stop collecting, and estimate from what is there", &OperatorClient::Seal, run);
-  AddOne(round, "cancel", "End a round without a result; its reports are kept, and blink-worker can be run on them (docs/OPERATIONS.md)", &OperatorClient::Cancel, run);
+  AddOne(round, "cancel",
+         "End a round without a result; its reports are kept, and blink-worker can be run on them (docs/OPERATIONS.md)",
+         &OperatorClient::Cancel, run);
   AddResult(round, run);
 }
 

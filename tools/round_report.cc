@@ -24,7 +24,8 @@ Json Named(const char* name, bool is_set) { return is_set ? Json(name) : Json(nu
 
 Json TrainingJson(const v1::TrainingSpec& spec) {
   const bool searches = spec.candidates() > 0;
-  return {{"prior", spec.prior() == v1::PRIOR_UNSPECIFIED ? "beta" : PriorName(spec.prior())},  // a round of before there were priors
+  // a round of before there were priors
+  return {{"prior", spec.prior() == v1::PRIOR_UNSPECIFIED ? "beta" : PriorName(spec.prior())},
           {"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
           {"model", Named(ModelName(spec.model()), spec.model() != v1::MODEL_UNSPECIFIED)},
           {"learning_rate", searches && spec.learning_rate() == 0 ? Json(nullptr) : Json(spec.learning_rate())},
@@ -45,8 +46,8 @@ Json TrainingJson(const v1::TrainingSpec& spec) {
           {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};
 }
 
-// "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24"; and the prior, if it is not the
-// usual one: "best of 24, attributed prior".
+// "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24"; and the prior, if it
+// is not the usual one: "best of 24, attributed prior".
 std::string TrainingText(const v1::TrainingSpec& spec) {
   std::string text;
   if (spec.model() != v1::MODEL_UNSPECIFIED) text = ModelName(spec.model());
@@ -127,12 +128,13 @@ std::string RoundTable(const v1::Round& round) {
   std::string table = Line("round", round.round_id());
   absl::StrAppend(&table, Line("state", RoundStateName(round.state())));
   if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", PeerText(round.failure_reason())));
-  absl::StrAppend(&table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
-                  Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
-                  Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
-                  Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
-                  Line("created", MillisText(round.created_ms())), Line("deadline", MillisText(round.deadline_ms())),
-                  Line("model", TrainingText(round.training())));
+  absl::StrAppend(
+      &table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
+      Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
+      Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
+      Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
+      Line("created", MillisText(round.created_ms())), Line("deadline", MillisText(round.deadline_ms())),
+      Line("model", TrainingText(round.training())));
   if (ActiveNodes(round) < round.parameters().node_count()) {
     absl::StrAppend(&table, Line("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
   }
@@ -141,11 +143,11 @@ std::string RoundTable(const v1::Round& round) {
 }
 
 std::string RoundsTable(const std::vector<v1::Round>& rounds) {
-  std::string table = absl::StrFormat("%-32s  %-10s  %9s  %17s  %-20s  %s\n", "ROUND", "STATE", "EPSILON", "REPORTS", "DEADLINE",
-                                      "MODEL");
+  std::string table = absl::StrFormat("%-32s  %-10s  %9s  %17s  %-20s  %s\n", "ROUND", "STATE", "EPSILON", "REPORTS",
+                                      "DEADLINE", "MODEL");
   for (const v1::Round& round : rounds) {
-    absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(), RoundStateName(round.state()),
-                          FormatMicro(round.parameters().epsilon_micro()),
+    absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(),
+                          RoundStateName(round.state()), FormatMicro(round.parameters().epsilon_micro()),
                           absl::StrCat(round.reports(), "/", ActiveNodes(round)), MillisText(round.deadline_ms()),
                           TrainingText(round.training()));
   }
@@ -194,21 +196,22 @@ std::string WarningLines(const Json& metrics) {
 std::string MetricsTable(const std::string& metrics_json) {
   const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object()) return metrics_json;
-  return absl::StrCat(LineOf(metrics, "epsilon of a list", "/privacy/achieved_epsilon"),
-                      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
-                      LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
-                      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
-                      LineOf(metrics, "retired nodes", "/reports/retired"),
-                      LineOf(metrics, "prior", "/estimate/prior"), LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
-                      LineOf(metrics, "network rounds", "/estimate/network_rounds"),
-                      LineOf(metrics, "expected links", "/estimate/expected_links"),
-                      LineOf(metrics, "links of Hard", "/estimate/links"),
-                      LineOf(metrics, "links trained on", "/estimate/trained_links"), LineOf(metrics, "model", "/train/model"),
-                      LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
-                      LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
-                      LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
-                      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
-                      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
+  return absl::StrCat(
+      LineOf(metrics, "epsilon of a list", "/privacy/achieved_epsilon"),
+      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
+      LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
+      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
+      LineOf(metrics, "retired nodes", "/reports/retired"), LineOf(metrics, "prior", "/estimate/prior"),
+      LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
+      LineOf(metrics, "network rounds", "/estimate/network_rounds"),
+      LineOf(metrics, "expected links", "/estimate/expected_links"),
+      LineOf(metrics, "links of Hard", "/estimate/links"),
+      LineOf(metrics, "links trained on", "/estimate/trained_links"), LineOf(metrics, "model", "/train/model"),
+      LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
+      LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
+      LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
+      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
+      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
 }
 
 }  // namespace blink

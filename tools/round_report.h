@@ -9,9 +9,10 @@
 
 namespace blink {
 
-// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (decimal text, exact), node_count, reports,
-// implausible (flag, drop, keep), degree_max (null: no bound), flagged (by the checks of a single report), quorum,
-// created, deadline (RFC 3339), progress, progress_text, attempts, training{...}, and in READY result{...}.
+// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (decimal text, exact),
+// node_count, reports, implausible (flag, drop, keep), degree_max (null: no bound), flagged (by the checks of a single
+// report), quorum, created, deadline (RFC 3339), progress, progress_text, attempts, training{...}, and in READY
+// result{...}.
 std::string RoundJson(const v1::Round& round);
 std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array
 
@@ -19,8 +20,8 @@ std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array
 std::string RoundTable(const v1::Round& round);
 std::string RoundsTable(const std::vector<v1::Round>& rounds);
 
-// What a person wants to know of a result, from metrics.json. Members that are missing are left out; a text that is no JSON is
-// returned as it is.
+// What a person wants to know of a result, from metrics.json. Members that are missing are left out; a text that is no
+// JSON is returned as it is.
 std::string MetricsTable(const std::string& metrics_json);
 
 }  // namespace blink

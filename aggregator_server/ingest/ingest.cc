@@ -17,8 +17,9 @@ uint32_t CodedBytesMax(uint32_t node_count) { return node_count / 8 + 1024; }
 constexpr uint64_t kReportsOfANodeMax = 4;
 
 std::string Describe(const v1::PrivacyParameters& parameters) {
-  return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ", parameters.degree_share_ppm(),
-                      ", node_count ", parameters.node_count(), ", mechanism ", parameters.mechanism());
+  return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ",
+                      parameters.degree_share_ppm(), ", node_count ", parameters.node_count(), ", mechanism ",
+                      parameters.mechanism());
 }
 
 bool Same(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
@@ -90,17 +91,18 @@ absl::StatusOr<Ingest::Rules> Ingest::RulesOf(const v1::Round& round) {
 
 absl::Status Ingest::CheckMembership(uint64_t node, const v1::Round& round) const {
   if (node >= round.parameters().node_count()) {
-    return absl::InvalidArgumentError(absl::StrCat("node ", node, " was added after roster version ", round.roster_version(),
-                                                   ", with which round ", round.round_id(), " began: its nodes are 0 .. ",
-                                                   round.parameters().node_count() - 1));
+    return absl::InvalidArgumentError(absl::StrCat("node ", node, " was added after roster version ",
+                                                   round.roster_version(), ", with which round ", round.round_id(),
+                                                   " began: its nodes are 0 .. ", round.parameters().node_count() - 1));
   }
   bool retired = round.roster_version() == deployment_.roster_version && InRanges(deployment_.retired, node);
   for (const Roster& roster : deployment_.earlier) {
     retired = retired || (roster.version() == round.roster_version() && roster.IsRetired(node));
   }
   if (!retired) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat("node ", node, " is retired in roster version ", round.roster_version(),
-                                                  " of deployment \"", deployment_.name, "\": it takes part in no round of it"));
+  return absl::PermissionDeniedError(absl::StrCat("node ", node, " is retired in roster version ",
+                                                  round.roster_version(), " of deployment \"", deployment_.name,
+                                                  "\": it takes part in no round of it"));
 }
 
 absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const {
@@ -128,8 +130,8 @@ absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round
   const uint32_t bytes_max = sends_bits ? CodedBytesMax(parameters.node_count()) : 0;
   const uint32_t bytes_min = sends_bits ? 1 : 0;
   if (header.coded_bytes() < bytes_min || header.coded_bytes() > bytes_max) {
-    return absl::InvalidArgumentError(absl::StrCat("coded_bytes is ", header.coded_bytes(), ", a report of this round has ",
-                                                   bytes_min, " .. ", bytes_max));
+    return absl::InvalidArgumentError(absl::StrCat("coded_bytes is ", header.coded_bytes(),
+                                                   ", a report of this round has ", bytes_min, " .. ", bytes_max));
   }
   return absl::OkStatus();
 }
@@ -142,18 +144,20 @@ absl::StatusOr<std::shared_ptr<Ingest::Reservation>> Ingest::Reserve(const Ident
     const std::lock_guard<std::mutex> lock(peers_mutex_);
     InFlight& in_flight = peers_[{peer.first_node, peer.last_node}];
     in_flight.bytes += bytes;
-    too_many = ++in_flight.reports > peer_reports_max || (in_flight.bytes > limits_.peer_bytes_max && in_flight.reports > 1);
+    too_many =
+        ++in_flight.reports > peer_reports_max || (in_flight.bytes > limits_.peer_bytes_max && in_flight.reports > 1);
   }
   const uint32_t reports = reports_in_flight_.fetch_add(1) + 1;
   const uint64_t total = bytes_in_flight_.fetch_add(bytes) + bytes;
   auto reservation = std::make_shared<Reservation>(this, peer, bytes);  // gives back what a refusal took
   if (too_many) {
-    return absl::ResourceExhaustedError(absl::StrCat(peer.ToUri(), " has too many reports in flight already: end them, or try "
-                                                                   "again within the retry window"));
+    return absl::ResourceExhaustedError(absl::StrCat(peer.ToUri(),
+                                                     " has too many reports in flight already: end them, or try "
+                                                     "again within the retry window"));
   }
   if (reports > limits_.reports_in_flight_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(limits_.reports_in_flight_max, " reports are in flight already: try again within the retry window"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        limits_.reports_in_flight_max, " reports are in flight already: try again within the retry window"));
   }
   if (total > limits_.bytes_in_flight_max) {
     return absl::ResourceExhaustedError("too many bytes are in flight already: try again within the retry window");

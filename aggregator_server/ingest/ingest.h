@@ -7,11 +7,12 @@
 //     | Submit(admission, bits, done) ->| digest, strict decoding -- PutReport ------>| batch, fsync
 //     |<------------------------------------------------------- done(receipt) --------|
 //
-// Submit also compares the number of ones and the degree with what an honest node's can be (plausibility/), and the store counts those
-// that are beyond. Nothing that a node sees depends on it, not even the time: it is two comparisons for every report.
+// Submit also compares the number of ones and the degree with what an honest node's can be (plausibility/), and the
+// store counts those that are beyond. Nothing that a node sees depends on it, not even the time: it is two comparisons
+// for every report.
 //
-// Every refusal is precise and leaves the round as it was. A message names what is public (rounds, node ids, sizes), never
-// what a report contains.
+// Every refusal is precise and leaves the round as it was. A message names what is public (rounds, node ids, sizes),
+// never what a report contains.
 #ifndef BLINK_AGGREGATOR_SERVER_INGEST_INGEST_H_
 #define BLINK_AGGREGATOR_SERVER_INGEST_INGEST_H_
 
@@ -88,23 +89,23 @@ class Ingest {
 
   using Stored = std::function<void(const std::string& round_id, uint32_t reports)>;
 
-  // `store` and `clock` outlive this, and this outlives every callback of the store. `stored` is told of every fresh report,
-  // on the store's thread: it must be quick.
+  // `store` and `clock` outlive this, and this outlives every callback of the store. `stored` is told of every fresh
+  // report, on the store's thread: it must be quick.
   Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, Clock& clock, Stored stored);
 
-  // Is this peer one of the deployment's nodes? NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the certificate is of
-  // another deployment, of no node, or does not cover [first, last]. INVALID_ARGUMENT: a node that is not below n. Retired nodes pass:
-  // a gateway asks for the rounds by the first node of its range.
+  // Is this peer one of the deployment's nodes? NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the
+  // certificate is of another deployment, of no node, or does not cover [first, last]. INVALID_ARGUMENT: a node that is
+  // not below n. Retired nodes pass: a gateway asks for the rounds by the first node of its range.
   absl::Status CheckPeer(const Identity& identity, const std::string& deployment, uint64_t first, uint64_t last) const;
 
-  // As CheckPeer; then NOT_FOUND: no such round. INVALID_ARGUMENT: parameters, roster version or sizes are not the round's, or the node was
-  // added by a later roster than the round's. PERMISSION_DENIED: the node is retired in the round's roster.
-  // FAILED_PRECONDITION: the round is not open, and no report of the node is held. RESOURCE_EXHAUSTED: too
-  // much in flight.
+  // As CheckPeer; then NOT_FOUND: no such round. INVALID_ARGUMENT: parameters, roster version or sizes are not the
+  // round's, or the node was added by a later roster than the round's. PERMISSION_DENIED: the node is retired in the
+  // round's roster. FAILED_PRECONDITION: the round is not open, and no report of the node is held. RESOURCE_EXHAUSTED:
+  // too much in flight.
   absl::StatusOr<Admission> Admit(const Identity& identity, const v1::ReportHeader& header);
 
-  // INVALID_ARGUMENT: wrong length, digest or coding. Otherwise what ReportStore::PutReport says. `done` runs once, here or on
-  // the store's thread.
+  // INVALID_ARGUMENT: wrong length, digest or coding. Otherwise what ReportStore::PutReport says. `done` runs once,
+  // here or on the store's thread.
   void Submit(Admission admission, std::string coded_bits, std::function<void(absl::StatusOr<v1::Receipt>)> done);
 
   RetryWindow WindowFor(const absl::Status& status) const;  // OK: the wait for the seal

@@ -27,8 +27,8 @@ RetryWindow RetryAdvisor::Spread(double stretch) const {
     std::lock_guard<std::mutex> lock(mutex_);
     peers = std::max(current_.size(), previous_.size());
   }
-  const absl::Duration mean = std::clamp(absl::Seconds(static_cast<double>(peers) / options_.calls_per_second) * stretch,
-                                         options_.min, options_.max);
+  const absl::Duration mean = std::clamp(
+      absl::Seconds(static_cast<double>(peers) / options_.calls_per_second) * stretch, options_.min, options_.max);
   return {mean * 0.5, mean * 1.5};
 }
 

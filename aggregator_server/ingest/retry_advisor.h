@@ -1,7 +1,7 @@
 // When each node should call again, so that a fleet never comes in a herd.
 //
-// The advisor knows how many peers (certificates) have called lately and how many calls are being worked on. A window is as
-// wide as it takes to spread all of these peers at `calls_per_second`; a refusal for load moves it further away.
+// The advisor knows how many peers (certificates) have called lately and how many calls are being worked on. A window
+// is as wide as it takes to spread all of these peers at `calls_per_second`; a refusal for load moves it further away.
 //
 // Thread-safe. Memory: at most `peers_max` hashes, twice.
 #ifndef BLINK_AGGREGATOR_SERVER_INGEST_RETRY_ADVISOR_H_

@@ -46,7 +46,8 @@ absl::StatusOr<std::vector<Roster>> ReadEarlierRosters(const std::string& data_f
     }
     rosters.push_back(*std::move(roster));
   }
-  if (error && error != std::errc::no_such_file_or_directory) return FileError(error.value(), "list", data_folder + "/rosters");
+  if (error && error != std::errc::no_such_file_or_directory)
+    return FileError(error.value(), "list", data_folder + "/rosters");
   std::sort(rosters.begin(), rosters.end(), [](const Roster& a, const Roster& b) { return a.version() < b.version(); });
   return rosters;
 }
@@ -58,10 +59,11 @@ absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& ros
     const uint32_t n = round.parameters().node_count();
     const bool fits = round.roster_version() == roster.version() ? n == roster.node_count() : n <= roster.node_count();
     if (round.deployment() == roster.deployment() && round.roster_version() <= roster.version() && fits) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the store ", data_folder, " holds the unfinished round ", round.round_id(), " of deployment \"", round.deployment(),
-        "\", roster version ", round.roster_version(), " with ", n, " nodes, and the roster is version ", roster.version(),
-        " of \"", roster.deployment(), "\" with ", roster.node_count(), ": this is another data folder, or an older roster"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the store ", data_folder, " holds the unfinished round ", round.round_id(), " of deployment \"",
+                     round.deployment(), "\", roster version ", round.roster_version(), " with ", n,
+                     " nodes, and the roster is version ", roster.version(), " of \"", roster.deployment(), "\" with ",
+                     roster.node_count(), ": this is another data folder, or an older roster"));
   }
   return absl::OkStatus();
 }
@@ -116,7 +118,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
 }
 
 Aggregator::~Aggregator() {
-  if (server_ != nullptr) server_->Shutdown(absl::Seconds(1));  // what has arrived is still made durable and acknowledged
+  // what has arrived is still made durable and acknowledged
+  if (server_ != nullptr) server_->Shutdown(absl::Seconds(1));
   server_.reset();
   if (pipeline_ != nullptr) pipeline_->Stop();
   store_.reset();

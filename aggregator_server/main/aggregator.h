@@ -1,5 +1,5 @@
-// A whole aggregator in one object: store, border, state machine, services, server. What `blink-aggregator` runs, and what
-// integration tests run in process.
+// A whole aggregator in one object: store, border, state machine, services, server. What `blink-aggregator` runs, and
+// what integration tests run in process.
 #ifndef BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_
 #define BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_
 
@@ -35,9 +35,9 @@ struct AggregatorOptions {
 
 class Aggregator {
  public:
-  // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail. FAILED_PRECONDITION: the
-  // roster (options.deployment) does not follow those that DATA/rosters/<version>.json remembers, see Roster::CheckFollows; the attribute
-  // folder holds edges, or has another n.
+  // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail.
+  // FAILED_PRECONDITION: the roster (options.deployment) does not follow those that DATA/rosters/<version>.json
+  // remembers, see Roster::CheckFollows; the attribute folder holds edges, or has another n.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 
@@ -51,7 +51,8 @@ class Aggregator {
  private:
   Aggregator() = default;
 
-  // In the order in which they are made; ended in the reverse order, but for the store, whose last callbacks need ingest_.
+  // In the order in which they are made; ended in the reverse order, but for the store, whose last callbacks need
+  // ingest_.
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<ReportStore> store_;

@@ -26,9 +26,9 @@ std::string StateOf(const std::string& folder) {
 absl::StatusOr<TrainingFacts> ReadFacts(const std::string& folder, uint32_t node_count) {
   BLINK_ASSIGN_OR_RETURN(const NodeAttributes attributes, ReadAttributes(folder));
   if (attributes.node_count == node_count) return FactsOf(attributes);
-  return absl::FailedPreconditionError(absl::StrCat("the attribute folder ", folder, " describes ", attributes.node_count,
-                                                    " nodes, the roster (--roster) has ", node_count,
-                                                    ": a node that joins brings its row, a retired one keeps it"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the attribute folder ", folder, " describes ", attributes.node_count, " nodes, the roster (--roster) has ",
+      node_count, ": a node that joins brings its row, a retired one keeps it"));
 }
 
 }  // namespace

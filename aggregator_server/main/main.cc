@@ -49,7 +49,8 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--attributes", options.attributes_folder, "folder of the public attributes; must hold no edges")
       ->required();
   app.add_option("--deployment", options.deployment.name, "name of the deployment")->required();
-  app.add_option("--roster", flags.roster, "roster.json, made by blink provision; another one takes effect at the next start")
+  app.add_option("--roster", flags.roster,
+                 "roster.json, made by blink provision; another one takes effect at the next start")
       ->required();
   app.add_option("--listen", options.server.listen, "HOST:PORT; port 0: chosen by the system")->capture_default_str();
   app.add_option("--tls-certificate", flags.tls.certificate, "certificate chain, PEM");
@@ -63,8 +64,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
   app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
       ->check(CLI::Range(0, 4096));
-  app.add_option("--worker-memory-bytes", options.worker_limits.memory_bytes, "address space of the worker; 0: no limit");
-  app.add_option("--worker-cpu-seconds", options.worker_limits.cpu_seconds, "processor time of the worker; 0: no limit");
+  app.add_option("--worker-memory-bytes", options.worker_limits.memory_bytes,
+                 "address space of the worker; 0: no limit");
+  app.add_option("--worker-cpu-seconds", options.worker_limits.cpu_seconds,
+                 "processor time of the worker; 0: no limit");
   app.add_option("--worker-seconds-max", flags.worker_seconds_max, "wall time of the worker; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
@@ -120,7 +123,8 @@ absl::Status CompleteOptions(Flags& flags) {
   }
   if (all_tls && options.revocations_file.empty()) {
     return absl::InvalidArgumentError(
-        "--revocations is needed: the list of revoked certificates, OUT/revoked.crl.pem of the authority (blink provision crl makes it)");
+        "--revocations is needed: the list of revoked certificates, OUT/revoked.crl.pem of the authority (blink "
+        "provision crl makes it)");
   }
   if (flags.insecure && !options.revocations_file.empty()) {
     return absl::InvalidArgumentError("--insecure and --revocations exclude each other");
@@ -142,9 +146,9 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));
   }
   spdlog::info("deployment {} with {} nodes ({} retired), roster version {}: listening on {}, port {}{}",
-               flags.options.deployment.name, flags.options.deployment.node_count, CountNodes(flags.options.deployment.retired),
-               flags.options.deployment.roster_version, flags.options.server.listen, aggregator->port(),
-               flags.insecure ? ", WITHOUT TLS" : "");
+               flags.options.deployment.name, flags.options.deployment.node_count,
+               CountNodes(flags.options.deployment.retired), flags.options.deployment.roster_version,
+               flags.options.server.listen, aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
   int signal = 0;
   ::sigwait(&signals, &signal);
   for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {

@@ -39,7 +39,8 @@ double BinomialAtLeast(int64_t count, int64_t trials, double probability) {
   if (count <= 0) return 1;
   if (count > trials || probability <= 0) return 0;
   if (probability >= 1) return 1;
-  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability, QuietMath());
+  return boost::math::ibeta(static_cast<double>(count), static_cast<double>(trials - count) + 1, probability,
+                            QuietMath());
 }
 
 double SumAtLeast(int64_t count, int64_t a, double pa, int64_t b, double pb) {

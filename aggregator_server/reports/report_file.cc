@@ -165,7 +165,8 @@ absl::Status ReportFileWriter::Finish() {
   state_->buffer += DigestToBytes(state_->hash.Finish());
   BLINK_RETURN_IF_ERROR(state_->Flush());
   if (::fsync(state_->fd) != 0) return FileError(errno, "fsync", state_->temporary);
-  if (::rename(state_->temporary.c_str(), state_->path.c_str()) != 0) return FileError(errno, "rename", state_->temporary);
+  if (::rename(state_->temporary.c_str(), state_->path.c_str()) != 0)
+    return FileError(errno, "rename", state_->temporary);
   state_->finished = true;
   return SyncDirectory(std::filesystem::path(state_->path).parent_path().string());
 }
@@ -198,9 +199,9 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
     if (node >= parameters.node_count()) return damaged("a node is not on the roster");
     absl::StatusOr<PrivateReport> report = DecodeReport(parameters, static_cast<NodeIndex>(node), coded);
     if (!report.ok() && result.reports.report_count() == 0) {  // its digest names the parameters
-      return absl::DataLossError(absl::StrCat(path, ": node ", node, ": ", report.status().message(), "; either it is damaged, or ",
-                                              folder, "/round.json (n = ", parameters.node_count(),
-                                              ") is of another round: fetch the round's folder again"));
+      return absl::DataLossError(absl::StrCat(
+          path, ": node ", node, ": ", report.status().message(), "; either it is damaged, or ", folder,
+          "/round.json (n = ", parameters.node_count(), ") is of another round: fetch the round's folder again"));
     }
     if (!report.ok()) return damaged(absl::StrCat("node ", node, ": ", report.status().message()));
     coded_bytes += size;
@@ -212,13 +213,14 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
   if (ParseLittleEndian<uint64_t>(bytes.data()) != result.reports.report_count()) return damaged("reports are missing");
   if (result.round.active_nodes() > parameters.node_count()) {
-    return absl::DataLossError(absl::StrCat(folder, "/round.json counts ", result.round.active_nodes(), " active nodes of ",
-                                            parameters.node_count(), ": fetch the round's folder again"));
+    return absl::DataLossError(absl::StrCat(folder, "/round.json counts ", result.round.active_nodes(),
+                                            " active nodes of ", parameters.node_count(),
+                                            ": fetch the round's folder again"));
   }
   if (result.round.reports() != result.reports.report_count()) {
-    return absl::DataLossError(absl::StrCat(path, " holds ", result.reports.report_count(), " reports, but ", folder,
-                                            "/round.json counts ", result.round.reports(),
-                                            ": they are of different rounds, or one is outdated; fetch the round's folder again"));
+    return absl::DataLossError(absl::StrCat(
+        path, " holds ", result.reports.report_count(), " reports, but ", folder, "/round.json counts ",
+        result.round.reports(), ": they are of different rounds, or one is outdated; fetch the round's folder again"));
   }
   const Digest expected = reader.Finish();
   reader.StopHashing();

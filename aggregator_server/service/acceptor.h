@@ -2,8 +2,8 @@
 //
 // gRPC 1.51's own listener ends for good, without a word, when accept() fails once for want of descriptors: whoever
 // opens enough connections, even without a certificate, would cut the aggregator off until it is started again. This
-// one waits and goes on, and keeps a reserve of descriptors for the store and the worker. Of what is left, the unfinished
-// handshakes of one address get a quarter: whoever connects and says nothing does not keep others out.
+// one waits and goes on, and keeps a reserve of descriptors for the store and the worker. Of what is left, the
+// unfinished handshakes of one address get a quarter: whoever connects and says nothing does not keep others out.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_ACCEPTOR_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_ACCEPTOR_H_
 

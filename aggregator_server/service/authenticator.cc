@@ -71,7 +71,8 @@ void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& stat
   static std::atomic<int> logged{0};
   const int64_t now = absl::ToUnixSeconds(absl::Now());
   if (second.exchange(now) != now) logged = 0;
-  if (logged.fetch_add(1) < kPerSecondMax) spdlog::warn("refused {}: {}", context.peer(), status.ToString(absl::StatusToStringMode::kWithNoExtraData));
+  if (logged.fetch_add(1) < kPerSecondMax)
+    spdlog::warn("refused {}: {}", context.peer(), status.ToString(absl::StatusToStringMode::kWithNoExtraData));
 }
 
 }  // namespace blink

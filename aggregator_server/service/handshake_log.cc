@@ -93,7 +93,8 @@ std::string DescribeRefusal(X509_STORE_CTX* context) {
           : "the certificate of an authority above its own";
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return absl::StrCat(which, " expired on ", Day(X509_get0_notAfter(certificate)), "; this machine's clock says ", Now());
+      return absl::StrCat(which, " expired on ", Day(X509_get0_notAfter(certificate)), "; this machine's clock says ",
+                          Now());
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return absl::StrCat(which, " is not valid before ", Day(X509_get0_notBefore(certificate)),
                           "; this machine's clock says ", Now());
@@ -241,7 +242,8 @@ void OnDeath(void* parent, void* ours, CRYPTO_EX_DATA*, int, long, void*) {
 
 void OnGrpcLog(gpr_log_func_args* line) {
   const absl::string_view text(line->message);
-  const bool ours = absl::StrContains(text, "andshake") || absl::StrContains(text, "server name");  // what a client asked for
+  // what a client asked for
+  const bool ours = absl::StrContains(text, "andshake") || absl::StrContains(text, "server name");
   if (line->severity != GPR_LOG_SEVERITY_ERROR || ours) {
     spdlog::debug("gRPC: {}", PeerText(text));
   } else {

@@ -35,10 +35,10 @@ absl::StatusOr<std::unique_ptr<Revocations>> Revocations::Load(RevocationOptions
   BLINK_RETURN_IF_ERROR(revocations->Remember());
   const std::shared_ptr<const RevocationList> list = revocations->list();
   if (revocations->options_.refuse_when_outdated && clock.Now() > list->next_update()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(revocations->options_.path, ": the revocation list was valid until ", TimeText(list->next_update()),
-                     ": bring a new one (blink provision crl), or leave out "
-                     "--refuse-outdated-revocations"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        revocations->options_.path, ": the revocation list was valid until ", TimeText(list->next_update()),
+        ": bring a new one (blink provision crl), or leave out "
+        "--refuse-outdated-revocations"));
   }
   revocations->WarnWhenOutdated();
   return revocations;
@@ -143,19 +143,21 @@ void Revocations::WarnWhenOutdated() {
   if (now <= until || now - warned_ < kWarnEvery) return;
   warned_ = now;
   spdlog::warn("the revocation list {} was valid until {}: {}; bring a new one (blink provision crl)", options_.path,
-               TimeText(until), options_.refuse_when_outdated ? "every call is refused until then" : "it stays in force");
+               TimeText(until),
+               options_.refuse_when_outdated ? "every call is refused until then" : "it stays in force");
 }
 
 absl::Status Revocations::Check(const CertificateInfo& certificate) const {
   const std::shared_ptr<const RevocationList> list = this->list();
   if (const RevokedCertificate* const revoked = list->Find(certificate.serial); revoked != nullptr) {
-    return absl::UnauthenticatedError(absl::StrCat("the certificate with serial number ", certificate.serial,
-                                                   " was revoked on ", TimeText(revoked->when), " (", revoked->reason,
-                                                   "): unless its owner was retired, make a new key and have it signed (blink provision sign)"));
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the certificate with serial number ", certificate.serial, " was revoked on ", TimeText(revoked->when), " (",
+        revoked->reason, "): unless its owner was retired, make a new key and have it signed (blink provision sign)"));
   }
   if (options_.refuse_when_outdated && clock_.Now() > list->next_update()) {
     return absl::UnavailableError(absl::StrCat("the aggregator's revocation list was valid until ",
-                                               TimeText(list->next_update()), ": it serves nobody until it has a new one"));
+                                               TimeText(list->next_update()),
+                                               ": it serves nobody until it has a new one"));
   }
   return absl::OkStatus();
 }

@@ -1,8 +1,9 @@
 // The two streams on which reports arrive.
 //
-// A reactor may be finished by its peer, by the timer, by the authenticator (its certificate is revoked or has expired) or by its own
-// verdict, while its report is still with the store: then the report is durable and not acknowledged, and sent again it gets its receipt. It
-// therefore lives as long as anybody holds it: gRPC (until OnDone, through self_) or a callback of the store.
+// A reactor may be finished by its peer, by the timer, by the authenticator (its certificate is revoked or has expired)
+// or by its own verdict, while its report is still with the store: then the report is durable and not acknowledged, and
+// sent again it gets its receipt. It therefore lives as long as anybody holds it: gRPC (until OnDone, through self_) or
+// a callback of the store.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_SUBMIT_REACTORS_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_SUBMIT_REACTORS_H_
 
@@ -57,8 +58,8 @@ class SubmitReportReactor final : public grpc::ServerReadReactor<v1::SubmitRepor
   bool finished_ = false;
 };
 
-// Many reports of a gateway. At most kInFlightMax of them are between arrival and the writing of their reply: a peer that does
-// not read its replies is not read either.
+// Many reports of a gateway. At most kInFlightMax of them are between arrival and the writing of their reply: a peer
+// that does not read its replies is not read either.
 class SubmitReportsReactor final
     : public grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse> {
  public:

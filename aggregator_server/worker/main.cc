@@ -1,9 +1,11 @@
-// blink-worker: estimates the links of one sealed round and trains, apart from the aggregator, so that its death and its memory
-// never harm collection. It reads a round folder and the attribute folder and writes the result folder (result_place.h): ended at any moment
-// (SIGTERM and SIGKILL alike), it can be started again. Its training then goes on from the last checkpoint in OUTPUT.checkpoint to the same bits;
-// without one, or with one of other inputs, it begins anew. The checkpoint goes when the result is there.
+// blink-worker: estimates the links of one sealed round and trains, apart from the aggregator, so that its death and
+// its memory never harm collection. It reads a round folder and the attribute folder and writes the result folder
+// (result_place.h): ended at any moment (SIGTERM and SIGKILL alike), it can be started again. Its training then goes on
+// from the last checkpoint in OUTPUT.checkpoint to the same bits; without one, or with one of other inputs, it begins
+// anew. The checkpoint goes when the result is there.
 //
-// Standard output is for the aggregator: one JSON object a line, progress or, last, an error. The log goes to standard error.
+// Standard output is for the aggregator: one JSON object a line, progress or, last, an error. The log goes to standard
+// error.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -59,7 +61,8 @@ class ProgressPrinter {
     printed_ = true;
     stage_ = stage;
     last_ = now;
-    PrintLine({{"stage", stage == Stage::kEstimating ? "estimating" : "training"}, {"progress", fraction}, {"text", text}});
+    PrintLine(
+        {{"stage", stage == Stage::kEstimating ? "estimating" : "training"}, {"progress", fraction}, {"text", text}});
   }
 
  private:
@@ -102,9 +105,9 @@ absl::Status Run(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
 
   const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
-  BLINK_RETURN_IF_ERROR(WriteResultFolder(place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis,
-                                          attributes, is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay,
-                                          folder.round.active_nodes()));
+  BLINK_RETURN_IF_ERROR(WriteResultFolder(
+      place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis, attributes,
+      is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
@@ -128,7 +131,8 @@ absl::Status RunWithoutExceptions(const WorkerOptions& options) {
     return Run(options);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has more");
+        "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has "
+        "more");
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("the worker failed: ", error.what()));
   }
@@ -138,15 +142,16 @@ int Main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!InitLogging("blink-worker", "info").ok()) return static_cast<int>(ExitCode::kInternal);
   CLI::App app(
-      "Estimates the links of a sealed round and trains on them. Started by blink-aggregator; by hand, on a round's folder or a copy of "
-      "it, to train again, or search, on the reports that were collected, which costs no privacy: what a flag says goes before "
-      "round.json.",
+      "Estimates the links of a sealed round and trains on them. Started by blink-aggregator; by hand, on a round's "
+      "folder or a copy of it, to train again, or search, on the reports that were collected, which costs no privacy: "
+      "what a flag says goes before round.json.",
       "blink-worker");
   app.set_version_flag("--version", std::string(BLINK_VERSION));
   app.footer(ExitCodeTable());
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
-  app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")->required();
+  app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")
+      ->required();
   app.add_option("--output", options.output,
                  "Result folder; written as OUTPUT.tmp and put in its place at once. An earlier "
                  "result is replaced, any other folder refused")

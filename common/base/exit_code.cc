@@ -11,7 +11,8 @@ ExitCode ExitCodeFor(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kFailedPrecondition:  // files that do not fit together, a clock that is wrong; callers of a peer say otherwise
+    // files that do not fit together, a clock that is wrong; callers of a peer say otherwise
+    case absl::StatusCode::kFailedPrecondition:
       return ExitCode::kBadInput;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:

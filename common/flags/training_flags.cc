@@ -38,7 +38,8 @@ absl::Status CheckNumbers(const TrainingFlags& flags) {
 
 absl::StatusOr<uint32_t> CandidatesOf(std::string text) {
   uint32_t candidates = 0;
-  if (!RefuseStrangeWhole(text, /*is_signed=*/false).empty() || !absl::SimpleAtoi(text, &candidates) || candidates > kCandidatesMax) {
+  if (!RefuseStrangeWhole(text, /*is_signed=*/false).empty() || !absl::SimpleAtoi(text, &candidates) ||
+      candidates > kCandidatesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tune is '", text, "', but must be a whole number in 1 .. 1,000, or 0 to search nothing"));
   }
@@ -50,12 +51,15 @@ absl::StatusOr<uint32_t> CandidatesOf(std::string text) {
 void TrainingFlags::AddTo(CLI::App* command) {
   command
       ->add_option("--prior", prior,
-                   "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features and labels, "
-                   "which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
+                   "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features "
+                   "and labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
       ->check(CLI::IsMember(NamesOf(kPriorNames)));
   command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
       ->check(CLI::IsMember(NamesOf(kVariantNames)));
-  command->add_option("--model", model, "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and class-model (gcn)")
+  command
+      ->add_option("--model", model,
+                   "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and "
+                   "class-model (gcn)")
       ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
@@ -68,21 +72,25 @@ void TrainingFlags::AddTo(CLI::App* command) {
   balance_classes.option = command->add_flag("--balance-classes", balance_classes.value,
                     "Weigh the training loss by the inverse frequency of the classes");
   command
-      ->add_option("--node-features", node_features,
-                   "given, degree, identity or given+degree (given; without any, identity, beyond 100,000 nodes degree)")
+      ->add_option(
+          "--node-features", node_features,
+          "given, degree, identity or given+degree (given; without any, identity, beyond 100,000 nodes degree)")
       ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kNodeFeaturesNames).subspan(1))));
-  deterministic.option = command->add_flag("--deterministic", deterministic.value,
-                    "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");
-  allow_slow_attention.option = command->add_flag("--allow-slow-attention", allow_slow_attention.value,
-                    "Train GAT on Soft links even where the attention of all pairs of nodes takes more than an hour of one core");
+  deterministic.option = command->add_flag(
+      "--deterministic", deterministic.value,
+      "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");
+  allow_slow_attention.option = command->add_flag(
+      "--allow-slow-attention", allow_slow_attention.value,
+      "Train GAT on Soft links even where the attention of all pairs of nodes takes more than an hour of one core");
   command->add_option("--device", device, "auto, cpu or cuda:<index> (auto)");
   tune_option =
       command
           ->add_option(
               "--tune", tune,
-              absl::StrCat("Train at most so many candidates (", kCandidatesDefault,
-                           ") on the same reports and keep the one that validates best: searches variant, model, "
-                           "learning rate, weight decay and dropout where they are not given; 1 .. 1,000, or 0: search nothing"))
+              absl::StrCat(
+                  "Train at most so many candidates (", kCandidatesDefault,
+                  ") on the same reports and keep the one that validates best: searches variant, model, "
+                  "learning rate, weight decay and dropout where they are not given; 1 .. 1,000, or 0: search nothing"))
           ->expected(0, 1)
           ->default_str(absl::StrCat(kCandidatesDefault))  // what --tune alone stands for, and an empty value does not
           ->option_text("[N]");

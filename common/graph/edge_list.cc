@@ -101,9 +101,11 @@ class EdgeListParser {
     }
     if (links_.empty() && names_.empty()) began_with_integers_ = all_integers_ && integers;
     if (began_with_integers_ && !integers) {
-      return Error(number, absl::StrCat("the id \"", IsInteger(source, &ignored) ? target : source, "\" is no integer, while the ids of the "
-                                        "lines before are; mend the line, or say that the ids are names (blink dataset convert "
-                                        "--names)"));
+      return Error(number,
+                   absl::StrCat("the id \"", IsInteger(source, &ignored) ? target : source,
+                                "\" is no integer, while the ids of the "
+                                "lines before are; mend the line, or say that the ids are names (blink dataset convert "
+                                "--names)"));
     }
     all_integers_ = all_integers_ && integers;
     return AddLink(number, source, target);
@@ -197,9 +199,10 @@ class EdgeListParser {
       if (!index_.try_emplace(name, 0).second) continue;
       int64_t ignored;
       if (all_integers_ && !IsInteger(name, &ignored)) {
-        return absl::InvalidArgumentError(absl::StrCat(path_, ": its ids are integers, but there is a label of a node \"", name,
-                                                       "\"; mend the labels, or say that the ids are names (blink dataset "
-                                                       "convert --names)"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(path_, ": its ids are integers, but there is a label of a node \"", name,
+                         "\"; mend the labels, or say that the ids are names (blink dataset "
+                         "convert --names)"));
       }
       names_.push_back(name);
       ++report_.nodes_added;

@@ -52,7 +52,8 @@ FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
 
 absl::StatusOr<NodeAttributes> FirstNodes(NodeAttributes attributes, uint32_t node_count) {
   if (node_count > attributes.node_count) {
-    return absl::InvalidArgumentError(absl::StrCat("there are attributes of ", attributes.node_count, " nodes, not of ", node_count));
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are attributes of ", attributes.node_count, " nodes, not of ", node_count));
   }
   FeatureMatrix& features = attributes.features;
   if (features.sparse) {

@@ -336,7 +336,8 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
   }
   if (zip_close(archive.get()) != 0) {
     zip_error_t* failed = zip_get_error(archive.get());
-    if (zip_error_system_type(failed) == ZIP_ET_SYS) return FileError(zip_error_code_system(failed), "write", temporary);
+    if (zip_error_system_type(failed) == ZIP_ET_SYS)
+      return FileError(zip_error_code_system(failed), "write", temporary);
     return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
   }
   archive.release();

@@ -128,7 +128,8 @@ absl::StatusOr<EVP_PKEY*> RequestedKey(X509_REQ* request) {
   const bool signed_by_it = key != nullptr && X509_REQ_verify(request, key) == 1;
   ERR_clear_error();
   if (!signed_by_it) {
-    return absl::InvalidArgumentError("the certificate request is not signed by its own key: it was damaged or tampered with");
+    return absl::InvalidArgumentError(
+        "the certificate request is not signed by its own key: it was damaged or tampered with");
   }
   if (EVP_PKEY_get_security_bits(key) < kSecurityBitsMin) {
     return absl::InvalidArgumentError("the key of the certificate request is too weak: use ECDSA P-256");
@@ -172,14 +173,16 @@ absl::StatusOr<CertificateAuthority> CreateAuthority(const std::string& common_n
   BLINK_ASSIGN_OR_RETURN(authority.key, GenerateKey());
   BLINK_ASSIGN_OR_RETURN(KeyPtr key, pki_internal::ParseKey(authority.key));
   CertificatePtr x509(X509_new());
-  if (x509 == nullptr || X509_set_version(x509.get(), X509_VERSION_3) != 1 || X509_set_pubkey(x509.get(), key.get()) != 1) {
+  if (x509 == nullptr || X509_set_version(x509.get(), X509_VERSION_3) != 1 ||
+      X509_set_pubkey(x509.get(), key.get()) != 1) {
     return OpenSslError("cannot make the authority's certificate");
   }
   const absl::Time now = absl::Now();
   BLINK_RETURN_IF_ERROR(SetSerial(x509.get()));
   BLINK_RETURN_IF_ERROR(SetValidity(x509.get(), now - kClockSkew, now + valid_for));
   BLINK_RETURN_IF_ERROR(AddName(X509_get_subject_name(x509.get()), "CN", common_name));
-  if (X509_set_issuer_name(x509.get(), X509_get_subject_name(x509.get())) != 1) return OpenSslError("cannot set the issuer");
+  if (X509_set_issuer_name(x509.get(), X509_get_subject_name(x509.get())) != 1)
+    return OpenSslError("cannot set the issuer");
   BLINK_RETURN_IF_ERROR(AddExtension(x509.get(), x509.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
   BLINK_RETURN_IF_ERROR(AddExtension(x509.get(), x509.get(), NID_key_usage, "critical,keyCertSign,cRLSign"));
   BLINK_RETURN_IF_ERROR(AddExtension(x509.get(), x509.get(), NID_subject_key_identifier, "hash"));
@@ -199,7 +202,8 @@ absl::StatusOr<std::string> SignRequest(const CertificateAuthority& authority, c
   BLINK_ASSIGN_OR_RETURN(CertificatePtr issuer, pki_internal::ParseCertificate(authority.certificate));
   BLINK_ASSIGN_OR_RETURN(KeyPtr issuer_key, pki_internal::ParseKey(authority.key));
   CertificatePtr x509(X509_new());
-  if (x509 == nullptr || X509_set_version(x509.get(), X509_VERSION_3) != 1 || X509_set_pubkey(x509.get(), public_key) != 1 ||
+  if (x509 == nullptr || X509_set_version(x509.get(), X509_VERSION_3) != 1 ||
+      X509_set_pubkey(x509.get(), public_key) != 1 ||
       X509_set_issuer_name(x509.get(), X509_get_subject_name(issuer.get())) != 1) {
     return OpenSslError("cannot make the certificate");
   }

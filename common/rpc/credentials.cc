@@ -27,12 +27,13 @@ constexpr uint64_t kPemBytesMax = 1 << 20;
 
 absl::Status CheckDates(const std::string& path, const CertificateInfo& info, absl::Time now) {
   if (now > info.not_after) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": the certificate expired on ", TimeText(info.not_after), ": have a new one signed by the authority"));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate expired on ", TimeText(info.not_after),
+                                                      ": have a new one signed by the authority"));
   }
   if (now < info.not_before) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate is not valid before ", TimeText(info.not_before),
-                                                      ", and this machine's clock says ", TimeText(now), ": set the clock"));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate is not valid before ",
+                                                      TimeText(info.not_before), ", and this machine's clock says ",
+                                                      TimeText(now), ": set the clock"));
   }
   return absl::OkStatus();
 }
@@ -58,7 +59,8 @@ class AggregatorVerifier : public tls::ExternalCertificateVerifier {
 };
 
 std::shared_ptr<tls::FileWatcherCertificateProvider> Watch(const TlsFiles& files) {
-  return std::make_shared<tls::FileWatcherCertificateProvider>(files.key, files.certificate, files.ca, files.refresh_seconds);
+  return std::make_shared<tls::FileWatcherCertificateProvider>(files.key, files.certificate, files.ca,
+                                                               files.refresh_seconds);
 }
 
 }  // namespace
@@ -146,8 +148,8 @@ absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context) {
   }
   const std::vector<grpc::string_ref> uris = peer->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME);
   if (uris.size() != 1) {
-    return absl::UnauthenticatedError(
-        absl::StrCat("the client certificate must carry exactly one URI as subject alternative name; it carries ", uris.size()));
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the client certificate must carry exactly one URI as subject alternative name; it carries ", uris.size()));
   }
   absl::StatusOr<Identity> identity = Identity::FromUri(absl::string_view(uris[0].data(), uris[0].size()));
   if (!identity.ok()) return absl::UnauthenticatedError(identity.status().message());

@@ -101,8 +101,9 @@ std::string Validity(X509* certificate) {
     std::tm parts{};
     return ASN1_TIME_to_tm(time, &parts) == 1 ? TimeText(absl::FromTM(parts, absl::UTCTimeZone())) : std::string("?");
   };
-  return absl::StrCat(" (valid from ", date(X509_get0_notBefore(certificate)), " to ", date(X509_get0_notAfter(certificate)),
-                      "; this machine's clock says ", TimeText(absl::Now()), ")");
+  return absl::StrCat(" (valid from ", date(X509_get0_notBefore(certificate)), " to ",
+                      date(X509_get0_notAfter(certificate)), "; this machine's clock says ", TimeText(absl::Now()),
+                      ")");
 }
 
 // What the server's certificate says that we would not accept; empty when it is the aggregator of `deployment`.
@@ -122,8 +123,8 @@ std::string JudgeServer(SSL* ssl, const std::string& address, const std::string&
   const absl::StatusOr<CertificateInfo> info = InspectCertificate(std::string(data, size));
   const std::string expected = absl::StrCat("blink://", deployment, "/aggregator");
   if (info.ok() && info->uri_sans.empty()) {
-    return absl::StrCat("the certificate of the server at ", address, " carries no URI as subject alternative name (", info->subject,
-                        "), not ", expected);
+    return absl::StrCat("the certificate of the server at ", address, " carries no URI as subject alternative name (",
+                        info->subject, "), not ", expected);
   }
   if (!info.ok() || deployment.empty() || (info->uri_sans.size() == 1 && info->uri_sans[0] == expected)) return "";
   return absl::StrCat("the server at ", address, " is ", absl::StrJoin(info->uri_sans, " and "), ", not ", expected);
@@ -137,10 +138,12 @@ std::string ExplainSilence(const std::string& address, bool connected, int resul
                         " s: is it overloaded, or is something between us that swallows what we send?");
   }
   if (connected) {
-    return absl::StrCat("the server at ", address, " hangs up as soon as it has seen our certificate: by its clock and its list it "
+    return absl::StrCat("the server at ", address,
+                        " hangs up as soon as it has seen our certificate: by its clock and its list it "
                         "is expired, not yet valid, revoked or of a foreign authority; its log names the cause");
   }
-  return absl::StrCat("the server at ", address, " hangs up in the handshake: is it an aggregator, and may so many connect? "
+  return absl::StrCat("the server at ", address,
+                      " hangs up in the handshake: is it an aggregator, and may so many connect? "
                       "Its log names the cause");
 }
 
@@ -159,7 +162,8 @@ std::string ExplainTlsError(const std::string& address) {
       return absl::StrCat("the server at ", address, " speaks a TLS that is too old: 1.2 is the least");
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_UNEXPECTED_MESSAGE:
-      return absl::StrCat("the server at ", address, " does not speak TLS: is it another program, or started with --insecure?");
+      return absl::StrCat("the server at ", address,
+                          " does not speak TLS: is it another program, or started with --insecure?");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return absl::StrCat("the server at ", address, " does not know the authority that signed our certificate");
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
@@ -182,7 +186,8 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   SSL_CTX_load_verify_file(context.get(), files.ca.c_str());
   SSL_CTX_use_certificate_chain_file(context.get(), files.certificate.c_str());
   SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM);
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);  // the verdict is read afterwards; nothing is sent over this
+  // the verdict is read afterwards; nothing is sent over this
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
   const unsigned char kHttp2[] = {2, 'h', '2'};
   SSL_set_alpn_protos(ssl.get(), kHttp2, sizeof(kHttp2));
@@ -194,7 +199,8 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   if (const std::string judgement = connected ? JudgeServer(ssl.get(), address, deployment) : ""; !judgement.empty()) {
     return judgement;
   }
-  // In TLS 1.3 the server's verdict on our certificate comes after our last message: wait for its first bytes or its alert.
+  // In TLS 1.3 the server's verdict on our certificate comes after our last message: wait for its first bytes or its
+  // alert.
   char byte = 0;
   if (connected && (result = SSL_read(ssl.get(), &byte, 1)) > 0) return "";
   const int error_number = errno;
@@ -234,7 +240,8 @@ std::string DiagnosePlaintext(const std::string& address) {
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
     return absl::StrCat("the server at ", address, " accepts connections and then says nothing");
   }
-  return absl::StrCat("the server at ", address, " does not take plaintext: it wants TLS, and the kit or configuration here says "
+  return absl::StrCat("the server at ", address,
+                      " does not take plaintext: it wants TLS, and the kit or configuration here says "
                       "insecure; or it is another program");
 }
 

@@ -24,7 +24,8 @@ bool IsName(absl::string_view name) {
 // A decimal without sign or leading zeros.
 absl::StatusOr<uint64_t> ParseId(absl::string_view text) {
   uint64_t id = 0;
-  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits || (text.size() > 1 && text[0] == '0') || !absl::SimpleAtoi(text, &id)) {
     return absl::InvalidArgumentError("a node id is a decimal number of 64 bits without leading zeros");
   }
@@ -53,7 +54,8 @@ absl::StatusOr<Identity> Parse(absl::string_view rest) {
     return identity;
   }
   if (parts.size() == 3 && parts[1] == "operator") {
-    if (!IsName(parts[2])) return absl::InvalidArgumentError("an operator's name is 1 to 64 characters of a-z, 0-9 and -");
+    if (!IsName(parts[2]))
+      return absl::InvalidArgumentError("an operator's name is 1 to 64 characters of a-z, 0-9 and -");
     identity.kind = Identity::Kind::kOperator;
     identity.name = std::string(parts[2]);
     return identity;
@@ -67,7 +69,8 @@ absl::StatusOr<Identity> Parse(absl::string_view rest) {
     BLINK_RETURN_IF_ERROR(ParseRange(parts[2], identity));
     return identity;
   }
-  return absl::InvalidArgumentError("after the deployment come node/<id>, nodes/<first>-<last>, operator/<name> or aggregator");
+  return absl::InvalidArgumentError(
+      "after the deployment come node/<id>, nodes/<first>-<last>, operator/<name> or aggregator");
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ std::pair<absl::Duration, absl::Duration> Backoff(const RetryPolicy& policy, int
   return {absl::ZeroDuration(), high};
 }
 
-// A window is the peer's wish. Clamped to our maximum; and, since clamping (or malice) can squeeze it to a point at which a whole
-// fleet would wake together, never narrower than `base` or a tenth of its end.
+// A window is the peer's wish. Clamped to our maximum; and, since clamping (or malice) can squeeze it to a point at
+// which a whole fleet would wake together, never narrower than `base` or a tenth of its end.
 std::pair<absl::Duration, absl::Duration> Clamp(const RetryPolicy& policy, const RetryWindow& window) {
   absl::Duration low = std::clamp(window.min, absl::ZeroDuration(), policy.max);
   absl::Duration high = std::clamp(window.max, low, policy.max);
@@ -48,8 +48,8 @@ std::pair<absl::Duration, absl::Duration> Clamp(const RetryPolicy& policy, const
 
 }  // namespace
 
-absl::StatusOr<absl::Duration> NextWait(const RetryPolicy& policy, int attempt, const std::optional<RetryWindow>& window,
-                                        RandomSource& random) {
+absl::StatusOr<absl::Duration> NextWait(const RetryPolicy& policy, int attempt,
+                                        const std::optional<RetryWindow>& window, RandomSource& random) {
   const auto [low, high] = window.has_value() ? Clamp(policy, *window) : Backoff(policy, attempt);
   return DrawBetween(low, high, random);
 }
@@ -78,8 +78,8 @@ std::optional<RetryWindow> ParseRetryWindow(absl::string_view text) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
   uint32_t min_ms = 0;
   uint32_t max_ms = 0;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &min_ms) || !absl::SimpleAtoi(parts[1], &max_ms) || max_ms < min_ms ||
-      max_ms > kRetryWindowMsMax) {
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &min_ms) || !absl::SimpleAtoi(parts[1], &max_ms) ||
+      max_ms < min_ms || max_ms > kRetryWindowMsMax) {
     return std::nullopt;
   }
   return RetryWindow{absl::Milliseconds(min_ms), absl::Milliseconds(max_ms)};

@@ -36,26 +36,28 @@ NodeFeatures ResolveNodeFeatures(NodeFeatures asked, bool given_exist, uint32_t 
   return nodes <= kIdentityNodesMax ? NodeFeatures::kIdentity : NodeFeatures::kDegree;
 }
 
-absl::Status CheckNodeFeatures(Model model, NodeFeatures kind, bool given_exist, uint32_t nodes, absl::string_view prefix) {
+absl::Status CheckNodeFeatures(Model model, NodeFeatures kind, bool given_exist, uint32_t nodes,
+                               absl::string_view prefix) {
   const NodeFeatures used = ResolveNodeFeatures(kind, given_exist, nodes);
   if ((used == NodeFeatures::kGiven || used == NodeFeatures::kGivenAndDegree) && !given_exist) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        prefix, "node_features is ", NodeFeaturesName(kind),
-        ", but there are no node features: add features.npz or features.npy beside labels.csv, or let one feature per node (identity) or the "
-        "estimated degree (degree) stand for them"));
+    return absl::InvalidArgumentError(absl::StrCat(prefix, "node_features is ", NodeFeaturesName(kind),
+                                                   ", but there are no node features: add features.npz or features.npy "
+                                                   "beside labels.csv, or let one feature per node (identity) or the "
+                                                   "estimated degree (degree) stand for them"));
   }
   if (model != Model::kMlp || (used != NodeFeatures::kDegree && used != NodeFeatures::kGivenAndDegree)) {
     return absl::OkStatus();
   }
   if (kind == NodeFeatures::kAuto) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        prefix, "model is mlp and there are no node features, and the MLP sees no link that a degree could be taken from: choose a "
-                "model that sees links, or identity features"));
+    return absl::InvalidArgumentError(absl::StrCat(prefix,
+                                                   "model is mlp and there are no node features, and the MLP sees no "
+                                                   "link that a degree could be taken from: choose a "
+                                                   "model that sees links, or identity features"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      prefix, "node_features is ", NodeFeaturesName(kind),
-      " and model is mlp, but the MLP sees no link, so the degree cannot be its feature: choose ", given_exist ? "given or " : "",
-      "identity features, or a model that sees links"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(prefix, "node_features is ", NodeFeaturesName(kind),
+                   " and model is mlp, but the MLP sees no link, so the degree cannot be its feature: choose ",
+                   given_exist ? "given or " : "", "identity features, or a model that sees links"));
 }
 
 }  // namespace blink

@@ -92,7 +92,8 @@ absl::StatusOr<BitRow> DecodeBits(absl::string_view coded, uint32_t node_count) 
         absl::StrCat("coded bits: coding ", tag, " where only coding ", static_cast<uint8_t>(coding), " is valid"));
   }
   BLINK_ASSIGN_OR_RETURN(BitRow bits, DecodeBody(coding, coded, node_count, k));
-  if (wire_internal::CountOnes(bits) != k) return absl::InvalidArgumentError("coded bits: another number of ones than announced");
+  if (wire_internal::CountOnes(bits) != k)
+    return absl::InvalidArgumentError("coded bits: another number of ones than announced");
   return bits;
 }
 

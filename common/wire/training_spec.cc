@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kDeviceDigitsMax = 3;
 constexpr char kUnspecified[] = "unspecified";
 
-// The wire's numbers: those of Prior, Variant and Model plus 1, for UNSPECIFIED; those of NodeFeatures, whose kAuto is UNSPECIFIED.
+// The wire's numbers: those of Prior, Variant and Model plus 1, for UNSPECIFIED; those of NodeFeatures, whose kAuto is
+// UNSPECIFIED.
 static_assert(v1::PRIOR_BETA == static_cast<int>(Prior::kBeta) + 1);
 static_assert(v1::PRIOR_ATTRIBUTED == static_cast<int>(Prior::kAttributed) + 1);
 static_assert(v1::Prior_ARRAYSIZE == kPriorNames.size() + 1);
@@ -82,12 +83,14 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
 absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
   const std::optional<Model> model = FromProto(spec.model());
   if (model && NeedsAttributedPrior(*model) && spec.prior() != v1::PRIOR_ATTRIBUTED) {
-    return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(*model), ", which the attributed prior alone has: choose "
+    return absl::InvalidArgumentError(absl::StrCat("training.model is ", ModelName(*model),
+                                                   ", which the attributed prior alone has: choose "
                                                    "that prior, or another model"));
   }
   if (model == Model::kStacked && spec.variant() != v1::VARIANT_UNSPECIFIED && spec.variant() != v1::VARIANT_SOFT) {
-    return absl::InvalidArgumentError(absl::StrCat("training.variant is ", VariantName(spec.variant()),
-                                                   ", but the model stacked takes all links as weights: choose soft, or none"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.variant is ", VariantName(spec.variant()),
+                     ", but the model stacked takes all links as weights: choose soft, or none"));
   }
   return absl::OkStatus();
 }
@@ -196,7 +199,9 @@ const char* NodeFeaturesName(v1::NodeFeatures kind) {
   return known && *known != NodeFeatures::kAuto ? NodeFeaturesName(*known) : kUnspecified;
 }
 
-std::optional<v1::Prior> PriorOfName(const std::string& name) { return WireOfName<v1::Prior, Prior>(kPriorNames, 0, name); }
+std::optional<v1::Prior> PriorOfName(const std::string& name) {
+  return WireOfName<v1::Prior, Prior>(kPriorNames, 0, name);
+}
 std::optional<v1::Variant> VariantOfName(const std::string& name) {
   return WireOfName<v1::Variant, Variant>(kVariantNames, 0, name);
 }
@@ -204,7 +209,8 @@ std::optional<v1::Model> ModelOfName(const std::string& name) {
   return WireOfName<v1::Model, Model>(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor), 0, name);
 }
 std::optional<v1::NodeFeatures> NodeFeaturesOfName(const std::string& name) {
-  return WireOfName<v1::NodeFeatures, NodeFeatures>(kNodeFeaturesNames, 1, name);  // "auto" has no name: it is what is unset
+  return WireOfName<v1::NodeFeatures, NodeFeatures>(kNodeFeaturesNames, 1,
+                                                    name);  // "auto" has no name: it is what is unset
 }
 
 }  // namespace blink

@@ -23,7 +23,8 @@ def member(code, kind, values):
     """An array of 4-byte numbers as numpy.save writes it."""
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({len(values)},), }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + array.array(code, values).tobytes()
+    data = array.array(code, values).tobytes()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
 
 
 class HashedWords(unittest.TestCase):
@@ -57,13 +58,15 @@ class HashedWords(unittest.TestCase):
         self.assertEqual(self.read(), wanted)
 
     def test_words_that_share_a_column_are_added(self):
-        first, second = next((0, word) for word in range(1, 2000) if zlib.crc32(str(word).encode()) % 128 == zlib.crc32(b"0") % 128)
+        first, second = next((0, word) for word in range(1, 2000)
+                             if zlib.crc32(str(word).encode()) % 128 == zlib.crc32(b"0") % 128)
         self.write([0, 2], [first, second], [1.0, 1.0])
         hashed.write_features(self.raw, self.target)
         self.assertEqual(self.read()[0][zlib.crc32(b"0") % 128], 2.0)
 
     def test_arrays_that_do_not_fit_are_refused_and_nothing_is_left(self):
-        for starts, words, counts in (([0, 3], [1, 2], [1.0, 1.0]), ([0, 2, 1, 2], [1, 2], [1.0, 1.0]), ([0, 1], [-1], [1.0]), ([], [], [])):
+        for starts, words, counts in (([0, 3], [1, 2], [1.0, 1.0]), ([0, 2, 1, 2], [1, 2], [1.0, 1.0]),
+                                      ([0, 1], [-1], [1.0]), ([], [], [])):
             self.write(starts, words, counts)
             with self.assertRaises(hashed.NotSparse):
                 hashed.write_features(self.raw, self.target)
@@ -80,8 +83,9 @@ class Verdicts(unittest.TestCase):
 
     def rows(self, cell, *values):
         kind = "mae" if cell.kind == "mae" else "test_accuracy"
-        return [{"dataset": cell.dataset, "kind": cell.kind, "variant": cell.variant, "model": cell.model, "epsilon": cell.epsilon,
-                 "trial": str(trial), "label": "x", "binary": "x", "options": "cora --epochs 300", kind: value}
+        return [{"dataset": cell.dataset, "kind": cell.kind, "variant": cell.variant, "model": cell.model,
+                 "epsilon": cell.epsilon, "trial": str(trial), "label": "x", "binary": "x",
+                 "options": "cora --epochs 300", kind: value}
                 for trial, value in enumerate(values)]
 
     def judge(self, cell, published, values, others=()):
@@ -107,7 +111,8 @@ class Verdicts(unittest.TestCase):
             self.assertFalse(results[self.CORA].complete)
             self.assertIsNone(table.judge(results[self.CORA], results))
             self.assertIsNone(table.judge(results[self.CORA].with_all_trials(), results))
-            self.assertIn("without all their trials", table.summary_line("cora", results, {self.CORA: Published(0.5, 0.001, ())}))
+            self.assertIn("without all their trials",
+                          table.summary_line("cora", results, {self.CORA: Published(0.5, 0.001, ())}))
             self.assertIn("| 4 of 5 |", table._rows("8", results[self.CORA], results)[0])
 
     def test_a_cell_with_none_of_its_trials_has_no_mean_and_can_be_written(self):
@@ -122,7 +127,8 @@ class Verdicts(unittest.TestCase):
             self.assertIn("| 8 | 0 of 5 | – |", (pathlib.Path(folder) / "RESULTS.md").read_text())
 
     def test_a_bound_that_lacks_a_trial_bounds_nothing(self):
-        cell, low, high = Cell("facebook", "private", "hard", "gcn", "6"), Cell("facebook", "mlp", model="mlp"), Cell("facebook", "true", model="gcn")
+        cell = Cell("facebook", "private", "hard", "gcn", "6")
+        low, high = Cell("facebook", "mlp", model="mlp"), Cell("facebook", "true", model="gcn")
         known = {cell: Published(0.8, 0.01, ()), low: Published(0.7, 0.01, ()), high: Published(0.9, 0.01, ())}
         rows = [row for each, value in ((cell, 0.7), (low, 0.5), (high, 0.9)) for row in self.rows(each, *[value] * 6)]
         self.assertEqual(table.judge(table.collect(rows, known)[cell], table.collect(rows, known)).word, "alike")
@@ -143,7 +149,8 @@ class Verdicts(unittest.TestCase):
         self.assertIn("Judged: 1 cells by 5 trials; 0 of them lack some.", text)
         self.assertIn("epochs of training (published: 300): 300 in 5 trials.", text)
         self.assertIn("1 cells were made with one set of options each, no cell with several.", text)
-        self.assertNotIn("**", text[:text.index("## Outside")].replace("**Cora, CiteSeer**", "").replace("**Facebook**", ""))
+        head = text[:text.index("## Outside")]
+        self.assertNotIn("**", head.replace("**Cora, CiteSeer**", "").replace("**Facebook**", ""))
         rows[1]["options"] = options.replace("--epochs 300", "--epochs 30")
         rows[2]["options"] = options.replace("--learning-rate 0.1", "--learning-rate 0.2")
         text = self.markdown(rows, {self.CORA: published}, 3)
@@ -152,7 +159,8 @@ class Verdicts(unittest.TestCase):
         self.assertIn("30 in 1 trials, 300 in 4 trials", text)
         self.assertIn("**1 cells have trials of other epochs than the published ones**: cora hard gcn epsilon 8.", text)
         self.assertIn("**1 cells mix several**: cora hard gcn epsilon 8.", text)
-        self.assertIn("**1 cells have trials with other hyper-parameters than the published ones**: cora hard gcn epsilon 8.", text)
+        self.assertIn("**1 cells have trials with other hyper-parameters than the published ones**: "
+                      "cora hard gcn epsilon 8.", text)
 
     def test_another_draw_never_replaces_one_that_was_recorded(self):
         row = {**self.rows(self.CORA, 0.5)[0], "binary": "a"}
@@ -164,14 +172,16 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(list(raw.newest(lines).values()), [counts])
 
     def test_one_point_or_two_deviations_whichever_is_more(self):
-        for std, value, word in ((0.001, 0.5099, "inside"), (0.001, 0.511, "outside"), (0.02, 0.539, "inside"), (0.02, 0.541, "outside")):
+        for std, value, word in ((0.001, 0.5099, "inside"), (0.001, 0.511, "outside"), (0.02, 0.539, "inside"),
+                                 (0.02, 0.541, "outside")):
             self.assertEqual(self.judge(self.CORA, Published(0.5, std, ()), [value] * 5)[0].word, word)
 
     def test_more_trials_do_not_change_the_verdict_of_the_first_five(self):
         verdict, results, _ = self.judge(self.CORA, Published(0.5, 0.001, ()), [0.52] * 5 + [0.49] * 10)
         self.assertEqual(verdict.word, "outside")
         self.assertEqual(table.judge(results[self.CORA].with_all_trials(), results).word, "inside")
-        self.assertIn("+2.0 points (tolerance 1.0) with the first 5 trials; +0.0, inside, with all 15", "\n".join(table._outside(results)))
+        self.assertIn("+2.0 points (tolerance 1.0) with the first 5 trials; +0.0, inside, with all 15",
+                      "\n".join(table._outside(results)))
 
     def test_the_trials_count_in_their_order_not_the_files(self):
         rows = self.rows(self.CORA, *([0.5] * 5 + [0.9]))
@@ -179,7 +189,8 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(results[self.CORA].mean, 0.5)
 
     def test_where_the_features_are_lost_what_is_recovered_is_compared(self):
-        cell, low, high = Cell("facebook", "private", "hard", "gcn", "6"), Cell("facebook", "mlp", model="mlp"), Cell("facebook", "true", model="gcn")
+        cell = Cell("facebook", "private", "hard", "gcn", "6")
+        low, high = Cell("facebook", "mlp", model="mlp"), Cell("facebook", "true", model="gcn")
         bounds = [(low, Published(0.7, 0.01, ()), [0.5] * 5), (high, Published(0.9, 0.01, ()), [0.9] * 5)]
         # published: half of 20 points; tolerance: 2 points of 20
         for value, word in ((0.7, "alike"), (0.739, "alike"), (0.741, "unlike"), (0.65, "unlike")):
@@ -192,10 +203,12 @@ class Verdicts(unittest.TestCase):
         loops = 179 / 22470**2
         verdict, _, _ = self.judge(Cell("facebook", "mae", epsilon="8"), Published(4e-6, 1e-8, ()), [4e-6 - loops] * 5)
         self.assertAlmostEqual(verdict.difference, 0, delta=1e-12)
-        self.assertFalse(self.judge(Cell("cora", "mae", epsilon="8"), Published(4e-6, 1e-8, ()), [4e-6 - loops] * 5)[0].holds)
+        self.assertFalse(self.judge(Cell("cora", "mae", epsilon="8"), Published(4e-6, 1e-8, ()),
+                                    [4e-6 - loops] * 5)[0].holds)
 
     def test_one_trial_of_facebook_soft_at_a_small_budget_is_all(self):
-        self.assertEqual([cells.default_trials(Cell("facebook", "private", "soft", "gcn", str(epsilon))) for epsilon in (4, 5)], [1, 5])
+        self.assertEqual([cells.default_trials(Cell("facebook", "private", "soft", "gcn", str(epsilon)))
+                          for epsilon in (4, 5)], [1, 5])
 
 
 if __name__ == "__main__":

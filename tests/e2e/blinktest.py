@@ -1,5 +1,5 @@
-"""Drives blink's programs for the end-to-end tests: provisions a deployment in a temporary folder, starts its processes,
-ends them (each by its own process id), and waits for what they report. Standard library only.
+"""Drives blink's programs for the end-to-end tests: provisions a deployment in a temporary folder, starts its
+processes, ends them (each by its own process id), and waits for what they report. Standard library only.
 
     with Deployment(nodes=60, kits=3) as blink:
         blink.start_aggregator()
@@ -28,7 +28,8 @@ SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
 # Exit codes of common/base/exit_code.h.
 OK, INTERNAL, USAGE, BAD_INPUT, REFUSED_BY_POLICY, JOURNAL, UNREACHABLE, REFUSED_BY_PEER, ROUND_FAILED = range(9)
 
-# A wait that takes longer than this is a failure, whatever the machine's load; nothing is expected to take a tenth of it.
+# A wait that takes longer than this is a failure, whatever the machine's load; nothing is expected to take a tenth of
+# it.
 PATIENCE_SECONDS = 240
 
 
@@ -126,8 +127,8 @@ class Process:
 
 
 class Proxy:
-    """A TCP proxy on loopback that can be slowed down, or told to swallow what the aggregator answers: what lies between a
-    node and its acknowledgement. It sees TLS records only."""
+    """A TCP proxy on loopback that can be slowed down, or told to swallow what the aggregator answers: what lies
+    between a node and its acknowledgement. It sees TLS records only."""
 
     def __init__(self, target_port, upstream_bytes_per_second=None, mute_after_upstream_bytes=None):
         self.target_port = target_port
@@ -187,8 +188,9 @@ class Proxy:
 
 def generate_dataset(folder, nodes, mean_degree=5, seed=7, features=48, classes=3):
     """A small seeded graph with features and labels."""
-    must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree", min(mean_degree, (nodes - 1) / 4),
-         "--features", features, "--words-per-node", features // 8, "--classes", classes, "--seed", seed)
+    must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree",
+         min(mean_degree, (nodes - 1) / 4), "--features", features, "--words-per-node", features // 8, "--classes",
+         classes, "--seed", seed)
 
 
 def edit_json(path, changes):
@@ -372,7 +374,8 @@ class BlinkTest(unittest.TestCase):
 
 
 def main():
-    """Runs the test classes named on the command line; exits with 77, CTest's code for a skip, when all of them skipped."""
+    """Runs the test classes named on the command line; exits with 77, CTest's code for a skip, when all of them
+    skipped."""
     program = unittest.main(module="__main__", verbosity=2, exit=False)
     result = program.result
     # a class whose set-up skips counts as one skip and no run

@@ -1,7 +1,7 @@
 """Images, and fleets in containers. Skips, saying why, where podman does not run.
 
-Environment: BLINK_CONTAINER_SETUP (a script that makes podman work; run when podman is missing), BLINK_TORCH_DIR (a folder
-with torch/ and nvidia/, used instead of fetching the wheel again). BLINK_E2E_KEEP keeps containers and volumes.
+Environment: BLINK_CONTAINER_SETUP (a script that makes podman work; run when podman is missing), BLINK_TORCH_DIR (a
+folder with torch/ and nvidia/, used instead of fetching the wheel again). BLINK_E2E_KEEP keeps containers and volumes.
 """
 import concurrent.futures
 import json
@@ -253,7 +253,8 @@ class Compose(BlinkTest):
             fleet.compose("up", "-d", "--no-build", environment={"BLINK_NODES": "120", "BLINK_EPOCHS": "20"})
             output = fleet.wait_for_operator()
             self.assertIn("accuracy", output)
-            wait_until(lambda: len(fleet.running()) == 5, "an aggregator and four gateways and nothing else", patience=30)
+            wait_until(lambda: len(fleet.running()) == 5, "an aggregator and four gateways and nothing else",
+                       patience=30)
             self.assertEqual(fleet.running(name="gpu"), [])
             self.assertEqual([account["draws"] for account in fleet.accounts()], [30] * 4)
 

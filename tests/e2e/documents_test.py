@@ -50,14 +50,16 @@ class ReadmeCommands(BlinkTest):
                 if command[0] == "blink-node":
                     for name in journals():
                         if not (out / "journals" / name / "journal.blj").exists():
-                            must("blink-node", "init", "--kit", out / "kits" / name, "--journal", out / "journals" / name)
+                            must("blink-node", "init", "--kit", out / "kits" / name, "--journal",
+                                 out / "journals" / name)
                     # "and the other kits"
                     command = [re.sub(r"nodes-0-676", "KIT", part) for part in command]
                     for name in journals():
                         background.append(Process(name, [BIN_DIR / command[0]] + [part.replace("KIT", name) for part in
                                           command[1:-1]], self.folder / f"{name}.log"))
                 else:
-                    background.append(Process(command[0], [BIN_DIR / command[0], *command[1:-1]], self.folder / "a.log"))
+                    background.append(Process(command[0], [BIN_DIR / command[0], *command[1:-1]],
+                                              self.folder / "a.log"))
                     operator = out / "operator" / "operator.conf"
                     wait_until(lambda: run("blink", "round", "list", "--config", operator).code == 0, "the aggregator")
                 continue
@@ -176,7 +178,8 @@ class Demo(BlinkTest):
         self.assertEqual(self.processes(), [])
 
     def test_it_cleans_up_when_it_is_ended_in_the_middle(self):
-        demo = subprocess.Popen([SOURCE_DIR / "scripts" / "demo", "--nodes", "200", "--kits", "3", "--epochs", "100000"],
+        demo = subprocess.Popen([SOURCE_DIR / "scripts" / "demo", "--nodes", "200", "--kits", "3", "--epochs",
+                                 "100000"],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
                                 start_new_session=True)
         try:
@@ -194,7 +197,8 @@ class Demo(BlinkTest):
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_it_refuses_what_it_does_not_know(self):
-        for arguments, code in ((["--colour", "blue"], 2), (["--dataset", str(self.folder / "nowhere")], 3), (["--kits"], 2)):
+        for arguments, code in ((["--colour", "blue"], 2), (["--dataset", str(self.folder / "nowhere")], 3),
+                                (["--kits"], 2)):
             done = subprocess.run([SOURCE_DIR / "scripts" / "demo", *arguments], capture_output=True, text=True,
                                   env=self.environment, check=False, timeout=60)
             self.assertEqual(done.returncode, code, done)

@@ -1,5 +1,5 @@
-"""The drivers of experiments/ and tools/gpu-check, on generated graphs and a few epochs: what they write, that a killed run goes on, and what
-they refuse. The figures mean nothing."""
+"""The drivers of experiments/ and tools/gpu-check, on generated graphs and a few epochs: what they write, that a
+killed run goes on, and what they refuse. The figures mean nothing."""
 import csv
 import fcntl
 import importlib.machinery
@@ -31,8 +31,8 @@ class Experiment(BlinkTest):
         self.addCleanup(shutil.rmtree, self.folder, True)
 
     def start(self, program, *arguments, **options):
-        return subprocess.Popen([sys.executable, SOURCE_DIR / program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, **options)
+        return subprocess.Popen([sys.executable, SOURCE_DIR / program, *map(str, arguments)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **options)
 
     def call(self, program, *arguments, expect=0, timeout=600):
         process = self.start(program, *arguments)
@@ -55,13 +55,15 @@ class Accuracy(Experiment):
         reference = self.folder / "reference"
         reference.mkdir()
         (reference / "published_accuracy.csv").write_text("\n".join((COLUMNS,) + PUBLISHED) + "\n")
-        (reference / "published_mae.csv").write_text("dataset,epsilon,mae_mean,mae_std,upper_bound,degree_share\ncora,8,1e-5,1e-6,1,0.1\n")
+        (reference / "published_mae.csv").write_text(
+            "dataset,epsilon,mae_mean,mae_std,upper_bound,degree_share\ncora,8,1e-5,1e-6,1,0.1\n")
         self.raw = self.folder / "raw" / "raw.csv"
         self.blink = BIN_DIR / "blink"
 
     def arguments(self, *more):
-        return ("--blink", self.blink, "--datasets", self.folder / "data", "--reference", self.folder / "reference", "--raw", self.raw,
-                "--output", self.folder / "tables", "--dataset", "cora", "--trials", 2, "--epochs", 5, "--jobs", 1, *more)
+        return ("--blink", self.blink, "--datasets", self.folder / "data", "--reference", self.folder / "reference",
+                "--raw", self.raw, "--output", self.folder / "tables", "--dataset", "cora", "--trials", 2, "--epochs",
+                5, "--jobs", 1, *more)
 
     def run_all(self, *more, expect=0):
         return self.call("experiments/accuracy/run", *self.arguments(*more), expect=expect)
@@ -83,7 +85,8 @@ class Accuracy(Experiment):
         whole = before[:before.rfind("\n") + 1]
         self.assertTrue(self.raw.read_text().startswith(whole), "finished trials were lost or run again")
         self.assertEqual(len(rows), 2 * 5)  # MLP, true graph, Hard at two epsilons, MAE
-        self.assertEqual(len({tuple(row[name] for name in ("kind", "variant", "model", "epsilon", "trial")) for row in rows}), 10)
+        self.assertEqual(len({tuple(row[name] for name in ("kind", "variant", "model", "epsilon", "trial"))
+                              for row in rows}), 10)
         with open(self.folder / "tables" / "results.csv", newline="") as file:
             verdicts = {row["epsilon"]: row["verdict"] for row in csv.DictReader(file) if row["kind"] == "private"}
         self.assertEqual(verdicts, {"6": "inside", "8": "outside"})
@@ -128,7 +131,8 @@ class Accuracy(Experiment):
     def test_interrupted_it_ends_its_trials_and_says_so(self):
         process = self.start("experiments/accuracy/run", *self.arguments("--epochs", 100000, "--kind", "private"))
         children = pathlib.Path(f"/proc/{process.pid}/task")
-        wait_until(lambda: [child for path in children.glob("*/children") for child in path.read_text().split()], "a trial to begin")
+        wait_until(lambda: [child for path in children.glob("*/children") for child in path.read_text().split()],
+                   "a trial to begin")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
@@ -213,7 +217,8 @@ class Accuracy(Experiment):
         (half / "edges.csv").symlink_to(self.folder / "gone")
         (half / "features.npy.part").write_bytes(b"torn")
         self.run_all(*chosen)
-        self.assertEqual(sorted(path.name for path in half.iterdir()), ["edges.csv", "features.npy", "labels.csv", "split.csv"])
+        self.assertEqual(sorted(path.name for path in half.iterdir()),
+                         ["edges.csv", "features.npy", "labels.csv", "split.csv"])
         (half / "labels.csv").unlink()
         made = (half / "features.npy").read_bytes()
         self.run_all(*chosen, "--epochs", 6, "--other-builds", "redo")
@@ -243,20 +248,22 @@ class Speed(Experiment):
 
     def test_blink_alone_on_a_generated_graph(self):
         rows = self.folder / "rows.json"
-        out, _ = self.call("experiments/speed/run", "--blink", BIN_DIR / "blink", "--generated", "--no-peer", "--epochs", 3, "--json", rows)
+        out, _ = self.call("experiments/speed/run", "--blink", BIN_DIR / "blink", "--generated", "--no-peer",
+                           "--epochs", 3, "--json", rows)
         self.assertEqual([row["model"] for row in json.loads(rows.read_text())], ["gcn", "graphsage", "gat"])
         self.assertEqual(len(out.splitlines()), 5)
 
     def test_the_growth_table_has_a_row_for_each_size_budget_and_variant(self):
         rows = self.folder / "rows.json"
-        self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, 200, "--epsilon", 6, "--variant", "hard",
-                  "hybrid", "soft", "--epochs", 3, "--soft-epochs", 2, "--json", rows)
+        self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, 200, "--epsilon", 6,
+                  "--variant", "hard", "hybrid", "soft", "--epochs", 3, "--soft-epochs", 2, "--json", rows)
         rows = json.loads(rows.read_text())
         self.assertEqual(len(rows), 6)
         self.assertTrue(all(row["peak_rss_bytes"] > 0 and row["total_seconds"] > 0 for row in rows))
 
     def test_the_report_says_of_every_row_with_what_and_under_which_load_it_was_measured(self):
-        row = {"epsilon": 5, "model": "gcn", "turns": 3, "epoch_ms": 50, "peak_rss_bytes": 4e8, "measured": "binary old, load 9, on 2026-01-01"}
+        row = {"epsilon": 5, "model": "gcn", "turns": 3, "epoch_ms": 50, "peak_rss_bytes": 4e8,
+               "measured": "binary old, load 9, on 2026-01-01"}
         rows = {"5 gcn": row, "6 gcn": {**row, "epsilon": 6, "measured": "binary new, load 0.1, on 2026-01-02"}}
         (self.folder / "results.json").write_text(json.dumps({"sections": {"soft": rows}, "machine": "two cores"}))
         self.call("experiments/speed/report", "--tables-only", "--output", self.folder)
@@ -268,7 +275,8 @@ class Speed(Experiment):
         self.assertIn("(a) binary old, load 9, on 2026-01-01", text)
 
     def load_report(self):
-        loader = importlib.machinery.SourceFileLoader("blink_speed_report", str(SOURCE_DIR / "experiments" / "speed" / "report"))
+        loader = importlib.machinery.SourceFileLoader("blink_speed_report",
+                                                      str(SOURCE_DIR / "experiments" / "speed" / "report"))
         module = types.ModuleType(loader.name)
         module.__file__ = loader.path
         loader.exec_module(module)
@@ -279,16 +287,17 @@ class Speed(Experiment):
 
         def rows_of(command, _):
             calls.append([str(word) for word in command])
-            return [{"dataset": "cora", "model": "gcn", "links": 9.0, "turns": [{}] * 3, "blink_epoch_ms": 1.0, "plain_epoch_ms": 2.0,
-                     "sparse_epoch_ms": None, "versions": "torch 9.9", "nodes": 10, "epsilon": "4", "variant": "hard"}]
+            return [{"dataset": "cora", "model": "gcn", "links": 9.0, "turns": [{}] * 3, "blink_epoch_ms": 1.0,
+                     "plain_epoch_ms": 2.0, "sparse_epoch_ms": None, "versions": "torch 9.9", "nodes": 10,
+                     "epsilon": "4", "variant": "hard"}]
 
         report.rows_of = rows_of
         for quick in (False, True):
             options = types.SimpleNamespace(quick=quick, datasets="D", python="P", threads=1)
             _, how = report.measure_peer(options)
             given = dict(zip(calls[-1], calls[-1][1:]))
-            self.assertEqual(how, f"blink {given['--epochs']} epochs a turn, torch 9.9 with GCNConv(cached=True), {given['--peer-epochs']} epochs a "
-                             f"turn after {given['--peer-warm-up']} that do not count; 1 thread each")
+            self.assertEqual(how, f"blink {given['--epochs']} epochs a turn, torch 9.9 with GCNConv(cached=True), "
+                             f"{given['--peer-epochs']} epochs a turn after {given['--peer-warm-up']} that do not count; 1 thread each")
             self.assertEqual(report.measure_growth(options)[1], "one turn; 1 thread")
 
     def test_rows_of_one_day_and_of_several_machines_are_told_apart(self):
@@ -307,8 +316,8 @@ class Speed(Experiment):
         self.assertNotIn("cached=True", text, "nothing was measured beside torch-geometric")
 
     def test_the_report_names_a_program_that_is_not_there(self):
-        _, err = self.call("experiments/speed/report", "--blink", self.folder / "none", "--datasets", self.folder, "--output", self.folder,
-                           expect=3)
+        _, err = self.call("experiments/speed/report", "--blink", self.folder / "none", "--datasets", self.folder,
+                           "--output", self.folder, expect=3)
         self.assertIn("--blink", err)
 
     def test_no_rows_make_no_table(self):
@@ -317,7 +326,8 @@ class Speed(Experiment):
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_a_program_that_fails_is_named(self):
-        _, err = self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, "--epsilon", "-1", expect=3)
+        _, err = self.call("experiments/speed/growth", "--blink", BIN_DIR / "blink", "--nodes", 100, "--epsilon", "-1",
+                           expect=3)
         self.assertIn("exit code 2", err)
 
 
@@ -325,14 +335,15 @@ class MissingReports(Experiment):
     """experiments/missing_reports/run."""
 
     def test_the_table_has_a_row_for_each_share(self):
-        out, _ = self.call("experiments/missing_reports/run", "--blink", BIN_DIR / "blink", "--generated", "--missing", 0, 0.5, "--trials", 1,
-                           "--epochs", 2)
+        out, _ = self.call("experiments/missing_reports/run", "--blink", BIN_DIR / "blink", "--generated", "--missing",
+                           0, 0.5, "--trials", 1, "--epochs", 2)
         rows = [line for line in out.splitlines() if re.match(r"\| \d+ % \|", line)]
         self.assertEqual([row.split("|")[1].strip() for row in rows], ["0 %", "50 %"])
         self.assertNotIn("±", "".join(rows), "one trial has no deviation")
 
     def test_a_share_of_all_nodes_is_refused(self):
-        _, err = self.call("experiments/missing_reports/run", "--blink", BIN_DIR / "blink", "--generated", "--missing", 1, expect=3)
+        _, err = self.call("experiments/missing_reports/run", "--blink", BIN_DIR / "blink", "--generated", "--missing",
+                           1, expect=3)
         self.assertIn("--missing is 1", err)
 
 
@@ -340,8 +351,8 @@ class DegreeShare(Experiment):
     """experiments/degree_share/run."""
 
     def arguments(self, *more):
-        return ("experiments/degree_share/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data", "--output", self.folder / "out",
-                "--trials", self.trials, "--variant", "hard", "--epsilon", 3, *more)
+        return ("experiments/degree_share/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data",
+                "--output", self.folder / "out", "--trials", self.trials, "--variant", "hard", "--epsilon", 3, *more)
 
     trials = 1
 
@@ -355,8 +366,10 @@ class DegreeShare(Experiment):
         results.write_text("\n".join(lines[:-2]) + "\n")
         _, err = self.call(*self.arguments())
         self.assertEqual(err.count("cells left"), 2, "the cells that are missing, and no other")
-        self.assertEqual(sorted(results.read_text().splitlines()), sorted(lines[:-2] + results.read_text().splitlines()[-2:]))
-        rows = [line for line in (self.folder / "out" / "RESULTS.md").read_text().splitlines() if line.startswith("| cora | 3 |")]
+        self.assertEqual(sorted(results.read_text().splitlines()),
+                         sorted(lines[:-2] + results.read_text().splitlines()[-2:]))
+        rows = [line for line in (self.folder / "out" / "RESULTS.md").read_text().splitlines()
+                if line.startswith("| cora | 3 |")]
         self.assertTrue(rows and all(row.count("*") == 1 for row in rows), rows)
 
     def test_a_torn_cell_gets_the_trials_that_it_lacks_and_keeps_the_others(self):
@@ -376,7 +389,8 @@ class DegreeShare(Experiment):
         self.assertEqual(err.count("cells left"), 1, err)
         after = results.read_text().splitlines()
         self.assertEqual(after[:len(kept)], kept)
-        self.assertEqual([(line.rsplit(",", 5)[0], line.split(",")[5], line.split(",")[-1]) for line in after[len(kept):]],
+        self.assertEqual([(line.rsplit(",", 5)[0], line.split(",")[5], line.split(",")[-1])
+                          for line in after[len(kept):]],
                          [(cell, "1", "second"), (cell, "2", "second")])
         text = (self.folder / "out" / "RESULTS.md").read_text()
         self.assertIn("Binaries: first, second.", text)
@@ -385,8 +399,10 @@ class DegreeShare(Experiment):
     def test_another_draw_of_a_trial_that_was_recorded_does_not_count(self):
         out = self.folder / "out"
         out.mkdir()
-        rows = [f"cora,hard,graphsage,3,{share},0,{accuracy},{accuracy},0.001,x" for accuracy in (0.5, 0.9) for share in (0.05, 0.1, 0.2, 0.3)]
-        (out / "results.csv").write_text("\n".join(["graph,variant,model,epsilon,share,trial,validation,test,mae,binary", *rows]) + "\n")
+        rows = [f"cora,hard,graphsage,3,{share},0,{accuracy},{accuracy},0.001,x" for accuracy in (0.5, 0.9)
+                for share in (0.05, 0.1, 0.2, 0.3)]
+        header = "graph,variant,model,epsilon,share,trial,validation,test,mae,binary"
+        (out / "results.csv").write_text("\n".join([header, *rows]) + "\n")
         self.call(*self.arguments("--tables-only"))
         self.assertIn("| cora | 3 | 50.0 * | 50.0 | 50.0 | 50.0 |", (out / "RESULTS.md").read_text())
 
@@ -423,8 +439,9 @@ class AttributedPrior(Experiment):
     """experiments/attributed_prior/run."""
 
     def arguments(self, *more):
-        return ("experiments/attributed_prior/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data", "--output", self.folder / "out",
-                "--work", self.folder / "work", "--dataset", "cora", "--epsilon", 3, "--draws", 1, *more)
+        return ("experiments/attributed_prior/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data",
+                "--output", self.folder / "out", "--work", self.folder / "work", "--dataset", "cora", "--epsilon", 3,
+                "--draws", 1, *more)
 
     def rows(self):
         with open(self.folder / "out" / "results.csv", newline="") as file:
@@ -438,10 +455,12 @@ class AttributedPrior(Experiment):
         rows = self.rows()
         self.assertEqual(len(rows), 2 + 6, "what was there is not run again")
         self.assertEqual({row["what"] for row in rows if row["label"] == "second"},
-                         {f"without {name}" for name in ("degrees", "total", "features", "latent", "classes", "network")})
+                         {f"without {name}" for name in ("degrees", "total", "features", "latent", "classes",
+                                                         "network")})
         for row in rows:
             self.assertTrue(0 <= float(row["auc"]) <= 1 and float(row["log_likelihood"]) < 0, row)
-            self.assertEqual(sum(one_bin[2] for one_bin in json.loads(row["bins"])), 80 * 79 // 2, "every pair is in a bin")
+            self.assertEqual(sum(one_bin[2] for one_bin in json.loads(row["bins"])), 80 * 79 // 2,
+                             "every pair is in a bin")
         self.assertTrue(json.loads(rows[0]["candidates"]))
         text = (self.folder / "out" / "RESULTS.md").read_text()
         self.assertIn("| cora | 3 | 1 | ", text)
@@ -479,11 +498,12 @@ class GpuCheck(Experiment):
         self.call("tools/gpu-check", "pack", pack, "--build", build)
         self.assertLessEqual(sum(path.stat().st_size for path in pack.rglob("*") if path.is_file()), 64 * 2**20)
         torch = pathlib.Path(os.environ["BLINK_TORCH_DIR"]) / "torch"
-        done = subprocess.run([pack / "run", "--device", "cpu", "--quick", "--torch", torch, "--json", summary], capture_output=True,
-                              text=True, check=False, timeout=800)
+        done = subprocess.run([pack / "run", "--device", "cpu", "--quick", "--torch", torch, "--json", summary],
+                              capture_output=True, text=True, check=False, timeout=800)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-3000:])
         checks = {check["check"]: check for check in json.loads(summary.read_text())["checks"]}
-        self.assertEqual([name for name, check in checks.items() if check["result"] == "skipped"], ["too little memory on the card"])
+        self.assertEqual([name for name, check in checks.items() if check["result"] == "skipped"],
+                         ["too little memory on the card"])
         self.assertIn("blink_epoch_ms", checks["an epoch beside torch-geometric"]["found"]["gcn"])
 
     def test_a_folder_in_use_and_an_incomplete_build_are_refused(self):
@@ -491,7 +511,8 @@ class GpuCheck(Experiment):
         self.assertIn("not an empty folder", self.call("tools/gpu-check", "pack", self.folder, expect=3)[1])
         empty = self.folder / "empty"
         empty.mkdir()
-        self.assertIn("lacks bin/blink", self.call("tools/gpu-check", "pack", self.folder / "p", "--build", empty, expect=3)[1])
+        self.assertIn("lacks bin/blink", self.call("tools/gpu-check", "pack", self.folder / "p", "--build", empty,
+                                                   expect=3)[1])
 
     def test_programs_that_cannot_be_read_are_refused_and_nothing_is_left(self):
         build = self.folder / "build"

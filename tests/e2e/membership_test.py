@@ -1,5 +1,5 @@
-"""Members come, renew and go, with an authority that lives apart: nothing but requests, certificates, revocation lists and
-rosters travels between its folder and those of aggregator, operator and devices."""
+"""Members come, renew and go, with an authority that lives apart: nothing but requests, certificates, revocation lists
+and rosters travels between its folder and those of aggregator, operator and devices."""
 import json
 import pathlib
 import shutil
@@ -26,8 +26,8 @@ class AuthorityApart(BlinkTest):
         for nodes in (NODES, NODES + 5):
             cut = cls.folder / f"cut-{nodes}"
             generate_dataset(cls.folder / f"dataset-{nodes}", nodes)
-            must("blink", "provision", "simulate", "--out", cut, "--deployment", "clinics", "--nodes", nodes, "--kits", 2,
-                 "--aggregator", "127.0.0.1:1")
+            must("blink", "provision", "simulate", "--out", cut, "--deployment", "clinics", "--nodes", nodes, "--kits",
+                 2, "--aggregator", "127.0.0.1:1")
             must("blink", "dataset", "shard", "--dataset", cls.folder / f"dataset-{nodes}", "--out", cut)
 
     def setUp(self):
@@ -75,8 +75,8 @@ class AuthorityApart(BlinkTest):
         self.certify(name, self.device(name) / "kit")
 
     def start_node(self, name):
-        return self.start(name, "blink-node", "run", "--kit", self.device(name) / "kit", "--journal", self.device(name) / "journal",
-                          "--give-up-after", 600)
+        return self.start(name, "blink-node", "run", "--kit", self.device(name) / "kit", "--journal",
+                          self.device(name) / "journal", "--give-up-after", 600)
 
     def start_aggregator(self):
         process = self.start("aggregator", "blink-aggregator", "--config", self.collect / "aggregator.conf")
@@ -113,13 +113,14 @@ class AuthorityApart(BlinkTest):
         self.retire_and_add()
 
     def enrol(self):
-        must("blink", "provision", "init", "--out", self.out, "--deployment", "clinics", "--nodes", NODES, "--aggregator",
-             f"127.0.0.1:{self.port}")
+        must("blink", "provision", "init", "--out", self.out, "--deployment", "clinics", "--nodes", NODES,
+             "--aggregator", f"127.0.0.1:{self.port}")
         self.provision("enrol", "--aggregator", "--dns", "localhost", "--ip", "127.0.0.1")
         self.provision("enrol", "--operator", "ada")
         self.provision("enrol", "--nodes", "0-299")
         self.provision("enrol", "--nodes", "300-599")
-        self.assertEnds(run("blink", "provision", "enrol", "--out", self.out, "--nodes", "299-300"), blinktest.BAD_INPUT, FIRST)
+        self.assertEnds(run("blink", "provision", "enrol", "--out", self.out, "--nodes", "299-300"),
+                        blinktest.BAD_INPUT, FIRST)
         shutil.copytree(self.out / "aggregator", self.collect)
         shutil.copytree(self.out / "operators" / "ada", self.operator)
         shutil.copytree(self.folder / f"cut-{NODES}" / "aggregator" / "attributes", self.collect / "attributes")
@@ -130,7 +131,8 @@ class AuthorityApart(BlinkTest):
         for name in (FIRST, SECOND):
             self.make_device(name, self.folder / f"cut-{NODES}" / "kits" / name / "lists.csv")
         if shutil.which("openssl"):
-            read = subprocess.run(["openssl", "crl", "-in", self.out / "revoked.crl.pem", "-CAfile", self.out / "ca" / "ca.crt", "-noout"],
+            read = subprocess.run(["openssl", "crl", "-in", self.out / "revoked.crl.pem", "-CAfile",
+                                   self.out / "ca" / "ca.crt", "-noout"],
                                   capture_output=True, text=True, check=False)
             self.assertIn("verify OK", read.stdout + read.stderr)
         # What does not travel is not there; and the authority's machine has no key of others.
@@ -176,7 +178,8 @@ class AuthorityApart(BlinkTest):
         done = run("blink", "provision", "sign", "--out", self.out, "--name", SECOND, "--request", tls / "client.csr",
                    "--certificate", self.folder / "again.crt")
         self.assertEnds(done, blinktest.BAD_INPUT, "make a new key")
-        must("blink", "provision", "request", "--key", tls / "new.key", "--request", tls / "client.csr", "--name", SECOND)
+        must("blink", "provision", "request", "--key", tls / "new.key", "--request", tls / "client.csr", "--name",
+             SECOND)
         (tls / "new.key").replace(tls / "client.key")
         self.certify(SECOND, self.device(SECOND) / "kit")
         old, _ = self.serial(SECOND)
@@ -188,7 +191,8 @@ class AuthorityApart(BlinkTest):
         self.assertEqual(self.wait_for_ready(round_id)["missing"], 300)
 
     def retire_and_add(self):
-        self.assertEnds(run("blink", "provision", "roster", "--out", self.out, "--nodes", NODES - 1), blinktest.BAD_INPUT, "fall away")
+        self.assertEnds(run("blink", "provision", "roster", "--out", self.out, "--nodes", NODES - 1),
+                        blinktest.BAD_INPUT, "fall away")
         done = self.provision("roster", "--nodes", NODES + 5, "--retire", "0-299")
         self.assertIn("305 of them active", done.out)
         self.provision("enrol", "--nodes", "600-604")
@@ -224,22 +228,24 @@ class AuthorityApart(BlinkTest):
         result = self.wait_for_ready(round_id)
         self.assertEqual((result["node_count"], result["active_nodes"], result["retired_nodes"], result["missing"]),
                          (NODES + 5, 304, 301, 300))
-        self.assertEqual(result["result"]["reports"], {"received": 4, "nodes": NODES + 5, "retired": 301, "missing": 300})
+        self.assertEqual(result["result"]["reports"], {"received": 4, "nodes": NODES + 5, "retired": 301,
+                                                       "missing": 300})
 
         self.go_on_with_a_newer_kit()
 
         # Going back is refused.
         self.assertEqual(self.processes["aggregator"].terminate(), blinktest.OK)
         roster = json.loads((self.collect / "roster.json").read_text())
-        (self.collect / "roster.json").write_text(json.dumps({**roster, "roster_version": 1, "node_count": NODES, "retired": []}))
+        (self.collect / "roster.json").write_text(json.dumps({**roster, "roster_version": 1, "node_count": NODES,
+                                                              "retired": []}))
         shutil.rmtree(self.collect / "attributes")
         shutil.copytree(self.folder / f"cut-{NODES}" / "aggregator" / "attributes", self.collect / "attributes")
         done = run("blink-aggregator", "--config", self.collect / "aggregator.conf", timeout=60)
         self.assertEnds(done, blinktest.BAD_INPUT, "never taken back")
 
     def account(self, name, *arguments):
-        return must("blink-node", "account", "--kit", self.device(name) / "kit", "--journal", self.device(name) / "journal", "--json",
-                    *arguments).json()
+        return must("blink-node", "account", "--kit", self.device(name) / "kit", "--journal",
+                    self.device(name) / "journal", "--json", *arguments).json()
 
     def answer(self, name, epsilon, reports):
         """A round for one gateway alone, to its end."""
@@ -259,15 +265,18 @@ class AuthorityApart(BlinkTest):
         before = self.account(SECOND)
         # ε 1 of the round that went on without the other gateway, 4 of the renewal, 2 of the round of the first roster.
         self.assertEqual((before["roster_version"], before["node_count"]), (1, NODES))
-        self.assertEqual((before["epsilon_micro_spent_max"], before["draws"], before["receipts"]), (7_000_000, 900, 900))
+        self.assertEqual((before["epsilon_micro_spent_max"], before["draws"], before["receipts"]),
+                         (7_000_000, 900, 900))
         after = self.answer(SECOND, 4, 300)
         self.assertEqual((after["roster_version"], after["node_count"]), (3, NODES + 5))
         # The same ε in the same epoch, but another n: another draw, and a debit.
-        self.assertEqual((after["epsilon_micro_spent_max"], after["draws"], after["receipts"]), (11_000_000, 1200, 1200))
+        self.assertEqual((after["epsilon_micro_spent_max"], after["draws"], after["receipts"]),
+                         (11_000_000, 1200, 1200))
         self.assertEqual([entry["node_count"] for entry in after["rounds"]], [NODES] * 3 + [NODES + 5])
         self.assertEqual(after["epsilon_micro_left"], after["epsilon_micro_lifetime_max"] - 11_000_000)
         again = self.answer(SECOND, 4, 300)
-        self.assertEqual((again["epsilon_micro_spent_max"], again["draws"], again["receipts"]), (11_000_000, 1200, 1500))
+        self.assertEqual((again["epsilon_micro_spent_max"], again["draws"], again["receipts"]),
+                         (11_000_000, 1200, 1500))
         self.assertTrue(again["rounds"][-1]["again"])
 
         newest, bytes_before = kit.read_text(), journal.read_bytes()

@@ -1,5 +1,5 @@
-"""Hostile peers and ordinary bad networks, with the real programs: what comes in at the port, and what surrounds a node. Beside every
-nuisance a fleet has to complete its round."""
+"""Hostile peers and ordinary bad networks, with the real programs: what comes in at the port, and what surrounds a
+node. Beside every nuisance a fleet has to complete its round."""
 import contextlib
 import os
 import pathlib
@@ -99,9 +99,10 @@ class Peers(BlinkTest):
         shutil.copytree(self.blink.kit(name), thief / "kit")
         self.addCleanup(shutil.rmtree, thief)
         must("blink-node", "init", "--kit", thief / "kit", "--journal", thief / "journal")
-        done = run("blink-node", "run", "--kit", thief / "kit", "--journal", thief / "journal", "--round", self.round_id,
-                   "--give-up-after", 30)
-        self.assertEnds(done, blinktest.JOURNAL, "older copy of the journal", "somebody else reports with this certificate")
+        done = run("blink-node", "run", "--kit", thief / "kit", "--journal", thief / "journal", "--round",
+                   self.round_id, "--give-up-after", 30)
+        self.assertEnds(done, blinktest.JOURNAL, "older copy of the journal",
+                        "somebody else reports with this certificate")
         self.assertTrue(original.running(), original.log())
         must("blink", "round", "seal", "--config", self.blink.operator, self.round_id)
         self.assertEqual(original.wait(), blinktest.OK, original.log())
@@ -139,7 +140,8 @@ class Peers(BlinkTest):
                 connection.sendall(hello)
         self.assert_a_node_is_served()
         grown = resident_bytes(self.blink.aggregator.pid) - before
-        print(f"{count} silent connections (limit of open files {hard}): {grown / count / 1000:.1f} KB each", flush=True)
+        print(f"{count} silent connections (limit of open files {hard}): {grown / count / 1000:.1f} KB each",
+              flush=True)
         self.assertLess(grown / count, 100_000)
 
     def test_one_address_gets_a_share_of_the_handshakes_and_no_more(self):
@@ -228,7 +230,8 @@ class Networks(BlinkTest):
 
     def test_an_aggregator_that_is_not_yet_in_the_dns(self):
         # Name resolution of our own, in a mount namespace: a hosts file and nothing else.
-        files = {"hosts": "127.0.0.1 localhost\n", "nsswitch.conf": "hosts: files\n", "resolv.conf": "nameserver 127.0.0.1\n"}
+        files = {"hosts": "127.0.0.1 localhost\n", "nsswitch.conf": "hosts: files\n",
+                 "resolv.conf": "nameserver 127.0.0.1\n"}
         for file, text in files.items():
             (self.blink.folder / file).write_text(text)
         binds = "".join(f"mount --bind {self.blink.folder / file} /etc/{file} && " for file in files)
@@ -244,7 +247,8 @@ class Networks(BlinkTest):
             "sh", "-c", binds + 'exec "$0" "$@"', BIN_DIR / "blink-node", "run", "--kit", self.blink.kit(self.name),
             "--journal", self.blink.journal(self.name), "--leave", "at-receipt"], log)
         self.addCleanup(lambda: node.running() and node.kill())
-        wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(), "the node to miss the name")
+        wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(),
+                   "the node to miss the name")
         with open(self.blink.folder / "hosts", "a") as hosts:  # the same file: a bind mount follows the inode
             hosts.write("127.0.0.1 collect.example.org\n")
         self.assertEqual(node.wait(), blinktest.OK, node.log())

@@ -1,5 +1,5 @@
-"""A client that knows docs/PROTOCOL.md alone (python_client/blink_client.py) against the aggregator: its reports are accepted, and
-every kind of wrong report gets the documented status."""
+"""A client that knows docs/PROTOCOL.md alone (python_client/blink_client.py) against the aggregator: its reports are
+accepted, and every kind of wrong report gets the documented status."""
 import csv
 import hashlib
 import pathlib
@@ -107,7 +107,8 @@ class PythonClient(BlinkTest):
                 report = self.report(shown)
                 reply = self.client.submit(shown, 0, report)
                 receipt = reply.receipt
-                self.assertEqual((receipt.round_id, receipt.node_id, receipt.digest), (shown.round_id, 0, report.digest))
+                self.assertEqual((receipt.round_id, receipt.node_id, receipt.digest),
+                                 (shown.round_id, 0, report.digest))
                 self.assertGreater(receipt.received_minute, 0)
                 self.assertLessEqual(reply.retry.min_ms, reply.retry.max_ms)
                 self.assertEqual(self.client.submit(shown, 0, report, chunk_bytes=7).receipt, receipt)
@@ -243,13 +244,15 @@ class PythonClient(BlinkTest):
     def test_what_fails_in_the_handshake_is_unavailable(self):
         plain = self.connect(None, secure=False)
         self.refused(grpc.StatusCode.UNAVAILABLE, plain.rounds, 0, window=False)
-        elsewhere = Client(f"127.0.0.1:{self.blink.port}", "elsewhere", self.tls)  # whose name the server's certificate lacks
+        # whose name the server's certificate lacks
+        elsewhere = Client(f"127.0.0.1:{self.blink.port}", "elsewhere", self.tls)
         self.addCleanup(elsewhere.close)
         self.refused(grpc.StatusCode.UNAVAILABLE, elsewhere.rounds, 0, window=False)
         with Deployment(nodes=6, kits=1, name=self.blink.name) as other:
             foreign = other.kit(other.kits()[0]) / "tls"
             self.refused(grpc.StatusCode.UNAVAILABLE, self.connect(foreign).rounds, 0, window=False)
-            (foreign / "ca.crt").write_bytes((self.tls / "ca.crt").read_bytes())  # trusts this server, which does not trust it
+            # trusts this server, which does not trust it
+            (foreign / "ca.crt").write_bytes((self.tls / "ca.crt").read_bytes())
             self.refused(grpc.StatusCode.UNAVAILABLE, self.connect(foreign).rounds, 0, window=False)
 
 

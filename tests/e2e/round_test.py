@@ -60,7 +60,8 @@ class WholeRound(BlinkTest):
             blink.wait_for_fleet()  # each ends with exit code 0
 
             self.assertEqual(status["implausible"], "drop")
-            self.assertGreaterEqual(status["flagged"], 1)  # by its ones alone, since the operator knows that none has so many links
+            # by its ones alone, since the operator knows that none has so many links
+            self.assertGreaterEqual(status["flagged"], 1)
             checks = status["result"]["plausibility"]
             self.assertEqual(checks["flags"][0]["node"], liar)
             self.assertGreaterEqual(checks["dropped"], 1)  # an honest node is flagged too in one round of a thousand
@@ -89,7 +90,8 @@ class AttributedPrior(BlinkTest):
             status = blink.wait_for_state(attributed["round_id"], "ready")
             blink.wait_for_fleet()
             result = blink.folder / "result"
-            shown = must("blink", "round", "result", "--config", blink.operator, attributed["round_id"], "--output", result).out
+            shown = must("blink", "round", "result", "--config", blink.operator, attributed["round_id"], "--output",
+                         result).out
             self.assertRegex(shown, r"prior +attributed")
             self.assertRegex(shown, r"chosen +\w")
             metrics = json.loads((result / "metrics.json").read_text())
@@ -103,7 +105,8 @@ class AttributedPrior(BlinkTest):
                 self.assertNotIn("test_accuracy", candidate, "an aggregator has no use for it")
             self.check_replay(blink, attributed["round_id"], metrics, result)
 
-            beta = must(*create, "--degree-share", "0.02").json()  # the same parameters: the fleet has its reports already
+            # the same parameters: the fleet has its reports already
+            beta = must(*create, "--degree-share", "0.02").json()
             blink.start_fleet()
             self.assertEqual(blink.wait_for_state(beta["round_id"], "ready")["result"]["estimate"]["prior"], "beta")
             blink.wait_for_fleet()
@@ -124,10 +127,11 @@ class AttributedPrior(BlinkTest):
                             f"{artifact} of the round and of the replay differ")
 
     def check_later(self, blink, round_id, metrics):
-        """The reports of a round of the other prior, analysed once more; ties are decided by the round's id, so not to the same bits."""
+        """The reports of a round of the other prior, analysed once more; ties are decided by the round's id, so not to
+        the same bits."""
         again = blink.folder / "again"
-        must("blink-worker", "--round-folder", blink.round_folder(round_id), "--attributes", blink.out / "aggregator" / "attributes",
-             "--output", again, "--prior", "attributed")
+        must("blink-worker", "--round-folder", blink.round_folder(round_id), "--attributes",
+             blink.out / "aggregator" / "attributes", "--output", again, "--prior", "attributed")
         later = json.loads((again / "metrics.json").read_text())
         self.assertEqual(later["kind"], "replay")
         self.assertEqual(later["estimate"]["prior"], "attributed")
@@ -139,7 +143,8 @@ class AttributedPrior(BlinkTest):
             blink.start_aggregator()
             create = ("blink", "round", "create", "--config", blink.operator, "--epsilon", 3)
             self.assertEnds(blinktest.run(*create, "--prior", "gamma"), blinktest.USAGE, "--prior")
-            self.assertEnds(blinktest.run(*create, "--model", "stacked"), blinktest.USAGE, "which the attributed prior alone has")
+            self.assertEnds(blinktest.run(*create, "--model", "stacked"), blinktest.USAGE,
+                            "which the attributed prior alone has")
 
 
 class SeveralRounds(BlinkTest):

@@ -1,7 +1,8 @@
-// kit.json, policy.json and lists.csv. Accepted lists are exactly those of the file, ascending, in range and without self-links.
+// kit.json, policy.json and lists.csv. Accepted lists are exactly those of the file, ascending, in range and without
+// self-links.
 //
-// Input: kit.json, a zero byte, policy.json, a zero byte, lists.csv. Where kit.json is refused, the lists are read with a kit of
-// nodes 2 to 9 of 40.
+// Input: kit.json, a zero byte, policy.json, a zero byte, lists.csv. Where kit.json is refused, the lists are read with
+// a kit of nodes 2 to 9 of 40.
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "node_client/kit.h"

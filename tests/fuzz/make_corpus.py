@@ -47,8 +47,8 @@ def report_codec():
 
 
 def identity():
-    for index, uri in enumerate(("node/0", "node/18446744073709551615", "nodes/0-135", "operator/alice", "aggregator", "node/07",
-                                 "nodes/5-5", "nodes/6-5", "node/-1")):
+    for index, uri in enumerate(("node/0", "node/18446744073709551615", "nodes/0-135", "operator/alice", "aggregator",
+                                 "node/07", "nodes/5-5", "nodes/6-5", "node/-1")):
         yield f"{index}", f"blink://demo/{uri}".encode()
 
 
@@ -62,7 +62,8 @@ def kit():
     header = b"node,neighbour\n"
     yield "good", KIT + b"\0" + POLICY + b"\0" + header + b"0,1\n0,39\n3,0\n9,8"
     yield "empty-lists", KIT + b"\0" + POLICY + b"\0" + header
-    yield "key-twice", b"\0" + POLICY.replace(b'"node_count_min":3', b'"node_count_min":3,"node_count_min":9') + b"\0" + header
+    yield "key-twice", b"\0" + POLICY.replace(b'"node_count_min":3',
+                                              b'"node_count_min":3,"node_count_min":9') + b"\0" + header
     yield "deep", b"[" * 2000
     for name, lines in {"ascending": b"2,3\n2,39\n9,0\n", "twice": b"2,3\n2,3\n", "self": b"2,2\n", "range": b"2,40\n",
                         "foreign": b"1,3\n", "crlf": b"2,3\r\n", "zeros": b"2,03\n", "zero-byte": b"2,\x003\n"}.items():
@@ -82,7 +83,8 @@ def journal():
 
     round_id = b"0123456789abcdef" * 2
     init = b"\1" + text(b"demo") + struct.pack("<IIIQ", 2, 4, 40, 1) + bytes(range(16)) + b"\0"
-    epoch = b"\2" + struct.pack("<Iq", 1, 1_700_000_000_000) + struct.pack("<III", 2, 3, 39) + struct.pack("<II", 1, 0) + bytes(4)
+    epoch = b"\2" + struct.pack("<Iq", 1, 1_700_000_000_000) + struct.pack("<III", 2, 3, 39) + struct.pack("<II", 1,
+                                                                                                           0) + bytes(4)
     draws = [draw(node, coded) for node, coded in ((2, b"abc"), (3, b""), (4, b"defgh"))]
     a_round = b"\4" + text(round_id) + struct.pack("<I", 1) + parameters()
     receipt = b"\5" + text(round_id) + struct.pack("<I", 3) + bytes(32) + struct.pack("<q", 28_000_000)
@@ -122,8 +124,8 @@ def report_file():
     yield "bits", b"\1\0" + report(3, 0, 0, coded)
     yield "degree", b"\1\xff" + report(3, 1, 7, b"") + report(4, 1, -7, b"")
     yield "changed", b"\2" + struct.pack("<HB", 40, 1) + bytes([33]) + both
-    json = b'{"round_id":"%s","parameters":{"epsilon_micro":"2000000","degree_share_ppm":0,"node_count":10,"mechanism":1}}' % (
-        b"a" * 32)
+    json = (b'{"round_id":"%s","parameters":{"epsilon_micro":"2000000","degree_share_ppm":0,"node_count":10,'
+            b'"mechanism":1}}' % (b"a" * 32))
     yield "files", b"\0" + json + b"\0BLINKR01" + b"\xff" * 8 + bytes(8)
     yield "string-numbers", b"\0" + json.replace(b'":10', b'":"10"') + b"\0BLINKR01"
 

@@ -65,7 +65,8 @@ class AggregatorProcess(unittest.TestCase):
             for which, value in (limits or {}).items():
                 resource.setrlimit(which, (value, value))
 
-        self.process = subprocess.Popen([AGGREGATOR, *arguments], stderr=subprocess.PIPE, text=True, preexec_fn=set_limits)
+        self.process = subprocess.Popen([AGGREGATOR, *arguments], stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=set_limits)
         port_file = self.root / "port"
         for _ in range(600):
             if port_file.exists():
@@ -99,8 +100,9 @@ class AggregatorProcess(unittest.TestCase):
 
     def test_reads_a_configuration_whose_paths_are_relative_to_its_folder(self):
         config = self.root / "aggregator.conf"
-        config.write_text(f'# a comment\ndata="data"\nattributes="attributes"\ndeployment="demo"\nroster="roster.json"\n'
-                          f'listen="127.0.0.1:0"\nworker="{WORKER}"\ninsecure=true\nport-file="port"\n')
+        config.write_text(f'# a comment\ndata="data"\nattributes="attributes"\ndeployment="demo"\n'
+                          f'roster="roster.json"\nlisten="127.0.0.1:0"\nworker="{WORKER}"\n'
+                          f'insecure=true\nport-file="port"\n')
         here = os.getcwd()
         os.chdir("/")
         try:
@@ -148,8 +150,8 @@ class AggregatorProcess(unittest.TestCase):
         self.assertIn("edges", text)
 
     def test_refuses_a_malformed_roster(self):
-        for changes in ({"format": 2}, {"node_count": 2}, {"retired": [[5, 6]]}, {"retired": [[0, 3]]}, {"colour": "red"},
-                        {"roster_version": 0}):
+        for changes in ({"format": 2}, {"node_count": 2}, {"retired": [[5, 6]]}, {"retired": [[0, 3]]},
+                        {"colour": "red"}, {"roster_version": 0}):
             write_roster(self.root / "roster.json", **changes)
             code, text = self.run_to_end(self.flags() + ["--insecure"])
             self.assertEqual(code, 3, text)

@@ -1,4 +1,5 @@
-// A whole aggregator in process, spoken to over real gRPC with mutual TLS: who may do what, and every way to send a report wrongly.
+// A whole aggregator in process, spoken to over real gRPC with mutual TLS: who may do what, and every way to send a
+// report wrongly.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -57,7 +58,8 @@ class AggregatorRpcTest : public ::testing::Test {
     const std::string base = folder_ / absl::StrCat("tls-", certificates_++);
     CertificateOptions certificate{.uri_san = uri, .server = server};
     if (server) certificate.ip_addresses = {"127.0.0.1"};
-    return testing::WriteTlsFiles({base + ".crt", base + ".key", base + ".ca"}, authority_, authority_.certificate, certificate);
+    return testing::WriteTlsFiles({base + ".crt", base + ".key", base + ".ca"}, authority_, authority_.certificate,
+                                  certificate);
   }
   std::shared_ptr<grpc::Channel> Channel(const std::string& uri) {
     if (files_.count(uri) == 0) files_[uri] = Certify(uri);
@@ -176,14 +178,15 @@ TEST_F(AggregatorRpcTest, RefusesWhatIsOutOfOrderInAStream) {
   const std::string& bits = report_.coded_bits;
   ExpectRefused(Send(*node, {}), grpc::StatusCode::INVALID_ARGUMENT, "ended before the header");
   ExpectRefused(Send(*node, {ChunkMessage(bits)}), grpc::StatusCode::INVALID_ARGUMENT, "before the header");
-  ExpectRefused(Send(*node, {v1::SubmitReportRequest()}), grpc::StatusCode::INVALID_ARGUMENT, "neither header nor chunk");
-  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), HeaderMessage(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT,
-                "second header");
+  ExpectRefused(Send(*node, {v1::SubmitReportRequest()}), grpc::StatusCode::INVALID_ARGUMENT,
+                "neither header nor chunk");
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), HeaderMessage(ValidHeader())}),
+                grpc::StatusCode::INVALID_ARGUMENT, "second header");
   ExpectRefused(Send(*node, {HeaderMessage(ValidHeader())}), grpc::StatusCode::INVALID_ARGUMENT, "ended after 0 of");
-  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(bits.substr(0, 3))}), grpc::StatusCode::INVALID_ARGUMENT,
-                "ended after 3 of");
-  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(bits), ChunkMessage("x")}), grpc::StatusCode::INVALID_ARGUMENT,
-                "more of them arrived");
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(bits.substr(0, 3))}),
+                grpc::StatusCode::INVALID_ARGUMENT, "ended after 3 of");
+  ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(bits), ChunkMessage("x")}),
+                grpc::StatusCode::INVALID_ARGUMENT, "more of them arrived");
   ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage("")}), grpc::StatusCode::INVALID_ARGUMENT,
                 "a chunk has 0 bytes");
   ExpectRefused(Send(*node, {HeaderMessage(ValidHeader()), ChunkMessage(std::string(kChunkBytesMax + 1, 'x'))}),
@@ -225,8 +228,9 @@ TEST_F(AggregatorRpcTest, RefusesReportsThatAreNotTheRounds) {
   CodedReport padded = report_;
   padded.coded_bits.push_back('\0');
   padded.digest = ReportDigest(parameters_, padded.noisy_degree, padded.coded_bits);
-  ExpectRefused(Send(*node, {HeaderMessage(MakeHeader(parameters_, 7, padded, round_id_)), ChunkMessage(padded.coded_bits)}),
-                grpc::StatusCode::INVALID_ARGUMENT, "");
+  ExpectRefused(
+      Send(*node, {HeaderMessage(MakeHeader(parameters_, 7, padded, round_id_)), ChunkMessage(padded.coded_bits)}),
+      grpc::StatusCode::INVALID_ARGUMENT, "");
 }
 
 TEST_F(AggregatorRpcTest, RefusesStrangersAndOtherNodes) {
@@ -237,8 +241,8 @@ TEST_F(AggregatorRpcTest, RefusesStrangersAndOtherNodes) {
   const auto beyond = Node("nodes/0-100");
   v1::ReportHeader header = ValidHeader();
   header.set_node_id(kNodes);
-  ExpectRefused(Send(*beyond, {HeaderMessage(header), ChunkMessage(report_.coded_bits)}), grpc::StatusCode::INVALID_ARGUMENT,
-                "node 40 is not on the roster");
+  ExpectRefused(Send(*beyond, {HeaderMessage(header), ChunkMessage(report_.coded_bits)}),
+                grpc::StatusCode::INVALID_ARGUMENT, "node 40 is not on the roster");
 }
 
 TEST_F(AggregatorRpcTest, RefusesASecondReportAndALateOne) {

@@ -1,5 +1,5 @@
-// Hostile and broken nodes, and ordinary bad networks, against a whole aggregator in this process. Beside each stands an honest node
-// that has to get its report through.
+// Hostile and broken nodes, and ordinary bad networks, against a whole aggregator in this process. Beside each stands
+// an honest node that has to get its report through.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -170,7 +170,8 @@ class HostileNode : public ::testing::Test {
     return writer->Finish();
   }
   grpc::Status SendReport(v1::NodeService::Stub& node, NodeIndex id, uint32_t variant = 0) {
-    return Send(node, {HeaderMessage(HeaderOf(id, variant)), ChunkMessage(MakeReport(parameters_, id, variant).coded_bits)});
+    return Send(node,
+                {HeaderMessage(HeaderOf(id, variant)), ChunkMessage(MakeReport(parameters_, id, variant).coded_bits)});
   }
   void ExpectHonestNodeIsServed() {
     const grpc::Status status = SendReport(*Node(kHonestUri), kHonest);
@@ -225,7 +226,9 @@ class HostileNode : public ::testing::Test {
     const KitConfig kit = KitOf(where, node);
     const auto credentials =
         *MakeClientCredentials({kit.certificate_path(), kit.key_path(), kit.ca_path()}, "demo");
-    const auto connect = [where, credentials, keepalive_ms] { return MakeChannel(where, credentials, keepalive_ms, keepalive_ms); };
+    const auto connect = [where, credentials, keepalive_ms] {
+      return MakeChannel(where, credentials, keepalive_ms, keepalive_ms);
+    };
     return std::make_unique<GrpcLink>(connect(), kit, GrpcLinkOptions{}, connect);
   }
   OutgoingReport Outgoing(NodeIndex node) { return {node, parameters_, MakeReport(parameters_, node)}; }
@@ -249,8 +252,10 @@ class HostileNode : public ::testing::Test {
 // ---- What dies in the handshake is named in the aggregator's log
 
 TEST_F(HostileNode, AnExpiredCertificateIsNamedInTheLogWithItsDates) {
-  ExpectHandshakeFails(Certify({.uri_san = "blink://demo/node/3", .valid_for = absl::Hours(1), .valid_from = absl::Now() - absl::Hours(9)}),
-                       "its certificate (blink://demo/node/3) expired on ");
+  ExpectHandshakeFails(
+      Certify(
+          {.uri_san = "blink://demo/node/3", .valid_for = absl::Hours(1), .valid_from = absl::Now() - absl::Hours(9)}),
+      "its certificate (blink://demo/node/3) expired on ");
   EXPECT_THAT(Log(), HasSubstr("; this machine's clock says "));
 }
 
@@ -261,8 +266,9 @@ TEST_F(HostileNode, ACertificateOfTomorrowIsNamedInTheLogWithItsDates) {
 
 TEST_F(HostileNode, AForeignAuthorityIsNamedInTheLog) {
   const CertificateAuthority stranger = *CreateAuthority("stranger", absl::Hours(1));
-  ExpectHandshakeFails(Certify(stranger, {.uri_san = "blink://demo/node/3"}),
-                       "its certificate (blink://demo/node/3) was not signed by the authority that this aggregator knows");
+  ExpectHandshakeFails(
+      Certify(stranger, {.uri_san = "blink://demo/node/3"}),
+      "its certificate (blink://demo/node/3) was not signed by the authority that this aggregator knows");
 }
 
 TEST_F(HostileNode, AnAuthorityOfTheSameNameIsStillForeign) {
@@ -334,13 +340,16 @@ TEST_F(HostileNode, ANodeWhomTheAggregatorRefusesLearnsWhoHasTheCause) {
 // ---- Names in certificates
 
 TEST_F(HostileNode, CertificatesThatNameNobodyOrTwoGetAPreciseStatus) {
-  for (const auto& [names, why] : {std::pair<const char*, const char*>{"URI:blink://demo/node/3,URI:blink://demo/node/4", "it carries 2"},
-                                   {"DNS:node-3.example.org", "it carries 0"},
-                                   {"", "it carries 0"},  // the common name alone
-                                   {"URI:https://demo/node/3", "does not begin with blink://"},
-                                   {"URI:blink://demo/node/03", "without leading zeros"}}) {
+  for (const auto& [names, why] :
+       {std::pair<const char*, const char*>{"URI:blink://demo/node/3,URI:blink://demo/node/4", "it carries 2"},
+        {"DNS:node-3.example.org", "it carries 0"},
+        {"", "it carries 0"},  // the common name alone
+        {"URI:https://demo/node/3", "does not begin with blink://"},
+        {"URI:blink://demo/node/03", "without leading zeros"}}) {
     TlsFiles files = Certify({.uri_san = "blink://demo/node/3"});
-    ASSERT_TRUE(WriteFileAtomically(files.certificate, WithNames(authority_, *ReadFile(files.certificate, 1 << 20), names)).ok());
+    ASSERT_TRUE(
+        WriteFileAtomically(files.certificate, WithNames(authority_, *ReadFile(files.certificate, 1 << 20), names))
+            .ok());
     const grpc::Status status = AskUnchecked(files);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << names;
     EXPECT_THAT(status.error_message(), HasSubstr(why)) << names;
@@ -349,9 +358,10 @@ TEST_F(HostileNode, CertificatesThatNameNobodyOrTwoGetAPreciseStatus) {
 }
 
 TEST_F(HostileNode, OthersCertificatesGetAPreciseStatus) {
-  for (const auto& [uri, why] : {std::pair<const char*, const char*>{"blink://elsewhere/nodes/0-39", "is not of deployment"},
-                                 {"blink://demo/operator/ann", "names no node"},
-                                 {"blink://demo/node/8", "does not cover node 7"}}) {
+  for (const auto& [uri, why] :
+       {std::pair<const char*, const char*>{"blink://elsewhere/nodes/0-39", "is not of deployment"},
+        {"blink://demo/operator/ann", "names no node"},
+        {"blink://demo/node/8", "does not cover node 7"}}) {
     const grpc::Status status = SendReport(*Node(uri), 7);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << uri;
     EXPECT_THAT(status.error_message(), HasSubstr(why));
@@ -512,7 +522,8 @@ TEST_F(HostileNode, TenThousandHalfOpenStreamsCostLittleMemoryAndKeepNobodyOut) 
 }
 
 // A channel whose window holds next to nothing, so that what is not read is never sent.
-std::shared_ptr<grpc::Channel> NarrowChannel(const std::string& address, std::shared_ptr<grpc::ChannelCredentials> credentials) {
+std::shared_ptr<grpc::Channel> NarrowChannel(const std::string& address,
+                                             std::shared_ptr<grpc::ChannelCredentials> credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 5);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -532,7 +543,8 @@ TEST_F(HostileNode, AListThatNobodyReadsIsGivenUp) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(90));
   const auto reader = deaf->ListDigests(&context, request);
-  EXPECT_TRUE(Eventually([&] { return Log().find("a list of digests was not read in time") != std::string::npos; })) << Log();
+  EXPECT_TRUE(Eventually([&] { return Log().find("a list of digests was not read in time") != std::string::npos; }))
+      << Log();
   for (v1::ListDigestsResponse response; reader->Read(&response);) {  // what had come before is still there
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);

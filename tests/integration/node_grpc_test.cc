@@ -41,7 +41,8 @@ class ScriptedService final : public v1::NodeService::Service {
       return ToGrpcStatus(refuse);
     }
     for (v1::NodeRound round : rounds) {
-      if (request->round_id().empty() ? round.state() != v1::ROUND_STATE_OPEN : round.round_id() != request->round_id()) continue;
+      if (request->round_id().empty() ? round.state() != v1::ROUND_STATE_OPEN : round.round_id() != request->round_id())
+        continue;
       const auto it = held.find(request->node_id());
       if (it != held.end()) round.set_held_digest(DigestToBytes(it->second.digest));
       *response->add_rounds() = round;
@@ -65,8 +66,9 @@ class ScriptedService final : public v1::NodeService::Service {
     *response->mutable_receipt() = *receipt;
     return grpc::Status::OK;
   }
-  grpc::Status SubmitReports(grpc::ServerContext* context,
-                             grpc::ServerReaderWriter<v1::SubmitReportsResponse, v1::SubmitReportsRequest>* stream) override {
+  grpc::Status SubmitReports(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::SubmitReportsResponse, v1::SubmitReportsRequest>* stream) override {
     v1::SubmitReportsRequest request;
     std::vector<v1::SubmitReportsResponse> waiting;
     auto flush = [&] {  // out of order, as a group commit may
@@ -86,7 +88,8 @@ class ScriptedService final : public v1::NodeService::Service {
       if (foreign_replies) response.set_node_id(33);
       waiting.push_back(response);
       if (waiting.size() >= 4) flush();
-      if (break_stream_after > 0 && --break_stream_after == 0) return grpc::Status(grpc::UNAVAILABLE, "the stream broke");
+      if (break_stream_after > 0 && --break_stream_after == 0)
+        return grpc::Status(grpc::UNAVAILABLE, "the stream broke");
     }
     flush();
     return grpc::Status::OK;
@@ -158,7 +161,8 @@ class NodeOverGrpc : public ::testing::Test {
   void TearDown() override {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
-  TlsFiles Certify(const CertificateAuthority& authority, const std::string& folder, const std::string& san, bool server) {
+  TlsFiles Certify(const CertificateAuthority& authority, const std::string& folder, const std::string& san,
+                   bool server) {
     const std::string base = folder + (server ? "/server" : "/client");
     return testing::WriteTlsFiles({base + ".crt", base + ".key", folder + "/ca.crt"}, authority, authority.certificate,
                                   {.uri_san = san, .server = server});
@@ -285,7 +289,8 @@ TEST_F(NodeOverGrpc, MalformedRoundsAreRefusedOrRetried) {
 }
 
 TEST_F(NodeOverGrpc, AListOfTooManyRoundsIsRefused) {
-  for (uint32_t i = 0; i <= kRoundsListedMax; ++i) Offer(MakeRound(absl::StrCat(absl::Hex(i, absl::kZeroPad8), "000000000000000000000000")));
+  for (uint32_t i = 0; i <= kRoundsListedMax; ++i)
+    Offer(MakeRound(absl::StrCat(absl::Hex(i, absl::kZeroPad8), "000000000000000000000000")));
   auto link = GrpcLink::Create(MakeTlsKit(7, 7).config);
   ASSERT_TRUE(link.ok());
   EXPECT_EQ((*link)->GetRounds(7, "").value.status().code(), absl::StatusCode::kInternal);

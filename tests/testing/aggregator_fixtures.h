@@ -1,5 +1,5 @@
-// What the tests of the aggregator share: a folder that goes away, a clock that is moved by hand, rounds and reports. The reports
-// are patterns, not noise: nothing here is private.
+// What the tests of the aggregator share: a folder that goes away, a clock that is moved by hand, rounds and reports.
+// The reports are patterns, not noise: nothing here is private.
 #ifndef BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
 #define BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
 

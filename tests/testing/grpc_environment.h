@@ -1,5 +1,6 @@
-// Include once in a test program that uses gRPC: its last act is to wait until gRPC's own threads have ended. A thread that is just
-// ending while the leak checker looks still has OpenSSL's per-thread generators, which would then count as a leak.
+// Include once in a test program that uses gRPC: its last act is to wait until gRPC's own threads have ended. A thread
+// that is just ending while the leak checker looks still has OpenSSL's per-thread generators, which would then count as
+// a leak.
 #ifndef BLINK_TESTS_TESTING_GRPC_ENVIRONMENT_H_
 #define BLINK_TESTS_TESTING_GRPC_ENVIRONMENT_H_
 

@@ -1,5 +1,5 @@
-// A TCP proxy on loopback that cuts, or that swallows what it should pass on and says nothing about it: what a middlebox that has
-// forgotten a connection does. Sees TLS records only. One thread for all connections.
+// A TCP proxy on loopback that cuts, or that swallows what it should pass on and says nothing about it: what a
+// middlebox that has forgotten a connection does. Sees TLS records only. One thread for all connections.
 #ifndef BLINK_TESTS_TESTING_TCP_PROXY_H_
 #define BLINK_TESTS_TESTING_TCP_PROXY_H_
 

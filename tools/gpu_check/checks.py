@@ -1,4 +1,5 @@
-"""The checks of tools/gpu-check's `run`: each returns what it found, raises Failed when that is wrong, or Skipped with the reason."""
+"""The checks of tools/gpu-check's `run`: each returns what it found, raises Failed when that is wrong, or Skipped with
+the reason."""
 import contextlib
 import json
 import os
@@ -15,7 +16,8 @@ from blinktest import BIN_DIR, Deployment, must, run
 MODELS = ("gcn", "graphsage", "gat", "mlp")
 VARIANTS = ("hard", "hybrid", "soft")
 TORCH_WANTED = "2.11.0"
-# A GPU sums in another order, so the two trainings drift apart; without dropout they stay this near for the epochs of the comparison.
+# A GPU sums in another order, so the two trainings drift apart; without dropout they stay this near for the epochs of
+# the comparison.
 LOSS_TOLERANCE, ACCURACY_TOLERANCE = 0.02, 0.03
 RESOURCES = 9  # exit code: out of memory
 
@@ -47,29 +49,35 @@ class Host:
             raise Skipped("needs a GPU: --device cpu was given")
 
     def simulate(self, *arguments, device=None, expect=(0,), timeout=580):
-        done = run("blink", "simulate", *arguments, "--device", device or self.device, "--json", "--quiet", timeout=timeout)
+        done = run("blink", "simulate", *arguments, "--device", device or self.device, "--json", "--quiet",
+                   timeout=timeout)
         if done.code not in expect:
-            raise Failed(f"exit code {done.code} of blink simulate {' '.join(map(str, arguments))}: {done.err.strip()[-500:]}")
+            raise Failed(f"exit code {done.code} of blink simulate {' '.join(map(str, arguments))}: "
+                         f"{done.err.strip()[-500:]}")
         return done
 
     def source(self):
-        """Arguments for the same reports on every call: the round's, or drawn from a seed where no round could be held."""
+        """Arguments for the same reports on every call: the round's, or drawn from a seed where no round could be
+        held."""
         if self.reports:
             return ("--dataset", self.dataset, "--reports", self.reports)
-        return ("--dataset", self.dataset, "--epsilon", 6, "--degree-share", 0.1, "--trials", 1, "--insecure-seeded-noise")
+        return ("--dataset", self.dataset, "--epsilon", 6, "--degree-share", 0.1, "--trials", 1,
+                "--insecure-seeded-noise")
 
 
 def nvidia_smi(query, device):
     """The values of one query, or None where there is no nvidia-smi."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(["nvidia-smi", f"--id={device.partition(':')[2]}", f"--query-gpu={query}", "--format=csv,noheader,nounits"],
+        done = subprocess.run(["nvidia-smi", f"--id={device.partition(':')[2]}", f"--query-gpu={query}",
+                               "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, timeout=20, check=True)
         return [value.strip() for value in done.stdout.strip().split(",")]
     return None
 
 
 class GpuMemory:
-    """The most memory in use on the card while the block runs, above what was in use before, MiB; None without nvidia-smi."""
+    """The most memory in use on the card while the block runs, above what was in use before, MiB; None without
+    nvidia-smi."""
 
     def __init__(self, device):
         self.device, self.before, self.most, self.done = device, None, None, threading.Event()
@@ -109,8 +117,8 @@ def check_host(host):
     """What the host is; its torch has to be the one that blink was built with."""
     version = (host.torch / "version.py").read_text() if (host.torch / "version.py").exists() else ""
     found = re.search(r"__version__ = '([^']+)'", version)
-    figures = {"machine": platform.machine(), "system": platform.platform(), "libc": platform.libc_ver()[1], "cores": os.cpu_count(),
-               "python": platform.python_version(), "torch": found.group(1) if found else None}
+    figures = {"machine": platform.machine(), "system": platform.platform(), "libc": platform.libc_ver()[1],
+               "cores": os.cpu_count(), "python": platform.python_version(), "torch": found.group(1) if found else None}
     if host.gpu:
         names = ("name", "memory.total", "memory.used", "driver_version")
         figures["gpu"] = dict(zip(names, nvidia_smi(",".join(names), host.device) or []))
@@ -122,7 +130,8 @@ def check_host(host):
 def libraries_missing(program):
     """What the loader does not find, by name; empty also where there is no ldd to ask."""
     try:
-        listed = subprocess.run(["ldd", BIN_DIR / program], capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+        listed = subprocess.run(["ldd", BIN_DIR / program], capture_output=True, text=True, check=False,
+                                env={**os.environ, "LC_ALL": "C"})
     except OSError:
         return []
     absent = re.findall(r"(\S+) => not found|version `(\S+)' not found", listed.stdout + listed.stderr)
@@ -189,15 +198,16 @@ def compare(host, model, variant):
     arguments = (*host.source(), "--model", model, "--epochs", host.epochs, "--dropout", 0, "--seed", 5)
     if model != "mlp":
         arguments += ("--variant", variant)
-    # one thread on the CPU, so that even --device cpu compares two ways: there the result does not depend on the threads
+    # one thread on the CPU, so that even --device cpu compares two ways: there the result does not depend on the
+    # threads
     cpu = first_train(host.simulate(*arguments, "--threads", 1, device="cpu"))
     device = first_train(host.simulate(*arguments))
     if not device["device"].startswith(host.device):
         raise Failed(f"trained on {device['device']}, not on {host.device}")
     loss = abs(device["validation_loss"] - cpu["validation_loss"])
     accuracy = abs(device["test_accuracy"] - cpu["test_accuracy"])
-    figures = {"validation_loss_difference": loss, "test_accuracy_difference": accuracy, "cpu_epoch_ms": cpu["epoch_ms_mean"],
-               "device_epoch_ms": device["epoch_ms_mean"]}
+    figures = {"validation_loss_difference": loss, "test_accuracy_difference": accuracy,
+               "cpu_epoch_ms": cpu["epoch_ms_mean"], "device_epoch_ms": device["epoch_ms_mean"]}
     if loss > LOSS_TOLERANCE or accuracy > ACCURACY_TOLERANCE:
         raise Failed(f"the device's training is not the CPU's: {figures}")
     return figures
@@ -226,9 +236,11 @@ def peer(host, model, links):
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(
         [part for part in (str(host.torch.parent), os.environ.get("PYTHONPATH")) if part]))
     # not DIR/lib: the host's Python has libraries of its own
-    environment["LD_LIBRARY_PATH"] = ":".join(part for part in os.environ["LD_LIBRARY_PATH"].split(":") if part != str(host.folder / "lib"))
-    done = subprocess.run([sys.executable, host.folder / "python" / "pyg_peer.py", "--dataset", host.dataset, "--links", links, "--model",
-                           model, "--device", host.device, "--epochs", str(epochs), "--form", "plain", "sparse"], capture_output=True, text=True, check=False,
+    environment["LD_LIBRARY_PATH"] = ":".join(part for part in os.environ["LD_LIBRARY_PATH"].split(":")
+                                              if part != str(host.folder / "lib"))
+    done = subprocess.run([sys.executable, host.folder / "python" / "pyg_peer.py", "--dataset", host.dataset, "--links",
+                           links, "--model", model, "--device", host.device, "--epochs", str(epochs), "--form", "plain",
+                           "sparse"], capture_output=True, text=True, check=False,
                           env=environment, timeout=300)
     if done.returncode != 0:
         return None, (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -240,7 +252,8 @@ def check_epochs(host):
     figures, why = {}, None
     for model in ("gcn", "graphsage", "gat"):
         output = host.scratch / f"result-{model}"
-        arguments = (*host.source(), "--model", model, "--variant", "hard", "--epochs", 10 if host.quick else 300, "--output", output)
+        arguments = (*host.source(), "--model", model, "--variant", "hard", "--epochs", 10 if host.quick else 300,
+                     "--output", output)
         ours = first_train(host.simulate(*arguments))["epoch_ms_mean"]
         theirs, problem = peer(host, model, output / "links.csv") if why is None else (None, why)
         why = why or problem
@@ -255,8 +268,8 @@ def large_graph(host):
     nodes = 2000 if host.quick else 100_000
     folder = host.scratch / f"graph-{nodes}"
     if not folder.exists():
-        must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree", 10, "--features", 500,
-             "--words-per-node", 20, timeout=300)
+        must("blink", "dataset", "generate", "--output", folder, "--nodes", nodes, "--mean-degree", 10, "--features",
+             500, "--words-per-node", 20, timeout=300)
     return folder, nodes
 
 
@@ -267,7 +280,8 @@ def check_memory(host):
     for model in ("gcn", "graphsage", "gat"):
         started = time.monotonic()
         with GpuMemory(host.device) as memory:
-            done = host.simulate("--dataset", folder, "--epsilon", 8, "--trials", 1, "--model", model, "--epochs", 5 if host.quick else 50)
+            done = host.simulate("--dataset", folder, "--epsilon", 8, "--trials", 1, "--model", model, "--epochs",
+                                 5 if host.quick else 50)
         result = done.json()
         figures[model] = {"seconds": round(time.monotonic() - started, 2), "peak_rss_bytes": result["peak_rss_bytes"],
                           "gpu_mib": memory.mib, "epoch_ms": first_train(done)["epoch_ms_mean"]}
@@ -289,9 +303,10 @@ sys.stdin.read()
 def little_memory_left(host, bytes_left):
     """Another process holds the card's memory, all but this much."""
     environment = dict(os.environ, PYTHONPATH=str(host.torch.parent))
-    environment["LD_LIBRARY_PATH"] = ":".join(part for part in os.environ["LD_LIBRARY_PATH"].split(":") if part != str(host.folder / "lib"))
-    with subprocess.Popen([sys.executable, "-c", HOG, host.device, str(bytes_left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True, env=environment) as hog:
+    environment["LD_LIBRARY_PATH"] = ":".join(part for part in os.environ["LD_LIBRARY_PATH"].split(":")
+                                              if part != str(host.folder / "lib"))
+    with subprocess.Popen([sys.executable, "-c", HOG, host.device, str(bytes_left)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True, env=environment) as hog:
         try:
             line = hog.stdout.readline()
             if not line.startswith("held"):
@@ -303,7 +318,8 @@ def little_memory_left(host, bytes_left):
 
 
 def check_small_memory(host):
-    """A training that does not fit on the card is refused with its own exit code, and goes on on the CPU when that was asked for."""
+    """A training that does not fit on the card is refused with its own exit code, and goes on on the CPU when that was
+    asked for."""
     host.need_gpu()
     arguments = (*host.source(), "--hidden", 4096, "--epochs", 3)
     before = nvidia_smi("memory.used", host.device)
@@ -313,7 +329,8 @@ def check_small_memory(host):
         went_on = first_train(host.simulate(*arguments, "--cpu-when-out-of-memory"))
     if not went_on["fell_back_to_cpu"] or not went_on["device"].startswith("cpu"):
         raise Failed(f"with --cpu-when-out-of-memory it trained on {went_on['device']}")
-    return {"message": refused.err.strip()[-300:], "went_on_on": went_on["device"], "memory_used_before_mib": before and before[0]}
+    return {"message": refused.err.strip()[-300:], "went_on_on": went_on["device"],
+            "memory_used_before_mib": before and before[0]}
 
 
 def check_missing_device(host):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Checks blink on this host's GPU: run what tools/gpu-check packed. Prints one JSON summary; its last key says whether all passed.
+"""Checks blink on this host's GPU: run what tools/gpu-check packed. Prints one JSON summary; its last key says whether
+all passed.
 
     run [--device cuda:0] [--json FILE] [--quick]
     run --device cpu         # where there is no GPU: all but its figures
 
-Needs torch 2.11.0+cu130 in the Python that runs it (or --torch DIR, the folder that holds lib/libtorch_cpu.so), and nothing else.
-With torch_geometric an epoch's time stands beside torch-geometric's on the same device. Exit codes: 0 nothing failed, 1 a check failed,
-2 usage, 3 no usable torch.
+Needs torch 2.11.0+cu130 in the Python that runs it (or --torch DIR, the folder that holds lib/libtorch_cpu.so), and
+nothing else. With torch_geometric an epoch's time stands beside torch-geometric's on the same device. Exit codes: 0
+nothing failed, 1 a check failed, 2 usage, 3 no usable torch.
 """
 import argparse
 import json
@@ -40,13 +41,15 @@ def main():
     parser.add_argument("--device", default="cuda:0", help="cuda:N or cpu (%(default)s)")
     parser.add_argument("--torch", type=pathlib.Path, help="folder of the torch package (this Python's)")
     parser.add_argument("--json", type=pathlib.Path, help="write the summary here as well")
-    parser.add_argument("--quick", action="store_true", help="small graphs and few epochs: tries the script, measures nothing")
+    parser.add_argument("--quick", action="store_true",
+                        help="small graphs and few epochs: tries the script, measures nothing")
     options = parser.parse_args()
     if options.device != "cpu" and not options.device.startswith("cuda:"):
         parser.error("--device is cpu or cuda:N")
     torch = torch_folder(options.torch)
     if torch is None or not (torch / "lib" / "libtorch_cpu.so").exists():
-        print("run: no torch in this Python: pip install torch==2.11.0, or name its folder with --torch", file=sys.stderr)
+        print("run: no torch in this Python: pip install torch==2.11.0, or name its folder with --torch",
+              file=sys.stderr)
         return 3
     os.environ["BLINK_BIN_DIR"] = str(FOLDER / "bin")
     os.environ["LD_LIBRARY_PATH"] = library_path(torch)

@@ -1,5 +1,6 @@
-"""A second, small client of the protocol, written from docs/PROTOCOL.md and generated from the protos: what a third party would
-write. Slow and short on purpose. Not for production: it keeps no journal, so nothing stops it from drawing twice.
+"""A second, small client of the protocol, written from docs/PROTOCOL.md and generated from the protos: what a third
+party would write. Slow and short on purpose. Not for production: it keeps no journal, so nothing stops it from drawing
+twice.
 
     client = Client("127.0.0.1:7443", "demo", kit / "tls")
     for shown in client.rounds(node=3).rounds:
@@ -204,5 +205,6 @@ class Client:
         return {reply.node_id: reply for reply in self.node.SubmitReports(messages, timeout=60)}
 
     def digests(self, shown, first, last):
-        request = node_pb.ListDigestsRequest(deployment=self.deployment, round_id=shown.round_id, first_node=first, last_node=last)
+        request = node_pb.ListDigestsRequest(deployment=self.deployment, round_id=shown.round_id, first_node=first,
+                                             last_node=last)
         return {reply.node_id: reply.digest for reply in self.node.ListDigests(request, timeout=60)}

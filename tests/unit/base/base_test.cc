@@ -86,8 +86,10 @@ TEST(FileError, TellsTheCasesApart) {
   EXPECT_TRUE(IsFileError(InFile("y", FileError(EACCES, "open", "x"))));
   EXPECT_TRUE(IsFileError(Reworded(FileError(EACCES, "open", "x"), "the lock")));
   EXPECT_FALSE(IsFileError(absl::PermissionDeniedError("a peer says so")));
-  for (const int error : {ENOSPC, EDQUOT, EFBIG}) EXPECT_TRUE(IsDiskFull(InFile("y", FileError(error, "write", "x")))) << error;
-  for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, EIO}) EXPECT_FALSE(IsDiskFull(FileError(error, "write", "x"))) << error;
+  for (const int error : {ENOSPC, EDQUOT, EFBIG})
+    EXPECT_TRUE(IsDiskFull(InFile("y", FileError(error, "write", "x")))) << error;
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, EIO})
+    EXPECT_FALSE(IsDiskFull(FileError(error, "write", "x"))) << error;
   EXPECT_FALSE(IsDiskFull(absl::ResourceExhaustedError("no memory")));
 }
 

@@ -77,13 +77,15 @@ TEST(StrictNumbers, NamesTheRangeOfTheOptionAndNotThatOfAllNumbers) {
     EXPECT_THAT(Parse("count", value, values), ::testing::HasSubstr("not in range -5 to 100")) << value;
   }
   for (const char* value : {"0", "256", "4294967296", "18446744073709551616"}) {
-    EXPECT_THAT(Parse("byte", value, values), ::testing::HasSubstr(std::string(value) + " is not a whole number from 1 to 255"))
+    EXPECT_THAT(Parse("byte", value, values),
+                ::testing::HasSubstr(std::string(value) + " is not a whole number from 1 to 255"))
         << value;
   }
   EXPECT_THAT(Parse("byte", "-1", values), ::testing::HasSubstr("-1 is not a whole number"));
   EXPECT_EQ(Parse("byte", "0255", values), "");
   EXPECT_EQ(values.byte, 255u);
-  EXPECT_THAT(Parse("whole", "18446744073709551616", values), ::testing::HasSubstr("is larger than 18446744073709551615"));
+  EXPECT_THAT(Parse("whole", "18446744073709551616", values),
+              ::testing::HasSubstr("is larger than 18446744073709551615"));
   EXPECT_THAT(Parse("whole", "six", values), ::testing::HasSubstr("is not a whole number of 0 or more"));
   EXPECT_THAT(Parse("count", "1.5", values), ::testing::HasSubstr("1.5 is not a whole number"));
 }

@@ -94,7 +94,8 @@ TEST_F(IngestTest, GivesAReceiptWithTheMinute) {
 TEST_F(IngestTest, RefusesAnotherDeployment) {
   v1::ReportHeader header = header_;
   header.set_deployment("other");
-  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kNotFound, "serves deployment \"demo\", not \"other\"");
+  ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kNotFound,
+                "serves deployment \"demo\", not \"other\"");
   ExpectRefused(Send(header_, report_.coded_bits, Gateway(0, 99, "other")), absl::StatusCode::kPermissionDenied,
                 "is not of deployment \"demo\"");
 }
@@ -255,7 +256,8 @@ TEST_F(IngestTest, ReportsThatAPeerNeverEndsTakeNothingFromOthers) {
   held.clear();
   EXPECT_TRUE(testing::Eventually([&] { return ingest_->reports_in_flight() == 0; }));
   const CodedReport report = MakeReport(parameters_, 3);
-  EXPECT_TRUE(Send(MakeHeader(parameters_, 3, report), report.coded_bits, Gateway(3, 3)).ok()) << "as soon as it ends them";
+  EXPECT_TRUE(Send(MakeHeader(parameters_, 3, report), report.coded_bits, Gateway(3, 3)).ok())
+      << "as soon as it ends them";
   EXPECT_TRUE(testing::Eventually([&] { return ingest_->reports_in_flight() == 0; }));
   limits.peer_bytes_max = report.coded_bits.size();
   MakeIngest(limits);

@@ -447,8 +447,12 @@ TEST_F(AgentTest, AReceiptForAnotherReportIsNotBelieved) {
     LinkResult<Receipt> SubmitReport(const std::string& id, const OutgoingReport& report) override {
       return {Receipt{id, report.node, Sha256Of("a lie"), 1}, std::nullopt};
     }
-    LinkResult<Done> SubmitReports(const std::string&, const NextReport&, const OnReply&) override { return {Done{}, {}}; }
-    LinkResult<Done> ListDigests(const std::string&, NodeIndex, NodeIndex, const OnDigest&) override { return {Done{}, {}}; }
+    LinkResult<Done> SubmitReports(const std::string&, const NextReport&, const OnReply&) override {
+      return {Done{}, {}};
+    }
+    LinkResult<Done> ListDigests(const std::string&, NodeIndex, NodeIndex, const OnDigest&) override {
+      return {Done{}, {}};
+    }
 
    private:
     FakeLink& link_;

@@ -110,8 +110,9 @@ TEST_F(AnchorTest, AnOlderCopyOfTheJournalIsRefusedWithBothPositions) {
   WriteText(path(), old);
   const absl::Status status = TryOpen().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(absl::StrCat("has seen ", latest, " bytes")),
-                                                   HasSubstr(absl::StrCat("it has ", old.size())), HasSubstr("latest copy back")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(absl::StrCat("has seen ", latest, " bytes")),
+                    HasSubstr(absl::StrCat("it has ", old.size())), HasSubstr("latest copy back")));
   EXPECT_EQ(ReadText(path()), old);
   EXPECT_EQ(Journal::OpenReadOnly(folder_.path(), identity_, anchor_).status().code(), absl::StatusCode::kDataLoss);
 }
@@ -221,7 +222,8 @@ TEST_F(AnchorTest, AnExistingJournalCanBeGivenOne) {
   ASSERT_TRUE(CreateJournal(other.path(), identity_).ok());
   CommitDraw(**Journal::Open(other.path(), identity_), 1'000'000);
   EXPECT_EQ(AnchorJournal(other.path(), identity_, anchor_, false).code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(AnchorJournal(other.path(), identity_, volume_ / "not-mounted/a", false).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(AnchorJournal(other.path(), identity_, volume_ / "not-mounted/a", false).code(),
+            absl::StatusCode::kNotFound);
   EXPECT_TRUE(Journal::Open(other.path(), identity_).ok()) << "a refusal changes nothing";
   ASSERT_TRUE(AnchorJournal(other.path(), identity_, mine, false).ok());
   EXPECT_FALSE(Journal::Open(other.path(), identity_).ok());
@@ -239,8 +241,8 @@ TEST_F(AnchorTest, ALostAnchorIsReplacedOnlyExplicitly) {
   EXPECT_EQ(Open()->draws(), 1u);
 }
 
-// The whole kind: a journal cut anywhere, with every anchor that it ever had, is refused or knows all that was sent when that anchor
-// was the latest.
+// The whole kind: a journal cut anywhere, with every anchor that it ever had, is refused or knows all that was sent
+// when that anchor was the latest.
 TEST_F(AnchorTest, AJournalCutAtAnyByteIsRefusedOrLosesNothingThatWasSent) {
   struct Moment {
     std::string anchor;
@@ -318,7 +320,8 @@ TEST_F(AnchorTest, ReplacingItOverwritesNeitherAJournalNorAnothersAnchor) {
   ASSERT_TRUE(CreateJournal(other.path(), identity_, others).ok());
   const std::string journal = ReadText(path());
   for (const std::string& target : {path(), folder_ / "journal.lock", others}) {
-    EXPECT_EQ(AnchorJournal(folder_.path(), identity_, target, true).code(), absl::StatusCode::kAlreadyExists) << target;
+    EXPECT_EQ(AnchorJournal(folder_.path(), identity_, target, true).code(), absl::StatusCode::kAlreadyExists)
+        << target;
   }
   EXPECT_EQ(ReadText(path()), journal);
   EXPECT_TRUE(Journal::Open(other.path(), identity_, others).ok());

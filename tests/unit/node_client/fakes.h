@@ -110,7 +110,8 @@ class FakeLink final : public AggregatorLink {
     calls.push_back(absl::StrCat("SubmitReport ", round_id, " ", report.node));
     return {Take(round_id, report), window};
   }
-  LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next, const OnReply& on_reply) override {
+  LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next,
+                                 const OnReply& on_reply) override {
     calls.push_back(absl::StrCat("SubmitReports ", round_id));
     while (true) {
       auto report = next();
@@ -154,8 +155,12 @@ class FakeLink final : public AggregatorLink {
   absl::Status get_rounds_status;
   absl::Status list_digests_status;
   std::function<void()> on_get_rounds;
-  std::function<absl::Status(const OutgoingReport&)> before_take = [](const OutgoingReport&) { return absl::OkStatus(); };
-  std::function<absl::Status(const OutgoingReport&)> after_take = [](const OutgoingReport&) { return absl::OkStatus(); };
+  std::function<absl::Status(const OutgoingReport&)> before_take = [](const OutgoingReport&) {
+    return absl::OkStatus();
+  };
+  std::function<absl::Status(const OutgoingReport&)> after_take = [](const OutgoingReport&) {
+    return absl::OkStatus();
+  };
   bool seal_when_all = true;
   uint32_t expected_reports = 1;
 
@@ -196,7 +201,8 @@ inline Kit MakeKit(NodeIndex first, NodeIndex last, uint32_t extra_links = 0, ui
   return kit;
 }
 inline JournalIdentity IdentityOf(const Kit& kit) {
-  return {kit.config.deployment, kit.config.first_node, kit.config.last_node, kit.config.node_count, kit.config.roster_version};
+  return {kit.config.deployment, kit.config.first_node, kit.config.last_node, kit.config.node_count,
+          kit.config.roster_version};
 }
 
 }  // namespace blink

@@ -255,7 +255,8 @@ TEST_F(JournalTest, AFullDiskLeavesTheJournalAsItWas) {
   ::getrlimit(RLIMIT_FSIZE, &old);
   const rlimit small{before.size() + 20, old.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &small);
-  journal->StageDraw(1, *PrivacyParameters::Create(3'000'000, 0, 34), 3, MakeReport(parameters_, std::string(100, 'x'), 1));
+  journal->StageDraw(1, *PrivacyParameters::Create(3'000'000, 0, 34), 3,
+                     MakeReport(parameters_, std::string(100, 'x'), 1));
   const absl::Status status = journal->Commit();
   ::setrlimit(RLIMIT_FSIZE, &old);
   ::signal(SIGXFSZ, handler);
@@ -323,7 +324,8 @@ TEST_F(JournalTest, WhatTheDiskLostIsNotFoundByTheNextProcess) {
     disk_is_broken = true;
     EXPECT_FALSE(journal->Commit().ok());
     disk_is_broken = false;
-    // The system's memory has the draw, the disk perhaps not: sent by the next process, it could be drawn again after a power cut.
+    // The system's memory has the draw, the disk perhaps not: sent by the next process, it could be drawn again after a
+    // power cut.
     EXPECT_EQ(ReadText(path()), before);
     journal->StageClock(kNow);
     EXPECT_EQ(journal->Commit().code(), absl::StatusCode::kFailedPrecondition);
@@ -338,7 +340,8 @@ TEST_F(JournalTest, ARoundWritesNoMoreBytesThanTheLimitOfAnEpochCountsForIt) {
   const std::string round_id(32, 'f');
   journal->StageClock(kNow);
   journal->StageRound(round_id, 1, parameters_);
-  for (const NodeIndex node : {3, 4}) journal->StageReceipt(round_id, node, *journal->FindDraw(1, parameters_, node), 7);
+  for (const NodeIndex node : {3, 4})
+    journal->StageReceipt(round_id, node, *journal->FindDraw(1, parameters_, node), 7);
   journal->StageRoundOver(round_id);
   ASSERT_TRUE(journal->Commit().ok());
   EXPECT_LE(ReadText(path()).size() - before, 128u * (identity_.hosted() + 2));

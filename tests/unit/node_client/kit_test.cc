@@ -70,7 +70,8 @@ TEST(Kit, ANodeWithoutLinksHasAnEmptyList) {
 TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
   const std::pair<std::string, std::string> cases[] = {
       {With(R"("format":1,)", R"("format":1,"nodez":3,)"), "unknown key \"nodez\""},
-      {With(R"("insecure":false)", R"("insecure":false,"policy":{"node_count_min":3})"), "move its members into policy.json"},
+      {With(R"("insecure":false)", R"("insecure":false,"policy":{"node_count_min":3})"),
+       "move its members into policy.json"},
       {With(R"("insecure":false)", R"("insecure":false,"insecure":true)"), "\"insecure\" is given twice"},
       {With(R"("first":2)", R"("first":2,"first":2)"), "\"first\" is given twice"},
       {With(R"(,"insecure":false)", ""), "\"insecure\" is missing"},
@@ -97,7 +98,8 @@ absl::StatusOr<NodePolicy> PolicyWith(const std::string& from, const std::string
 }
 
 TEST(Kit, KnowsWhoOfItsNodesIsRetired) {
-  const auto config = ParseKitConfig(With(R"("insecure":false)", R"("insecure":false,"retired":[[2,2],[4,4]])"), "kit.json");
+  const auto config =
+      ParseKitConfig(With(R"("insecure":false)", R"("insecure":false,"retired":[[2,2],[4,4]])"), "kit.json");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_TRUE(config->IsRetired(2));
   EXPECT_FALSE(config->IsRetired(3));
@@ -105,9 +107,10 @@ TEST(Kit, KnowsWhoOfItsNodesIsRetired) {
 }
 
 TEST(Kit, RefusesRetiredNodesThatAreNotItsOwnOrAreAllOfThem) {
-  for (const char* retired : {"7", "[7]", "[[2]]", "[[-2,3]]", "[[1,2]]", "[[4,5]]", "[[3,2]]", "[[3,3],[2,2]]", "[[2,3],[3,3]]", "[[2,4]]"}) {
-    const auto config =
-        ParseKitConfig(With(R"("insecure":false)", absl::StrCat(R"("insecure":false,"retired":)", retired)), "kit.json");
+  for (const char* retired : {"7", "[7]", "[[2]]", "[[-2,3]]", "[[1,2]]", "[[4,5]]", "[[3,2]]", "[[3,3],[2,2]]",
+                              "[[2,3],[3,3]]", "[[2,4]]"}) {
+    const auto config = ParseKitConfig(
+        With(R"("insecure":false)", absl::StrCat(R"("insecure":false,"retired":)", retired)), "kit.json");
     EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument) << retired;
     EXPECT_THAT(std::string(config.status().message()), HasSubstr("\"retired\"")) << retired;
   }
@@ -116,7 +119,8 @@ TEST(Kit, RefusesRetiredNodesThatAreNotItsOwnOrAreAllOfThem) {
 TEST(PolicyFile, NamesUnknownMissingDoubledAndMalformedKeys) {
   const std::pair<absl::StatusOr<NodePolicy>, std::string> cases[] = {
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"epsilon":1)"), "unknown key \"epsilon\""},
-      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"node_count_min":3)"), "\"node_count_min\" is given twice"},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"node_count_min":3)"),
+       "\"node_count_min\" is given twice"},
       {PolicyWith(R"("node_count_min":3,)", ""), "\"node_count_min\" is missing"},
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":2)"), "\"node_count_min\" must be an integer from 3"},
       {PolicyWith(R"("format":1)", R"("format":2)"), "\"format\""},

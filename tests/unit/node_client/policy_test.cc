@@ -41,7 +41,9 @@ TEST(Policy, WritesEpsilonExactly) {
   EXPECT_EQ(EpsilonText(kEpsilonMicroLifetimeMax), "9007199254.740992");
 }
 
-TEST(Policy, AcceptsTheTermsOfTheKit) { EXPECT_TRUE(CheckTerms(MakeKit(0, 0).config, MakeKit(0, 0).policy, MakeRound(kRoundA)).ok()); }
+TEST(Policy, AcceptsTheTermsOfTheKit) {
+  EXPECT_TRUE(CheckTerms(MakeKit(0, 0).config, MakeKit(0, 0).policy, MakeRound(kRoundA)).ok());
+}
 
 TEST(Policy, RefusesTermsThatAreNotTheKits) {
   const KitConfig kit = MakeKit(0, 0).config;
@@ -129,7 +131,8 @@ TEST(Policy, RefusesARoundThatComesBackWithOtherParameters) {
   FakeLedger ledger;
   ledger.current = Ledger::Epoch{1, kNow};
   ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA, 1'000'000).parameters};
-  EXPECT_EQ(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(DecideDraw, RefusesMoreRoundsThanAnEpochAnswersAndNoneThatWasAnswered) {

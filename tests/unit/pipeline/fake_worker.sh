@@ -1,5 +1,6 @@
 #!/bin/sh
-# Stands in for blink-worker: what it does is written in <attributes>/behaviour. It counts its starts in <attributes>/starts.
+# Stands in for blink-worker: what it does is written in <attributes>/behaviour. It counts its starts in
+# <attributes>/starts.
 if [ "$1" = --gpus ]; then
   echo '{"gpus":0,"why_none":"a stand-in has none"}'
   exit 0
@@ -69,7 +70,8 @@ case "$(cat "$attributes/behaviour")" in
     echo '{"error":"the worker ran out of memory: give it more (--worker-memory-bytes)","exit_code":9}'
     exit 9 ;;
   no-memory-for-libraries)
-    echo "blink-worker: error while loading shared libraries: libtorch_cpu.so: failed to map segment from shared object" >&2
+    echo "blink-worker: error while loading shared libraries: libtorch_cpu.so:" \
+      "failed to map segment from shared object" >&2
     exit 127 ;;
   no-memory-uncaught)
     echo "terminate called after throwing an instance of 'std::bad_alloc'" >&2

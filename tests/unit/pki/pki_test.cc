@@ -48,7 +48,8 @@ std::string GreedyRequest(EVP_PKEY* key) {
   X509_NAME_add_entry_by_txt(X509_REQ_get_subject_name(request), "CN", MBSTRING_ASC,
                              reinterpret_cast<const unsigned char*>("root"), -1, -1, 0);
   STACK_OF(X509_EXTENSION)* extensions = sk_X509_EXTENSION_new_null();
-  sk_X509_EXTENSION_push(extensions, X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "URI:blink://demo/operator/root"));
+  sk_X509_EXTENSION_push(extensions,
+                         X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "URI:blink://demo/operator/root"));
   sk_X509_EXTENSION_push(extensions, X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE"));
   X509_REQ_add_extensions(request, extensions);
   sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
@@ -116,7 +117,8 @@ TEST_F(Pki, IgnoresEveryExtensionAndTheSubjectOfTheRequest) {
 
 TEST_F(Pki, AUriWithCommasIsOneNameAndNotMore) {
   const std::string uri = "blink://demo/node/3,URI:blink://demo/operator/root";
-  EXPECT_THAT(InspectCertificate(SignRequest(authority_, request_, {.uri_san = uri}).value())->uri_sans, ElementsAre(uri));
+  EXPECT_THAT(InspectCertificate(SignRequest(authority_, request_, {.uri_san = uri}).value())->uri_sans,
+              ElementsAre(uri));
 }
 
 TEST_F(Pki, RefusesATamperedRequest) {

@@ -307,7 +307,8 @@ TEST(TestPlausibility, ScoresAreTheirFormulas) {
   const double p = 1 / (1 + std::exp(2 * 0.7)), rate = p * (1 - p);
   const ReportTests tests = ReportTests::Create(parameters, {}).value();
   const auto z = [](int64_t count, int64_t trials, double probability) {
-    return tails::ZScore(tails::BinomialAtMost(count, trials, probability), tails::BinomialAtLeast(count, trials, probability));
+    return tails::ZScore(tails::BinomialAtMost(count, trials, probability),
+                         tails::BinomialAtLeast(count, trials, probability));
   };
   for (NodeIndex i = 0; i < kFew; ++i) {
     if (!reports.reported(i)) continue;

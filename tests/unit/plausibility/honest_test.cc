@@ -52,8 +52,8 @@ INSTANTIATE_TEST_SUITE_P(Budgets, HonestFleet,
                                   "SharePercent" + std::to_string(static_cast<int>(100 * std::get<1>(info.param)));
                          });
 
-// With a false alarm of 0.2 in place of 0.001, alarms can be counted: of 400 rounds more than 120 raise one with probability below 10^-6
-// if the claim holds (binomial, 80 expected).
+// With a false alarm of 0.2 in place of 0.001, alarms can be counted: of 400 rounds more than 120 raise one with
+// probability below 10^-6 if the claim holds (binomial, 80 expected).
 TEST(HonestNodes, RaiseAnAlarmNoMoreOftenThanIsStated) {
   constexpr uint32_t kNodes = 120;
   const CsrGraph graph = testing::HeavyTailedGraph(kNodes, 6, 5);

@@ -34,7 +34,8 @@ constexpr char kNode[] = "blink://demo/node/3";
 // Answers with the identity of the caller, in the place of a round id.
 class WhoAmI final : public v1::NodeService::Service {
  public:
-  grpc::Status GetRounds(grpc::ServerContext* context, const v1::GetRoundsRequest*, v1::GetRoundsResponse* response) override {
+  grpc::Status GetRounds(grpc::ServerContext* context, const v1::GetRoundsRequest*,
+                         v1::GetRoundsResponse* response) override {
     const absl::StatusOr<Identity> peer = PeerIdentity(*context);
     if (!peer.ok()) {
       SetTrailingWindow(*context, {absl::Seconds(3), absl::Seconds(9)});
@@ -195,8 +196,9 @@ TEST_F(Credentials, AClientWithTwoNamesIsNobody) {
 }
 
 TEST_F(Credentials, AnExpiredCertificateIsRefusedBeforeAnythingIsSent) {
-  const TlsFiles files = Issue(
-      "expired", ours_, ours_, {.uri_san = kNode, .valid_for = absl::Hours(1), .valid_from = absl::Now() - absl::Hours(48)});
+  const TlsFiles files =
+      Issue("expired", ours_, ours_,
+            {.uri_san = kNode, .valid_for = absl::Hours(1), .valid_from = absl::Now() - absl::Hours(48)});
   const absl::Status status = MakeClientCredentials(files, "demo").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("expired on"));
@@ -212,8 +214,9 @@ TEST_F(Credentials, ACertificateOfTomorrowIsRefusedWithBothDates) {
 
 TEST_F(Credentials, TheServerItselfRefusesAnExpiredClient) {
   ServeAggregator();
-  const TlsFiles files = Issue(
-      "expired", ours_, ours_, {.uri_san = kNode, .valid_for = absl::Hours(1), .valid_from = absl::Now() - absl::Hours(48)});
+  const TlsFiles files =
+      Issue("expired", ours_, ours_,
+            {.uri_san = kNode, .valid_for = absl::Hours(1), .valid_from = absl::Now() - absl::Hours(48)});
   // A client that does not check itself: gRPC's own credentials.
   const grpc::SslCredentialsOptions plain = {ReadFile(files.ca, 1 << 20).value(), ReadFile(files.key, 1 << 20).value(),
                                              ReadFile(files.certificate, 1 << 20).value()};
@@ -222,7 +225,8 @@ TEST_F(Credentials, TheServerItselfRefusesAnExpiredClient) {
 
 TEST_F(Credentials, AClientWithoutACertificateIsRefused) {
   ServeAggregator();
-  EXPECT_EQ(Ask(grpc::SslCredentials({.pem_root_certs = ours_.certificate})).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(grpc::SslCredentials({.pem_root_certs = ours_.certificate})).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST_F(Credentials, APlaintextClientIsRefused) {
@@ -295,9 +299,10 @@ TEST_F(Credentials, ADeploymentThatCannotBeNamedIsRefused) {
 }
 
 TEST(RequireLoopback, AllowsLoopbackOnly) {
-  for (const char* address : {"127.0.0.1:7443", "[::1]:7443", "localhost:0"}) EXPECT_TRUE(RequireLoopback(address).ok());
-  for (const char* address : {"0.0.0.0:7443", "10.0.0.1:7443", "[::]:7443", "example.org:7443", "127.0.0.1.example.org:1",
-                              "localhost.example.org:1", ":7443"}) {
+  for (const char* address : {"127.0.0.1:7443", "[::1]:7443", "localhost:0"})
+    EXPECT_TRUE(RequireLoopback(address).ok());
+  for (const char* address : {"0.0.0.0:7443", "10.0.0.1:7443", "[::]:7443", "example.org:7443",
+                              "127.0.0.1.example.org:1", "localhost.example.org:1", ":7443"}) {
     EXPECT_EQ(RequireLoopback(address).code(), absl::StatusCode::kFailedPrecondition) << address;
   }
   for (const char* address : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"}) {

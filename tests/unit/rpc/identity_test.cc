@@ -9,8 +9,9 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Identity, ReadsEveryKindAndWritesItBackUnchanged) {
-  for (const char* uri : {"blink://demo/node/0", "blink://demo/node/17", "blink://demo/nodes/0-135", "blink://a-1/operator/alice",
-                          "blink://demo/aggregator", "blink://demo/node/18446744073709551615"}) {
+  for (const char* uri :
+       {"blink://demo/node/0", "blink://demo/node/17", "blink://demo/nodes/0-135", "blink://a-1/operator/alice",
+        "blink://demo/aggregator", "blink://demo/node/18446744073709551615"}) {
     const absl::StatusOr<Identity> identity = Identity::FromUri(uri);
     ASSERT_TRUE(identity.ok()) << identity.status();
     EXPECT_EQ(identity->ToUri(), uri);
@@ -36,18 +37,20 @@ TEST_P(IdentityRefusal, RefusesEveryOtherSpelling) {
 
 INSTANTIATE_TEST_SUITE_P(
     Spellings, IdentityRefusal,
-    ::testing::Values("", "blink:", "blink://", "blink:///aggregator", "http://demo/aggregator", "BLINK://demo/aggregator",
-                      "blink://Demo/aggregator", "blink://de mo/aggregator", "blink://demo", "blink://demo/", "blink://demo//",
-                      "blink://demo/aggregator/", "blink://demo/aggregator/x", "blink://demo/Aggregator", "blink://demo/node",
-                      "blink://demo/node/", "blink://demo/node/-1", "blink://demo/node/+1", "blink://demo/node/01",
-                      "blink://demo/node/00", "blink://demo/node/1x", "blink://demo/node/ 1", "blink://demo/node/1 ",
-                      "blink://demo/node/18446744073709551616", "blink://demo/node/1/2", "blink://demo/node/0x1",
-                      "blink://demo/nodes/", "blink://demo/nodes/5", "blink://demo/nodes/5-", "blink://demo/nodes/-5",
-                      "blink://demo/nodes/5-5", "blink://demo/nodes/6-5", "blink://demo/nodes/05-6", "blink://demo/nodes/5-06",
-                      "blink://demo/nodes/1-2-3", "blink://demo/nodes/1--2", "blink://demo/operator", "blink://demo/operator/",
-                      "blink://demo/operator/Alice", "blink://demo/operator/a/b", "blink://demo/worker/1",
-                      "blink://demo/aggregator?x=1", "blink://demo/aggregator#x", "blink://demo:7443/aggregator",
-                      " blink://demo/aggregator", "blink://demo/aggregator\n", std::string("blink://demo/aggregator\0", 24),
+    ::testing::Values("", "blink:", "blink://", "blink:///aggregator", "http://demo/aggregator",
+                      "BLINK://demo/aggregator", "blink://Demo/aggregator", "blink://de mo/aggregator", "blink://demo",
+                      "blink://demo/", "blink://demo//", "blink://demo/aggregator/", "blink://demo/aggregator/x",
+                      "blink://demo/Aggregator", "blink://demo/node", "blink://demo/node/", "blink://demo/node/-1",
+                      "blink://demo/node/+1", "blink://demo/node/01", "blink://demo/node/00", "blink://demo/node/1x",
+                      "blink://demo/node/ 1", "blink://demo/node/1 ", "blink://demo/node/18446744073709551616",
+                      "blink://demo/node/1/2", "blink://demo/node/0x1", "blink://demo/nodes/", "blink://demo/nodes/5",
+                      "blink://demo/nodes/5-", "blink://demo/nodes/-5", "blink://demo/nodes/5-5",
+                      "blink://demo/nodes/6-5", "blink://demo/nodes/05-6", "blink://demo/nodes/5-06",
+                      "blink://demo/nodes/1-2-3", "blink://demo/nodes/1--2", "blink://demo/operator",
+                      "blink://demo/operator/", "blink://demo/operator/Alice", "blink://demo/operator/a/b",
+                      "blink://demo/worker/1", "blink://demo/aggregator?x=1", "blink://demo/aggregator#x",
+                      "blink://demo:7443/aggregator", " blink://demo/aggregator", "blink://demo/aggregator\n",
+                      std::string("blink://demo/aggregator\0", 24),
                       std::string("blink://") + std::string(65, 'a') + "/aggregator",
                       std::string("blink://demo/operator/") + std::string(65, 'a'),
                       std::string("blink://demo/node/") + std::string(300, '1')));

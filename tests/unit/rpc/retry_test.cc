@@ -13,7 +13,8 @@ constexpr uint64_t kLowest = 0;
 constexpr uint64_t kHighest = ~uint64_t{0};
 const RetryPolicy kPolicy = {.base = absl::Milliseconds(200), .max = absl::Minutes(5)};
 
-absl::Duration Wait(uint64_t word, int attempt, std::optional<RetryWindow> window, const RetryPolicy& policy = kPolicy) {
+absl::Duration Wait(uint64_t word, int attempt, std::optional<RetryWindow> window,
+                    const RetryPolicy& policy = kPolicy) {
   TapeRandom random({word});
   return NextWait(policy, attempt, window, random).value();
 }
@@ -62,14 +63,16 @@ TEST(NextWait, AHostileWindowCannotPutANodeToSleep) {
 TEST(NextWait, AHostileWindowCannotWakeAFleetInOneInstant) {
   for (const absl::Duration point : {absl::ZeroDuration(), absl::Seconds(60), absl::Minutes(5), absl::Hours(24)}) {
     const RetryWindow window = {point, point};
-    EXPECT_GE(Wait(kHighest, 0, window) - Wait(kLowest, 0, window), absl::Milliseconds(200)) << absl::FormatDuration(point);
+    EXPECT_GE(Wait(kHighest, 0, window) - Wait(kLowest, 0, window), absl::Milliseconds(200))
+        << absl::FormatDuration(point);
   }
 }
 
 TEST(NextWait, AWindowThatIsUpsideDownOrNegativeStaysWithinTheLimits) {
-  for (const RetryWindow window : {RetryWindow{absl::Seconds(9), absl::Seconds(1)}, RetryWindow{-absl::Hours(1), -absl::Hours(2)},
-                                   RetryWindow{absl::InfiniteDuration(), absl::InfiniteDuration()},
-                                   RetryWindow{-absl::InfiniteDuration(), absl::InfiniteDuration()}}) {
+  for (const RetryWindow window :
+       {RetryWindow{absl::Seconds(9), absl::Seconds(1)}, RetryWindow{-absl::Hours(1), -absl::Hours(2)},
+        RetryWindow{absl::InfiniteDuration(), absl::InfiniteDuration()},
+        RetryWindow{-absl::InfiniteDuration(), absl::InfiniteDuration()}}) {
     for (const uint64_t word : {kLowest, kHighest / 2, kHighest}) {
       EXPECT_GE(Wait(word, 0, window), absl::ZeroDuration());
       EXPECT_LE(Wait(word, 0, window), absl::Minutes(5));
@@ -90,7 +93,8 @@ TEST(ParseRetryWindow, ReadsWhatTheServerWrites) {
 }
 
 TEST(ParseRetryWindow, TakesAnythingElseForNoWindow) {
-  for (const char* text : {"", ",", "1", "1,", ",1", "2,1", "-1,5", "1,2,3", "a,b", "1,86400001", "0,4294967296", "1.5,2", "1;2"}) {
+  for (const char* text :
+       {"", ",", "1", "1,", ",1", "2,1", "-1,5", "1,2,3", "a,b", "1,86400001", "0,4294967296", "1.5,2", "1;2"}) {
     EXPECT_FALSE(ParseRetryWindow(text).has_value()) << text;
   }
 }

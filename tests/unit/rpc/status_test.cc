@@ -35,7 +35,8 @@ TEST(StatusMapping, NamesCorrespondNotOnlyNumbers) {
 }
 
 TEST(StatusMapping, WhatAPeerSaysCanForgeNoLineAndSteerNoTerminal) {
-  const absl::Status status = FromGrpcStatus(grpc::Status(grpc::StatusCode::INTERNAL, "no\n2026 info: all is well\x1b[2J\r\x9b"));
+  const absl::Status status =
+      FromGrpcStatus(grpc::Status(grpc::StatusCode::INTERNAL, "no\n2026 info: all is well\x1b[2J\r\x9b"));
   EXPECT_EQ(status.message(), "no?2026 info: all is well?[2J??");
   EXPECT_EQ(PeerText(std::string(1 << 20, 'x')).size(), 1024u);
   EXPECT_EQ(PeerText(std::string("a\0b", 3)), "a?b");
@@ -48,10 +49,12 @@ TEST(StatusMapping, OkIsOk) {
 
 TEST(StatusMapping, ACodeOutsideTheRangeIsUnknownNeverOk) {
   for (const int code : {17, 31, -1}) {  // what the enumeration's bits can hold
-    EXPECT_EQ(FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(code), "odd")).code(), absl::StatusCode::kUnknown);
+    EXPECT_EQ(FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(code), "odd")).code(),
+              absl::StatusCode::kUnknown);
   }
   for (const int code : {17, 99, -1, 1 << 20}) {
-    EXPECT_EQ(ToGrpcStatus(absl::Status(static_cast<absl::StatusCode>(code), "odd")).error_code(), grpc::StatusCode::UNKNOWN);
+    EXPECT_EQ(ToGrpcStatus(absl::Status(static_cast<absl::StatusCode>(code), "odd")).error_code(),
+              grpc::StatusCode::UNKNOWN);
   }
 }
 

@@ -130,7 +130,8 @@ TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
   EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 2);
 }
 
-// The log of the store meets a limit of the file size, which statvfs does not announce, so that RocksDB's own write fails.
+// The log of the store meets a limit of the file size, which statvfs does not announce, so that RocksDB's own write
+// fails.
 class FileSizeLimit {
  public:
   FileSizeLimit() {

@@ -1,5 +1,6 @@
-// A process that stores reports is killed with SIGKILL; what it had acknowledged must be there. The writer is this program
-// itself, started anew with --write-until-killed FOLDER: it writes a node's number to standard output once it has the receipt.
+// A process that stores reports is killed with SIGKILL; what it had acknowledged must be there. The writer is this
+// program itself, started anew with --write-until-killed FOLDER: it writes a node's number to standard output once it
+// has the receipt.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -19,7 +19,8 @@ TEST(ParseMicro, IsExactWhereFloatingPointIsNot) {
 }
 
 TEST(ParseMicro, RefusesEverythingElseAndNamesIt) {
-  for (const char* text : {"", ".", "1.", ".5", "-1", "+1", "1e3", "0x10", " 1", "1 ", "1,5", "1.2.3", "nan", "inf", "six", "1/2"}) {
+  for (const char* text :
+       {"", ".", "1.", ".5", "-1", "+1", "1e3", "0x10", " 1", "1 ", "1,5", "1.2.3", "nan", "inf", "six", "1/2"}) {
     EXPECT_EQ(ParseMicro("--epsilon", text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
   const absl::Status seventh = ParseMicro("--epsilon", "0.1234567").status();
@@ -71,8 +72,8 @@ TEST(CheckAddress, WantsHostAndPort) {
   for (const char* address : {"127.0.0.1:7443", "aggregator:1", "[::1]:65535", "a.example.org:443"}) {
     EXPECT_TRUE(CheckAddress(address).ok()) << address;
   }
-  for (const char* address : {"", ":1", "host", "host:", "host:0", "host:65536", "host:x", "::1:7443", "http://host:1", "a b:1",
-                              "host:1\"", "ho\"st:1", "[]:1"}) {
+  for (const char* address : {"", ":1", "host", "host:", "host:0", "host:65536", "host:x", "::1:7443", "http://host:1",
+                              "a b:1", "host:1\"", "ho\"st:1", "[]:1"}) {
     EXPECT_EQ(CheckAddress(address).code(), absl::StatusCode::kInvalidArgument) << address;
   }
 }

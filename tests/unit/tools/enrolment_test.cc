@@ -69,8 +69,8 @@ TEST_F(EnrolmentTest, RefusesNamesThatAreTakenOrWouldLeaveTheFolder) {
 TEST_F(EnrolmentTest, ReadsListsOfBeforeThereWereRevocations) {
   const absl::StatusOr<Enrolment> list = Enrolment::FromJson(
       R"({"format":1,"deployment":"demo","node_count":100,"roster_version":7,"aggregator":"","insecure":false,
-          "policy":{"epsilon_micro_per_round_max":1,"epsilon_micro_lifetime_max":1,"epoch_seconds_min":1,"node_count_min":3,
-                    "send_spread_seconds":0},
+          "policy":{"epsilon_micro_per_round_max":1,"epsilon_micro_lifetime_max":1,"epoch_seconds_min":1,
+                    "node_count_min":3,"send_spread_seconds":0},
           "enrolled":[{"name":"node-3","uri":"blink://demo/node/3","dns":[],"ip":[],"serials":["ab","cd"]}]})");
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->roster_version(), 7u);
@@ -118,9 +118,9 @@ TEST_F(EnrolmentTest, ARosterGrowsAndRetiresAndKeepsItsHistory) {
 TEST_F(EnrolmentTest, RefusesRostersThatShrinkStayOrReuseIds) {
   ASSERT_TRUE(list_.Advance(std::nullopt, {{50, 50}}, absl::Now()).ok());
   for (const absl::Status& status :
-       {list_.Advance(99, {}, absl::Now()), list_.Advance(100, {}, absl::Now()), list_.Advance(std::nullopt, {{50, 50}}, absl::Now()),
-        list_.Advance(std::nullopt, {{99, 100}}, absl::Now()), list_.Advance(std::nullopt, {{0, 97}}, absl::Now()),
-        list_.Add(Nodes(50, 50)), list_.Add(Nodes(40, 60))}) {
+       {list_.Advance(99, {}, absl::Now()), list_.Advance(100, {}, absl::Now()),
+        list_.Advance(std::nullopt, {{50, 50}}, absl::Now()), list_.Advance(std::nullopt, {{99, 100}}, absl::Now()),
+        list_.Advance(std::nullopt, {{0, 97}}, absl::Now()), list_.Add(Nodes(50, 50)), list_.Add(Nodes(40, 60))}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   }
   EXPECT_EQ(list_.roster_version(), 8u);
@@ -155,8 +155,9 @@ TEST_F(EnrolmentTest, RefusesMalformedJson) {
   const std::string good = list_.ToJson();
   for (const std::string& text :
        {std::string(), std::string("{}"), good.substr(0, good.size() / 2),
-        absl::StrReplaceAll(good, {{"\"format\": 1", "\"format\": 2"}}), absl::StrReplaceAll(good, {{"/node/3", "/node/03"}}),
-        absl::StrReplaceAll(good, {{"/node/3", "/node/100"}}), absl::StrReplaceAll(good, {{"\"node-3\"", "\"../x\""}}),
+        absl::StrReplaceAll(good, {{"\"format\": 1", "\"format\": 2"}}),
+        absl::StrReplaceAll(good, {{"/node/3", "/node/03"}}), absl::StrReplaceAll(good, {{"/node/3", "/node/100"}}),
+        absl::StrReplaceAll(good, {{"\"node-3\"", "\"../x\""}}),
         absl::StrReplaceAll(good, {{"\"node_count\": 100", "\"node_count\": \"100\""}})}) {
     EXPECT_EQ(Enrolment::FromJson(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }

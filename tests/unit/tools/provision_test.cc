@@ -37,12 +37,14 @@ class Provision : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   FleetOptions Fleet(uint32_t nodes, uint32_t kits) const {
-    return {.authority = {.out = out_, .deployment = "demo", .node_count = nodes, .aggregator = "127.0.0.1:7443"}, .kits = kits};
+    return {.authority = {.out = out_, .deployment = "demo", .node_count = nodes, .aggregator = "127.0.0.1:7443"},
+            .kits = kits};
   }
   std::string Read(const std::string& path) const { return ReadFile(absl::StrCat(out_, "/", path), 1 << 20).value(); }
   CertificateInfo Certificate(const std::string& path) const { return InspectCertificate(Read(path)).value(); }
   void InitDemo() {
-    ASSERT_TRUE(InitAuthority({.out = out_, .deployment = "demo", .node_count = 100, .aggregator = "127.0.0.1:7443"}).ok());
+    ASSERT_TRUE(
+        InitAuthority({.out = out_, .deployment = "demo", .node_count = 100, .aggregator = "127.0.0.1:7443"}).ok());
   }
   std::string Request() {
     const std::string path = folder_ + "/client.csr";
@@ -179,7 +181,8 @@ TEST_F(Provision, RefusesAnExistingFolderAndTouchesNothing) {
   EXPECT_EQ(fleet.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(fleet.message()), HasSubstr("exists already"));
   EXPECT_TRUE(fs::is_empty(out_));
-  EXPECT_EQ(InitAuthority({.out = out_, .deployment = "demo", .node_count = 10}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(InitAuthority({.out = out_, .deployment = "demo", .node_count = 10}).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(Provision, RefusesBadNumbersAndLeavesNothingBehind) {
@@ -246,7 +249,8 @@ TEST_F(Provision, RefusesToEnrolTwiceOrPastTheRosterAndKeepsTheList) {
 TEST_F(Provision, RefusesAKeyThatWasCertifiedBefore) {
   InitDemo();
   for (uint64_t node : {3, 4}) {
-    ASSERT_TRUE(Enrol(out_, {.name = NameOfNodes(node, node), .identity = {.first_node = node, .last_node = node}}).ok());
+    ASSERT_TRUE(
+        Enrol(out_, {.name = NameOfNodes(node, node), .identity = {.first_node = node, .last_node = node}}).ok());
   }
   const std::string request = Request();
   ASSERT_TRUE(SignFor(out_, "node-3", request, folder_ + "/a.crt", absl::Hours(1)).ok());
@@ -256,7 +260,8 @@ TEST_F(Provision, RefusesAKeyThatWasCertifiedBefore) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("issued to node-3 already"));
   }
   EXPECT_FALSE(fs::exists(folder_ + "/b.crt"));
-  EXPECT_TRUE(SignFor(out_, "node-3", Request(), folder_ + "/b.crt", absl::Hours(1)).ok()) << "a new key for the same name";
+  EXPECT_TRUE(SignFor(out_, "node-3", Request(), folder_ + "/b.crt", absl::Hours(1)).ok())
+      << "a new key for the same name";
 }
 
 TEST_F(Provision, AnAuthorityBeginsWithAnEmptyListThatItsAggregatorHas) {
@@ -274,7 +279,10 @@ TEST_F(Provision, ARevocationIsInTheListUnderAHigherNumber) {
   ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
   std::string serial = Certificate("kits/nodes-3-5/tls/client.crt").serial;
   const std::string as_openssl_prints = absl::StrCat(absl::AsciiStrToUpper(serial.substr(0, 2)), ":", serial.substr(2));
-  EXPECT_EQ(Revoke({.out = out_, .name = "nodes-3-5", .serial = as_openssl_prints, .reason = "key-compromise"}, absl::Hours(24)).value(), 1u);
+  EXPECT_EQ(Revoke({.out = out_, .name = "nodes-3-5", .serial = as_openssl_prints, .reason = "key-compromise"},
+                   absl::Hours(24))
+                .value(),
+            1u);
   EXPECT_EQ(Revoke({.out = out_, .name = "operator"}, absl::Hours(24)).value(), 1u);
   ASSERT_TRUE(RenewRevocationList(out_, absl::Hours(48)).ok());
   const RevocationList list = RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt")).value();
@@ -316,7 +324,8 @@ TEST_F(Provision, TheNextRosterReachesAggregatorKitsAndList) {
   ASSERT_TRUE(ProvisionFleet(Fleet(10, 5)).ok());
   const std::string gone = Certificate("kits/nodes-2-3/tls/client.crt").serial;
   fs::rename(out_ + "/kits/nodes-8-9", folder_ + "/elsewhere");
-  const absl::StatusOr<RosterSummary> summary = ChangeRoster({.out = out_, .node_count = 12, .retire = {{2, 4}}}, absl::Hours(1));
+  const absl::StatusOr<RosterSummary> summary =
+      ChangeRoster({.out = out_, .node_count = 12, .retire = {{2, 4}}}, absl::Hours(1));
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->version, 2u);
   EXPECT_EQ(summary->active_count, 9u);
@@ -332,7 +341,8 @@ TEST_F(Provision, TheNextRosterReachesAggregatorKitsAndList) {
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->roster_version, 2u);
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-2-3")->roster_version, 1u);
   EXPECT_NE(RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt"))->Find(gone), nullptr);
-  EXPECT_EQ(SignFor(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(SignFor(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(Enrol(out_, {.name = "nodes-10-11", .identity = {.first_node = 10, .last_node = 11}}).ok());
 }
 
@@ -378,7 +388,8 @@ TEST_F(Provision, OperatorConfRefusesUnknownKeysAndHalfATls) {
   EXPECT_EQ(code(start + "insecure=true\ncolour=\"red\"\n"), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(start + "insecure=perhaps\n"), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code("deployment=\"demo\"\ninsecure=true\n"), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code("aggregator=\"10.0.0.1:1\"\ndeployment=\"demo\"\ninsecure=true\n"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code("aggregator=\"10.0.0.1:1\"\ndeployment=\"demo\"\ninsecure=true\n"),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(LoadOperatorConfig(folder_ + "/none").status().code(), absl::StatusCode::kNotFound);
 }
 

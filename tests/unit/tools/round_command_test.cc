@@ -43,7 +43,8 @@ class FakeAggregator final : public v1::OperatorService::Service {
     *round = state;
     return refusal;
   }
-  grpc::Status WatchRound(grpc::ServerContext*, const v1::WatchRoundRequest*, grpc::ServerWriter<v1::Round>* writer) override {
+  grpc::Status WatchRound(grpc::ServerContext*, const v1::WatchRoundRequest*,
+                          grpc::ServerWriter<v1::Round>* writer) override {
     v1::Round round = state;
     round.set_state(v1::ROUND_STATE_OPEN);
     writer->Write(round);
@@ -53,7 +54,8 @@ class FakeAggregator final : public v1::OperatorService::Service {
   }
   grpc::Status GetResult(grpc::ServerContext*, const v1::GetResultRequest* request,
                          grpc::ServerWriter<v1::GetResultResponse>* writer) override {
-    if (request->artifact() == missing) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "there is no such artifact");
+    if (request->artifact() == missing)
+      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "there is no such artifact");
     v1::GetResultResponse part;
     if (request->artifact() == "metrics.json" && !metrics.empty()) {
       part.set_chunk(metrics);
@@ -126,9 +128,11 @@ class RoundCommand : public ::testing::Test {
 };
 
 TEST_F(RoundCommand, CreateSendsIntegersAndPrintsTheId) {
-  ASSERT_EQ(Round({"create", "--epsilon", "4.35", "--degree-share", "0.1", "--open-for", "60s", "--quorum", "9", "--model", "mlp",
-                   "--weight-decay", "0", "--dropout", "0.01", "--learning-rate", "0.1", "--request-id", "r1"}),
-            0) << err_;
+  ASSERT_EQ(
+      Round({"create", "--epsilon", "4.35", "--degree-share", "0.1", "--open-for", "60s", "--quorum", "9", "--model",
+             "mlp", "--weight-decay", "0", "--dropout", "0.01", "--learning-rate", "0.1", "--request-id", "r1"}),
+      0)
+      << err_;
   EXPECT_EQ(out_, kId + "\n");
   EXPECT_EQ(service_.asked.deployment(), "demo");
   EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 4'350'000u);
@@ -154,8 +158,8 @@ TEST_F(RoundCommand, CreateSendsWhatBecomesOfImplausibleReports) {
 }
 
 TEST_F(RoundCommand, CreateSendsWhatToTrain) {
-  ASSERT_EQ(Round({"create", "--epsilon", "4", "--variant", "soft", "--model", "graphsage", "--layers", "3", "--patience", "40",
-                   "--balance-classes", "--node-features", "given+degree"}),
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--variant", "soft", "--model", "graphsage", "--layers", "3",
+                   "--patience", "40", "--balance-classes", "--node-features", "given+degree"}),
             0)
       << err_;
   const v1::TrainingSpec& spec = service_.asked.training();
@@ -179,7 +183,8 @@ TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
   EXPECT_EQ(service_.asked.training().variant(), v1::VARIANT_UNSPECIFIED);
   EXPECT_TRUE(service_.asked.training().has_weight_decay());
   EXPECT_FALSE(service_.asked.training().has_dropout());
-  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), DefaultDegreeSharePpm(4'000'000, Prior::kBeta)) << "filled in";
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), DefaultDegreeSharePpm(4'000'000, Prior::kBeta))
+      << "filled in";
   ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "7"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().candidates(), 7u);
   EXPECT_FALSE(service_.asked.training().allow_slow_attention());
@@ -194,7 +199,8 @@ TEST_F(RoundCommand, CreateAsksForTheAttributedPriorWithItsShareAndItsSearch) {
   EXPECT_EQ(service_.asked.training().prior(), v1::PRIOR_ATTRIBUTED);
   EXPECT_EQ(service_.asked.training().candidates(), 24u);
   EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 35'000u);
-  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--degree-share", "0.1", "--tune", "0"}), 0) << err_;
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--degree-share", "0.1", "--tune", "0"}), 0)
+      << err_;
   EXPECT_EQ(service_.asked.training().candidates(), 0u);
   EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 100'000u);
   ASSERT_EQ(Round({"create", "--epsilon", "1.5"}), 0) << err_;
@@ -204,7 +210,8 @@ TEST_F(RoundCommand, CreateAsksForTheAttributedPriorWithItsShareAndItsSearch) {
   EXPECT_EQ(service_.asked.training().model(), v1::MODEL_STACKED);
   EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--model", "stacked"}), 2);
   EXPECT_THAT(err_, HasSubstr("--model is stacked, which the attributed prior alone has"));
-  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--model", "mean"}), 2) << "made by a search alone";
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--model", "mean"}), 2)
+      << "made by a search alone";
   for (const char* unknown : {"", "gamma", "Beta", "unspecified"}) {
     EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", unknown}), 2) << unknown;
     EXPECT_THAT(err_, HasSubstr("--prior"));
@@ -289,14 +296,24 @@ TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {
 
 TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
   for (const std::vector<std::string>& flags :
-       std::vector<std::vector<std::string>>{{"--epsilon", "0.1234567"}, {"--epsilon", "0"}, {"--epsilon", "50.000001"},
-                                             {"--epsilon", "-1"}, {"--epsilon", "1e0"}, {"--epsilon", "nan"},
-                                             {"--epsilon", "1", "--degree-share", "1.1"}, {"--epsilon", "1", "--open-for", "60"},
-                                             {"--epsilon", "1", "--learning-rate", "0"}, {"--epsilon", "1", "--dropout", "1"},
-                                             {"--epsilon", "1", "--learning-rate", "11"}, {"--epsilon", "1", "--device", "gpu"},
-                                             {"--epsilon", "1", "--epochs", "0"}, {"--epsilon", "1", "--layers", "9"},
-                                             {"--epsilon", "1", "--tune", "-1"}, {"--epsilon", "1", "--tune", "1001"},
-                                             {"--epsilon", "1", "--tune", "many"}, {"--epsilon", "1", "--patience", "100001"}}) {
+       std::vector<std::vector<std::string>>{{"--epsilon", "0.1234567"},
+                                             {"--epsilon", "0"},
+                                             {"--epsilon", "50.000001"},
+                                             {"--epsilon", "-1"},
+                                             {"--epsilon", "1e0"},
+                                             {"--epsilon", "nan"},
+                                             {"--epsilon", "1", "--degree-share", "1.1"},
+                                             {"--epsilon", "1", "--open-for", "60"},
+                                             {"--epsilon", "1", "--learning-rate", "0"},
+                                             {"--epsilon", "1", "--dropout", "1"},
+                                             {"--epsilon", "1", "--learning-rate", "11"},
+                                             {"--epsilon", "1", "--device", "gpu"},
+                                             {"--epsilon", "1", "--epochs", "0"},
+                                             {"--epsilon", "1", "--layers", "9"},
+                                             {"--epsilon", "1", "--tune", "-1"},
+                                             {"--epsilon", "1", "--tune", "1001"},
+                                             {"--epsilon", "1", "--tune", "many"},
+                                             {"--epsilon", "1", "--patience", "100001"}}) {
     std::vector<std::string> arguments = {"create"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     EXPECT_EQ(Round(arguments), 2) << flags.back();
@@ -371,9 +388,10 @@ TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
 TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
   EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
-  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz", "plausibility.csv", "model.pt",
-                           "model.ts"}) {
-    EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(), absl::StrCat("{\"artifact\":\"", name, "\"}"));
+  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz",
+                           "plausibility.csv", "model.pt", "model.ts"}) {
+    EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(),
+              absl::StrCat("{\"artifact\":\"", name, "\"}"));
   }
   EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 3);  // nothing is overwritten
   EXPECT_THAT(err_, HasSubstr("exists already"));
@@ -432,10 +450,13 @@ TEST_F(RoundCommand, ResultRefusesAPlaceThatAnotherProcessHolds) {
 }
 
 TEST_F(RoundCommand, TheAggregatorsRefusalsKeepTheirSentenceAndGetTheirCode) {
-  const std::vector<std::pair<grpc::StatusCode, int>> codes = {
-      {grpc::StatusCode::FAILED_PRECONDITION, 7}, {grpc::StatusCode::PERMISSION_DENIED, 7}, {grpc::StatusCode::UNAUTHENTICATED, 7},
-      {grpc::StatusCode::NOT_FOUND, 3},           {grpc::StatusCode::INVALID_ARGUMENT, 3},  {grpc::StatusCode::RESOURCE_EXHAUSTED, 9},
-      {grpc::StatusCode::INTERNAL, 1}};
+  const std::vector<std::pair<grpc::StatusCode, int>> codes = {{grpc::StatusCode::FAILED_PRECONDITION, 7},
+                                                               {grpc::StatusCode::PERMISSION_DENIED, 7},
+                                                               {grpc::StatusCode::UNAUTHENTICATED, 7},
+                                                               {grpc::StatusCode::NOT_FOUND, 3},
+                                                               {grpc::StatusCode::INVALID_ARGUMENT, 3},
+                                                               {grpc::StatusCode::RESOURCE_EXHAUSTED, 9},
+                                                               {grpc::StatusCode::INTERNAL, 1}};
   for (const auto& [code, exit_code] : codes) {
     service_.refusal = grpc::Status(code, "the very reason");
     EXPECT_EQ(Round({"seal", kId}), exit_code);

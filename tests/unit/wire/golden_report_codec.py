@@ -1,4 +1,5 @@
-"""An independent encoder of report bits and digests, written from docs/PROTOCOL.md; prints the golden values of the tests.
+"""An independent encoder of report bits and digests, written from docs/PROTOCOL.md; prints the golden values of the
+tests.
 
     python3 tests/unit/wire/golden_report_codec.py
 """

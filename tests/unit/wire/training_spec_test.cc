@@ -202,7 +202,8 @@ TEST(TrainingSpec, AnotherPriorThanTheRoundsBeginsAnew) {
   of_round.set_candidates(3);
   of_round.set_hidden(16);
   given.set_prior(v1::PRIOR_BETA);
-  EXPECT_EQ(OverrideTrainingSpec(of_round, given).model(), v1::MODEL_GAT) << "an old round, which names no prior, is of beta";
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).model(), v1::MODEL_GAT)
+      << "an old round, which names no prior, is of beta";
   given.set_prior(v1::PRIOR_ATTRIBUTED);
   given.set_variant(v1::VARIANT_HYBRID);
   const v1::TrainingSpec spec = OverrideTrainingSpec(of_round, given);
