@@ -12,7 +12,7 @@ enum class ExitCode : int {
   kOk = 0,
   kInternal = 1,           // a defect, or an error of the system that has no code of its own
   kUsage = 2,              // wrong flags
-  kBadInput = 3,           // a file, kit, attribute folder or data set that is malformed, missing, or may not be read or written
+  kBadInput = 3,           // a file, kit, attribute folder or data set: malformed, missing, not to be read or written
   kRefusedByPolicy = 4,    // the node's policy or ledger refuses the round or the deployment
   kJournal = 5,            // the journal is missing, damaged, outdated, of another node, or held by another process
   kUnreachable = 6,        // no answer from the aggregator within the time allowed
@@ -25,9 +25,9 @@ enum class ExitCode : int {
 };
 
 // The code for a status that says nothing more specific: INVALID_ARGUMENT, NOT_FOUND and OUT_OF_RANGE are bad input,
-// UNAVAILABLE and DEADLINE_EXCEEDED unreachable, RESOURCE_EXHAUSTED no resources, CANCELLED interrupted, DATA_LOSS journal,
-// PERMISSION_DENIED, UNAUTHENTICATED and ALREADY_EXISTS refused by the peer, the rest internal. A FileError (durable_file.h) of
-// missing rights or a read-only file system is bad input: no peer was asked.
+// UNAVAILABLE and DEADLINE_EXCEEDED unreachable, RESOURCE_EXHAUSTED no resources, CANCELLED interrupted, DATA_LOSS
+// journal, PERMISSION_DENIED, UNAUTHENTICATED and ALREADY_EXISTS refused by the peer, the rest internal. A FileError
+// (durable_file.h) of missing rights or a read-only file system is bad input: no peer was asked.
 ExitCode ExitCodeFor(const absl::Status& status);
 
 // The table, one line a code, for --help.

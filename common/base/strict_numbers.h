@@ -1,5 +1,6 @@
 // CLI11 reads numbers with strtoull and strtold: 2^64 becomes 2^64 - 1, -18446744073709551615 becomes 1, 010 is 8, and
-// nan passes every range. A privacy tool takes a number as it is written, or not at all. A value that was forgotten is none.
+// nan passes every range. A privacy tool takes a number as it is written, or not at all. A value that was forgotten is
+// none.
 #ifndef BLINK_COMMON_BASE_STRICT_NUMBERS_H_
 #define BLINK_COMMON_BASE_STRICT_NUMBERS_H_
 
@@ -53,7 +54,8 @@ inline std::string RefuseStrangeReal(std::string& text) {
 }
 
 inline void RefuseStrangeWholes(CLI::Option& option, bool is_signed) {
-  option.transform(CLI::Validator([=](std::string& text) { return RefuseStrangeWhole(text, is_signed); }, ""));  // first
+  // first
+  option.transform(CLI::Validator([=](std::string& text) { return RefuseStrangeWhole(text, is_signed); }, ""));
   option.check(CLI::Validator([=](std::string& text) { return RefuseTooLarge(text, is_signed); }, ""));          // last
 }
 
@@ -87,7 +89,8 @@ inline const CLI::Option* TooNarrow(const CLI::App& app, const CLI::ConversionEr
   return nullptr;
 }
 
-// For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs. To be called before the arguments are parsed.
+// For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs. To be called before the arguments
+// are parsed.
 inline void RefuseEmptyValues(int argc, const char* const* argv) {
   for (int k = 1; k < argc; ++k) {
     const std::string argument = argv[k];

@@ -15,7 +15,8 @@ namespace blink {
 struct TrainingFlags {
   std::optional<std::string> prior, variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
-  std::optional<uint64_t> epochs, hidden, layers, patience;  // wider than they may be, so that Spec can say how far they may go
+  // wider than they may be, so that Spec can say how far they may go
+  std::optional<uint64_t> epochs, hidden, layers, patience;
   // A flag of CLI11 has no third state: whether one was given, the option knows.
   struct Flag {
     bool value = false;
@@ -29,8 +30,8 @@ struct TrainingFlags {
   // Keeps pointers to the members until the command line has been parsed.
   void AddTo(CLI::App* command);
 
-  // What was given, nothing else: --tune 0 and --balance-classes=false too are set, so that they override what a round says.
-  // INVALID_ARGUMENT, naming flag or field and range.
+  // What was given, nothing else: --tune 0 and --balance-classes=false too are set, so that they override what a round
+  // says. INVALID_ARGUMENT, naming flag or field and range.
   absl::StatusOr<v1::TrainingSpec> Spec() const;
 };
 

@@ -32,7 +32,8 @@ using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 // INTERNAL with what OpenSSL said; empties the thread's error queue. Never contains key material.
 absl::Status OpenSslError(absl::string_view what);
 
-// INVALID_ARGUMENT when the text holds no such object. The key must not be encrypted (nobody is there to type a password).
+// INVALID_ARGUMENT when the text holds no such object. The key must not be encrypted (nobody is there to type a
+// password).
 absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem);
 absl::StatusOr<RequestPtr> ParseRequest(absl::string_view pem);
 absl::StatusOr<CertificatePtr> ParseCertificate(absl::string_view pem);

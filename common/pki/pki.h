@@ -13,7 +13,8 @@ namespace blink {
 
 // All PEM.
 absl::StatusOr<std::string> GenerateKey();
-// A request signed by `key` with subject CN `common_name`. It carries no SAN: the authority writes those from its own list.
+// A request signed by `key` with subject CN `common_name`. It carries no SAN: the authority writes those from its own
+// list.
 absl::StatusOr<std::string> MakeRequest(const std::string& key, const std::string& common_name);
 
 struct CertificateAuthority {
@@ -30,8 +31,8 @@ struct CertificateOptions {
   absl::Duration valid_for = absl::Hours(24 * 365);
   std::optional<absl::Time> valid_from;  // default: an hour ago, for clocks that run behind
 };
-// Signs a request: checks its self-signature, takes nothing but its public key (subject and SANs come from `options`, extensions
-// that it asks for are ignored). INVALID_ARGUMENT when it is malformed, or its key weaker than 112 bits.
+// Signs a request: checks its self-signature, takes nothing but its public key (subject and SANs come from `options`,
+// extensions that it asks for are ignored). INVALID_ARGUMENT when it is malformed, or its key weaker than 112 bits.
 absl::StatusOr<std::string> SignRequest(const CertificateAuthority& authority, const std::string& request,
                                         const CertificateOptions& options);
 

@@ -1,4 +1,5 @@
-// Who a certificate names. SAN URIs: blink://<deployment>/node/<id>, .../nodes/<a>-<b>, .../operator/<name>, .../aggregator.
+// Who a certificate names. SAN URIs: blink://<deployment>/node/<id>, .../nodes/<a>-<b>, .../operator/<name>,
+// .../aggregator.
 #ifndef BLINK_COMMON_RPC_IDENTITY_H_
 #define BLINK_COMMON_RPC_IDENTITY_H_
 

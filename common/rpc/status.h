@@ -14,7 +14,8 @@ namespace blink {
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);  // with the message as PeerText has it
 
-// What a peer says, fit for a log or a terminal: printable ASCII on one line, other bytes as '?', at most 1,024 of them.
+// What a peer says, fit for a log or a terminal: printable ASCII on one line, other bytes as '?', at most 1,024 of
+// them.
 std::string PeerText(absl::string_view text);
 
 }  // namespace blink

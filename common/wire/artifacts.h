@@ -1,5 +1,5 @@
-// The files of a result, as GetResult and `blink round result` name them (docs/PROTOCOL.md says what is in them). The first is
-// written first and removed last, and a folder is known by it.
+// The files of a result, as GetResult and `blink round result` name them (docs/PROTOCOL.md says what is in them). The
+// first is written first and removed last, and a folder is known by it.
 #ifndef BLINK_COMMON_WIRE_ARTIFACTS_H_
 #define BLINK_COMMON_WIRE_ARTIFACTS_H_
 
