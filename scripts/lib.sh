@@ -29,6 +29,34 @@ quietly() {
   return "$status"
 }
 
+# tell_progress LOG SECONDS: while the script runs, says every so often how far a build has come: the last "[done/of]" that ninja
+# wrote to LOG, when it is another one.
+tell_progress() {
+  local log=$1 seconds=$2 now said='' second
+  while :; do
+    # second by second, so that it ends soon when the script is interrupted
+    for ((second = 0; second < seconds; second++)); do
+      sleep 1
+      kill -0 $$ 2>/dev/null || return 0
+    done
+    now=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" 2>/dev/null | tail -1) || true
+    [[ $now == "$said" ]] || echo "   $now"
+    said=$now
+  done
+}
+
+# building LOG COMMAND..: quietly, telling its progress.
+building() {
+  local status=0 teller
+  rm -f "$1"
+  tell_progress "$1" 20 &
+  teller=$!
+  quietly "$@" || status=$?
+  kill "$teller" 2>/dev/null || true
+  wait "$teller" 2>/dev/null || true
+  return "$status"
+}
+
 # Object files are found again whatever folder the project is built in (release, node-only elsewhere, images).
 use_ccache() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}

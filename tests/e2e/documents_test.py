@@ -1,4 +1,5 @@
 """What is written down works: the commands of the README, the sample configurations, the demo."""
+import json
 import os
 import pathlib
 import re
@@ -172,7 +173,7 @@ class Demo(BlinkTest):
                               capture_output=True, text=True, env=self.environment, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for text in ("epsilon 6", "epsilon 12", "bytes per report", "precision, recall", "features alone", "this round",
-                     "true graph"):
+                     "true graph", f'export PATH="{BIN_DIR}:$PATH"'):
             self.assertIn(text, done.stdout)
         self.assertEqual(list(self.folder.iterdir()), [], "the temporary folder stays behind")
         self.assertEqual(self.processes(), [])
@@ -196,12 +197,61 @@ class Demo(BlinkTest):
         wait_until(lambda: not self.processes(), "the demo's processes to end", patience=30)
         self.assertEqual(list(self.folder.iterdir()), [])
 
-    def test_it_refuses_what_it_does_not_know(self):
-        for arguments, code in ((["--colour", "blue"], 2), (["--dataset", str(self.folder / "nowhere")], 3),
-                                (["--kits"], 2)):
-            done = subprocess.run([SOURCE_DIR / "scripts" / "demo", *arguments], capture_output=True, text=True,
-                                  env=self.environment, check=False, timeout=60)
+    def demo(self, *arguments, **environment):
+        return subprocess.run([SOURCE_DIR / "scripts" / "demo", *map(str, arguments)], capture_output=True, text=True,
+                              check=False, env={**self.environment, **environment}, timeout=120)
+
+    def test_it_refuses_what_it_does_not_know_before_it_builds(self):
+        for flag, value, code, text in (
+                ("--colour", "blue", 2, "unknown option --colour"), ("--dataset", self.folder / "nowhere", 3, "no data set at"),
+                ("--dataset", self.folder, 3, "no data set at"), ("--kits", 0, 2, "--kits: "), ("--kits", 2709, 2, "--kits: "),
+                ("--nodes", "08", 2, "--nodes: "), ("--nodes", 2, 2, "--nodes: "), ("--epochs", "many", 2, "--epochs: "),
+                ("--seed", -1, 2, "--seed: "), ("--epsilon", 0, 2, "--epsilon: "), ("--epsilon", 50.1, 2, "--epsilon: "),
+                ("--epsilon", "1e3", 2, "--epsilon: "), ("--epsilon", "0.0000001", 2, "--epsilon: "),
+                ("--degree-share", 1.1, 2, "--degree-share: ")):
+            done = self.demo(flag, value, BLINK_BIN_DIR="/nowhere")
             self.assertEqual(done.returncode, code, done)
+            self.assertEqual(done.stdout, "", "it has begun")
+            self.assertIn(f"demo: {text}", done.stderr)
+        self.assertEqual(self.demo("--kits").returncode, 2)
+
+    def other_programs(self, name, script):
+        """A folder of the programs, of which one is a script that may go on as the program: "$program" "$@"."""
+        folder = self.folder / "programs"
+        folder.mkdir()
+        for program in PROGRAMS:
+            (folder / program).symlink_to(BIN_DIR / program)
+        (folder / name).unlink()
+        (folder / name).write_text(f"#!/bin/bash\nprogram={shlex.quote(str(BIN_DIR / name))}\n{script}\n")
+        (folder / name).chmod(0o755)
+        return str(folder)
+
+    def test_a_node_that_refuses_ends_it_and_is_shown(self):
+        refusing = '[[ $1 == run && $3 == */nodes-0-* ]] && { echo "this is too much"; exit 4; }\nexec "$program" "$@"'
+        programs = self.other_programs("blink-node", refusing)
+        done = self.demo("--nodes", 40, "--kits", 2, BLINK_BIN_DIR=programs)
+        self.assertEqual(done.returncode, blinktest.REFUSED_BY_POLICY, done.stdout + done.stderr)
+        self.assertIn("nodes-0-19 ended with exit code 4", done.stderr)
+        self.assertEqual(re.findall(r"--- the end of (.*)", done.stderr), ["nodes-0-19.log"])
+        self.assertIn("this is too much", done.stderr)
+        self.assertEqual(self.processes(), [])
+
+    def test_the_nodes_policies_allow_the_epsilon_that_was_asked_for(self):
+        programs = self.other_programs("blink-aggregator", "exit 6")
+        done = self.demo("--nodes", 40, "--kits", 2, "--epsilon", 9.5, "--keep", BLINK_BIN_DIR=programs)
+        self.assertEqual(done.returncode, blinktest.UNREACHABLE, done.stdout + done.stderr)
+        self.assertIn("aggregator ended with exit code 6", done.stderr)
+        policies = list(self.folder.glob("blink-demo.*/out/kits/*/policy.json"))
+        allowed = [json.loads(path.read_text())["epsilon_micro_per_round_max"] for path in policies]
+        self.assertEqual(allowed, [9_500_000] * 2)
+
+    def test_a_build_says_how_far_it_has_come(self):
+        script = ("source $0/scripts/lib.sh; seen() { until grep -q $1 said; do sleep 0.1; done; }; "
+                  "echo '[1/9] x' > log; tell_progress log 1 > said & seen 1/9; echo '[2/9] y' >> log; seen 2/9; "
+                  "echo '[2/9] z' >> log; sleep 2.5; kill %1; cat said")
+        done = subprocess.run(["bash", "-c", script, SOURCE_DIR], cwd=self.folder, capture_output=True, text=True,
+                              check=False, timeout=120)
+        self.assertEqual(done.stdout.split(), ["[1/9]", "[2/9]"], done)
 
 
 if __name__ == "__main__":
