@@ -203,10 +203,12 @@ class Demo(BlinkTest):
 
     def test_it_refuses_what_it_does_not_know_before_it_builds(self):
         for flag, value, code, text in (
-                ("--colour", "blue", 2, "unknown option --colour"), ("--dataset", self.folder / "nowhere", 3, "no data set at"),
-                ("--dataset", self.folder, 3, "no data set at"), ("--kits", 0, 2, "--kits: "), ("--kits", 2709, 2, "--kits: "),
-                ("--nodes", "08", 2, "--nodes: "), ("--nodes", 2, 2, "--nodes: "), ("--epochs", "many", 2, "--epochs: "),
-                ("--seed", -1, 2, "--seed: "), ("--epsilon", 0, 2, "--epsilon: "), ("--epsilon", 50.1, 2, "--epsilon: "),
+                ("--colour", "blue", 2, "unknown option --colour"),
+                ("--dataset", self.folder / "nowhere", 3, "no data set at"),
+                ("--dataset", self.folder, 3, "no data set at"),
+                ("--kits", 0, 2, "--kits: "), ("--kits", 2709, 2, "--kits: "), ("--nodes", "08", 2, "--nodes: "),
+                ("--nodes", 2, 2, "--nodes: "), ("--epochs", "many", 2, "--epochs: "), ("--seed", -1, 2, "--seed: "),
+                ("--epsilon", 0, 2, "--epsilon: "), ("--epsilon", 50.1, 2, "--epsilon: "),
                 ("--epsilon", "1e3", 2, "--epsilon: "), ("--epsilon", "0.0000001", 2, "--epsilon: "),
                 ("--degree-share", 1.1, 2, "--degree-share: ")):
             done = self.demo(flag, value, BLINK_BIN_DIR="/nowhere")

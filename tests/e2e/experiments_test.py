@@ -122,9 +122,11 @@ class Accuracy(Experiment):
 
     def test_what_needs_numpy_explains_itself_without_it(self):
         (self.folder / "numpy.py").write_text("raise ImportError\n")
-        for arguments, code, text in (("--help",), 0, "usage"), (("--datasets", ".", "--reference", "."), 3, ".venv/bin/pip install numpy"):
-            done = subprocess.run([sys.executable, "-B", SOURCE_DIR / "experiments" / "accuracy" / "fixed_point.py", *arguments], check=False,
-                                  capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(self.folder)})
+        program = SOURCE_DIR / "experiments" / "accuracy" / "fixed_point.py"
+        for arguments, code, text in ((("--help",), 0, "usage"),
+                                      (("--datasets", ".", "--reference", "."), 3, ".venv/bin/pip install numpy")):
+            done = subprocess.run([sys.executable, "-B", program, *arguments], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PYTHONPATH": str(self.folder)})
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stdout + done.stderr)
 
