@@ -259,6 +259,36 @@ class Compose(BlinkTest):
             self.assertEqual([account["draws"] for account in fleet.accounts()], [30] * 4)
 
 
+class Init(BlinkTest):
+    """deploy/simulation-init on a graph that is given, with volumes that are folders here."""
+
+    @classmethod
+    def setUpClass(cls):
+        require_images()
+
+    def init(self, environment):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-init-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        blinktest.generate_dataset(folder / "dataset", 41)
+        labels = folder / "dataset" / "labels.csv"
+        labels.write_text(labels.read_text().rstrip("\n"))  # as editors may leave it
+        for name in ("aggregator", "operator", "kit-0", "kit-1", "journal-0", "journal-1"):
+            (folder / "volumes" / name).mkdir(parents=True)
+        variables = [part for pair in environment.items() for part in ("-e", "=".join(pair))]
+        podman("run", "--rm", "--user", "root", "--network", "none", "-e", "BLINK_KITS=2", *variables, "-v",
+               f"{folder}/dataset:/dataset:ro", "-v", f"{folder}/volumes:/volumes", "--entrypoint", "simulation-init",
+               AGGREGATOR)
+        files = [folder / "volumes" / f"kit-{index}" for index in (0, 1)]
+        return [[json.loads((kit / name).read_text()) for kit in files] for name in ("kit.json", "policy.json")]
+
+    def test_it_counts_the_nodes_and_lets_the_policies_allow_the_rounds_epsilon(self):
+        for epsilon, allowed in (("9.5", 9_500_000), ("6", 8_000_000)):
+            kits, policies = self.init({"BLINK_EPSILON": epsilon})
+            self.assertEqual([kit["node_count"] for kit in kits], [41, 41])
+            self.assertEqual(kits[1]["nodes"]["last"], 40)
+            self.assertEqual([policy["epsilon_micro_per_round_max"] for policy in policies], [allowed] * 2)
+
+
 class Fleets(BlinkTest):
     """Fleets that are torn apart in mid-round."""
 

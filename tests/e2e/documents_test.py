@@ -148,6 +148,24 @@ class SampleConfigs(BlinkTest):
                                   check=False)
             self.assertEqual(done.returncode, 2, done)
 
+    def test_compose_fleet_takes_a_graph_by_its_path_and_no_other_folder(self):
+        program, parent = SOURCE_DIR / "deploy" / "compose-fleet", self.blink.dataset.parent
+        given = [program, "2", "--dataset", self.blink.dataset.name]
+        text = subprocess.run(given, capture_output=True, text=True, cwd=parent, check=True).stdout
+        self.assertIn(f'- "{self.blink.dataset}:/dataset:ro"\n', text, "a mere name would be that of an empty volume")
+        for folder in ("nowhere", str(self.blink.out)):
+            done = subprocess.run([program, "2", "--dataset", folder], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("edges.csv", done.stderr)
+
+    def test_an_epsilon_of_the_environment_reaches_the_nodes_policies_and_the_operator(self):
+        text = (SOURCE_DIR / "docker-compose.yml").read_text()
+        fleet = subprocess.run([SOURCE_DIR / "deploy" / "compose-fleet", "2", "--epsilon", "9.5"], capture_output=True,
+                               text=True, check=True).stdout
+        self.assertEqual(text.count('BLINK_EPSILON: "${BLINK_EPSILON:-6}"'), 2)
+        self.assertEqual(fleet.count('BLINK_EPSILON: "9.5"'), 2)
+        self.assertIn('BLINK_REQUEST: "${BLINK_REQUEST:-simulation-1}"', text)
+
 
 class Demo(BlinkTest):
     """scripts/demo, with the programs that are built already."""
