@@ -21,10 +21,7 @@
 namespace blink {
 namespace {
 
-// From this budget of the list on the posterior of a round is sharp enough for the next one to gain more from it than
-// it repeats of its own errors.
-constexpr double kTwoRoundsEpsilon = 2.5;
-constexpr double kTwoRoundsReports = 0.8, kNetworkReports = 0.2;  // shares of the nodes that reported
+constexpr double kNetworkReports = 0.2;  // share of the nodes that must have reported
 
 absl::Status CheckClasses(const ClassProbabilities& classes, uint32_t n) {
   const size_t size = size_t{n} * classes.class_count;
@@ -80,9 +77,8 @@ int NetworkRounds(const ReportSet& reports, const AttributedOptions& options) {
   if (!options.ingredients.network || !reports.parameters().sends_bits()) return 0;
   if (options.network_rounds.has_value()) return *options.network_rounds;
   // Where many are silent the network is thin on just those pairs for which it would be needed.
-  const double received = static_cast<double>(reports.report_count()) / reports.node_count();
-  if (received < kNetworkReports) return 0;
-  return reports.parameters().epsilon_list() < kTwoRoundsEpsilon || received < kTwoRoundsReports ? 1 : 2;
+  if (reports.report_count() < kNetworkReports * reports.node_count()) return 0;
+  return IsSharp(reports) ? 2 : 1;
 }
 
 // The progress of passes, each of a weight.
@@ -176,12 +172,12 @@ class Estimator {
     for (const int feature : sample.features) {
       options.start.push_back(rounds_.empty() ? 0 : rounds_.back().theta[feature]);
     }
-    BLINK_ASSIGN_OR_RETURN(const ThetaFit fit, FitTheta(sample.pairs, options));
+    BLINK_ASSIGN_OR_RETURN(const ThetaFit fit, FitThetaWithinLinks(sample.pairs, options));
     PriorRound round;
     coefficients_.clear();
     for (size_t k = 0; k < sample.features.size(); ++k) {
       round.theta[sample.features[k]] = fit.theta[k];
-      coefficients_.push_back({PairFeatureName(sample.features[k]), fit.theta[k]});
+      coefficients_.push_back({kFeatureForms[sample.features[k]].name, fit.theta[k]});
     }
     rounds_.push_back(std::move(round));
     return absl::OkStatus();

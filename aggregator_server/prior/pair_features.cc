@@ -23,28 +23,32 @@ void WordToBytes(uint64_t word, uint8_t* to) {
   for (int k = 0; k < 8; ++k) to[k] = static_cast<uint8_t>(word >> (8 * k));
 }
 
+std::array<Curve, kPairQuantityCount> CurvesOf(const PairTheta& theta) {
+  std::array<Curve, kPairQuantityCount> curves;
+  for (int feature = 0; feature < kPairFeatureCount; ++feature) {
+    const FeatureForm& form = kFeatureForms[feature];
+    if (form.form == FeatureForm::kOne) continue;
+    Curve& curve = curves[form.of];
+    const auto slope = static_cast<float>(theta[feature]);
+    if (form.form == FeatureForm::kItself) curve.slope = slope;
+    if (form.form == FeatureForm::kSquare) curve.square = slope;
+    if (form.form != FeatureForm::kUpTo) continue;
+    curve.hinge_slopes[curve.hinge_count] = slope;
+    curve.hinges[curve.hinge_count++] = form.hinge;
+  }
+  return curves;
+}
+
 }  // namespace
 
-const char* PairFeatureName(int feature) {
-  constexpr const char* kNames[kPairFeatureCount] = {"constant",
-                                                     "cosine",
-                                                     "cosine to 0.05",
-                                                     "cosine to 0.1",
-                                                     "cosine to 0.2",
-                                                     "cosine to 0.4",
-                                                     "latent",
-                                                     "latent squared",
-                                                     "classes",
-                                                     "log classes",
-                                                     "common neighbours",
-                                                     "latent of neighbours",
-                                                     "classes of neighbours"};
-  return kNames[feature];
+bool IsSharp(const ReportSet& reports) {
+  return reports.parameters().epsilon_list() >= kSharpEpsilon &&
+         reports.report_count() >= kSharpReports * reports.node_count();
 }
 
 PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& probabilities,
                        const DegreePosterior& degrees, const Ingredients& ingredients)
-    : reports(reports), n(reports.node_count()) {
+    : reports(reports), n(reports.node_count()), sharp(IsSharp(reports)) {
   const bool bits = reports.parameters().sends_bits();
   bit_weight = static_cast<float>(reports.parameters().bit_log_odds());
   constexpr double kDegreeMin = 1e-3;
@@ -83,12 +87,26 @@ PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, c
 }
 
 bool PairInputs::Has(int feature, bool network) const {
-  if (feature == kConstant) return true;
-  if (feature <= kCosineTo04) return dense_width > 0 || !words.empty();
-  if (feature <= kLatentSquare) return latent_width > 0;
-  if (feature <= kLogClasses) return class_count > 0;
-  if (!network) return false;
-  return feature == kCommonNeighbours || (feature == kNeighboursLatent ? latent_width > 0 : class_count > 0);
+  switch (kFeatureForms[feature].of) {
+    case kPairQuantityCount:
+      return true;
+    case kOfCosine:
+      return dense_width > 0 || !words.empty();
+    case kOfLatent:
+      return latent_width > 0;
+    case kOfClasses:
+    case kOfLogClasses:
+      return class_count > 0;
+    case kOfNeighboursLatent:
+      return network && latent_width > 0;
+    case kOfNeighboursClasses:
+      return network && class_count > 0;
+    case kOfCommonNeighbours:
+      return network;
+    case kOfOverlap:
+      return network && sharp;
+  }
+  return false;
 }
 
 TileFeatures::TileFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round,
@@ -112,10 +130,8 @@ TileFeatures::TileFeatures(const PairInputs& inputs, const std::vector<PriorRoun
       if (!network.kept.empty()) earlier.kept = std::make_unique<SparseProduct>(network.kept);
     }
   }
-  for (AlignedFloats* matrix : {&base_, &evidence_, &cosine_, &latent_, &classes_, &log_classes_, &network_[0],
-                                &network_[1], &network_[2], &forth_, &back_, &log_odds_, &probability_}) {
-    matrix->Resize(kStrip);
-  }
+  for (AlignedFloats* matrix : {&base_, &evidence_, &forth_, &back_, &log_odds_, &probability_}) matrix->Resize(kStrip);
+  for (AlignedFloats& matrix : quantities_) matrix.Resize(kStrip);
 }
 
 uint32_t TileFeatures::strip_count() const {
@@ -186,20 +202,23 @@ void TileFeatures::Strip(uint32_t strip) {
                         inputs_.pull.data() + tile_.first_column(), base);
     }
   }
-  if (dense_.width > 0) Multiply(dense_, dense_, cosine_);
+  AlignedFloats& cosine = quantities_[kOfCosine];
+  if (dense_.width > 0) Multiply(dense_, dense_, cosine);
   if (words_) {
-    for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) words_->Row(node(r), Row(cosine_, r));
+    for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) words_->Row(node(r), Row(cosine, r));
   }
-  if (z_.width > 0) Multiply(z_, z_, latent_);
+  if (z_.width > 0) Multiply(z_, z_, quantities_[kOfLatent]);
 }
 
 void TileFeatures::Features(PosteriorKind kind) {
   if (q_[kind].width > 0) {
-    Multiply(q_[kind], q_[kind], classes_);
-    for (uint32_t r = 0; r < kStripRows; ++r) LogRow(Row(classes_, r), 1.0f, 0.05f, Row(log_classes_, r));
+    Multiply(q_[kind], q_[kind], quantities_[kOfClasses]);
+    for (uint32_t r = 0; r < kStripRows; ++r) {
+      LogRow(Row(quantities_[kOfClasses], r), 1.0f, 0.05f, Row(quantities_[kOfLogClasses], r));
+    }
   }
   for (size_t earlier = 0; earlier < round_; ++earlier) {
-    LogOddsOf(rounds_[earlier].theta, earlier > 0);
+    LogOdds(rounds_[earlier].theta);
     NetworkFeatures(kind, earlier);
   }
 }
@@ -209,42 +228,39 @@ void TileFeatures::NetworkFeatures(PosteriorKind kind, size_t round) {
   Earlier& earlier = earlier_[kind][round];
   const Network& network = rounds_[round].network[kind];
   const size_t column = tile_.first_column();
+  const float* const sums = network.sums.data() + column;
   if (earlier.kept) {
     for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) {
       earlier.kept->Row(node(r), Row(forth_, r));
-      LogRow(Row(forth_, r), 10.0f, 1.0f, Row(network_[0], r));
+      LogRow(Row(forth_, r), 10.0f, 1.0f, Row(quantities_[kOfCommonNeighbours], r));
+      if (!inputs_.sharp) continue;
+      OverlapRow(Row(forth_, r), Row(probability_, r), network.sums[node(r)], sums, Row(quantities_[kOfOverlap], r));
     }
   }
-  const auto of_neighbours = [&](const TileOperand& sums, const TileOperand& own, const std::vector<float>& squares,
+  const auto of_neighbours = [&](const TileOperand& of_sums, const TileOperand& own, const std::vector<float>& squares,
                                  AlignedFloats& out) {
-    Multiply(sums, own, forth_);
-    Multiply(own, sums, back_);
+    Multiply(of_sums, own, forth_);
+    Multiply(own, of_sums, back_);
     for (uint32_t r = 0; r < kStripRows; ++r) {
       NeighboursRow(Row(forth_, r), Row(back_, r), Row(probability_, r), squares[node(r)], squares.data() + column,
-                    network.sums[node(r)], network.sums.data() + column, Row(out, r));
+                    network.sums[node(r)], sums, Row(out, r));
     }
   };
-  if (z_.width > 0) of_neighbours(earlier.latent, z_, inputs_.latent_square, network_[1]);
-  if (q_[kind].width > 0) of_neighbours(earlier.classes, q_[kind], inputs_.class_square[kind], network_[2]);
+  if (z_.width > 0) of_neighbours(earlier.latent, z_, inputs_.latent_square, quantities_[kOfNeighboursLatent]);
+  if (q_[kind].width > 0) {
+    of_neighbours(earlier.classes, q_[kind], inputs_.class_square[kind], quantities_[kOfNeighboursClasses]);
+  }
 }
 
-void TileFeatures::LogOddsOf(const PairTheta& theta, bool network) {
-  StaticTheta known;
-  known.constant = static_cast<float>(theta[kConstant]);
-  known.cosine = static_cast<float>(theta[kCosine]);
-  for (int k = 0; k < 4; ++k) known.hinges[k] = static_cast<float>(theta[kCosineTo005 + k]);
-  known.latent = static_cast<float>(theta[kLatent]);
-  known.latent_square = static_cast<float>(theta[kLatentSquare]);
-  known.classes = static_cast<float>(theta[kClasses]);
-  known.log_classes = static_cast<float>(theta[kLogClasses]);
-  float of_network[3];
-  for (int k = 0; k < 3; ++k) of_network[k] = static_cast<float>(theta[kCommonNeighbours + k]);
+void TileFeatures::LogOdds(const PairTheta& theta) {
+  const std::array<Curve, kPairQuantityCount> curves = CurvesOf(theta);
+  const auto constant = static_cast<float>(theta[kConstant]);
   for (uint32_t r = 0; r < kStripRows; ++r) {
+    const float* base = Row(base_, r);
     float* log_odds = Row(log_odds_, r);
-    StaticRow(known, Row(base_, r), Row(cosine_, r), Row(latent_, r), Row(classes_, r), Row(log_classes_, r), log_odds);
-    if (network) {
-      const float* const features[3] = {Row(network_[0], r), Row(network_[1], r), Row(network_[2], r)};
-      AddFeatures(of_network, features, log_odds);
+    for (uint32_t j = 0; j < kTileNodes; ++j) log_odds[j] = base[j] + constant;
+    for (int quantity = 0; quantity < kPairQuantityCount; ++quantity) {
+      if (!curves[quantity].IsZero()) AddCurveRow(curves[quantity], Row(quantities_[quantity], r), log_odds);
     }
     row_sums_[r] = ProbabilityRow(Row(evidence_, r), log_odds, Row(probability_, r));
   }

@@ -1,15 +1,17 @@
 // The features phi of pairs of nodes, a tile of pairs at a time, and what follows from them: log-odds and P.
 //
-//   feature                       of the pair (i, j)
-//   constant                      1
-//   cosine                        c = scaled_i . scaled_j
-//   cosine to k                   min(c, k), k = 0.05, 0.1, 0.2, 0.4
-//   latent, latent squared        z = latent_i . latent_j, z^2
-//   classes, log classes          q = q_i . q_j, log(0.05 + q)
+//   quantity of the pair (i, j)
+//   cosine                    c = scaled_i . scaled_j
+//   latent                    z = latent_i . latent_j
+//   classes, log classes      q = q_i . q_j, log(0.05 + q)
 //   and, from the posterior P of the round before (K: the P above kKeptMin, S_i: the sum of row i of P):
-//   common neighbours             log(1 + 10 (K K)_ij)
-//   latent of neighbours          ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2), plus the same from j's side
-//   classes of neighbours         the same with q in place of z
+//   common neighbours         log(1 + 10 (K K)_ij)
+//   latent of neighbours      ((P Z)_i . z_j - P_ij z_j . z_j) / (S_i - P_ij + 1/2), plus the same from j's side
+//   classes of neighbours     the same with q in place of z
+//   overlap                   (K K)_ij / sqrt((S_i - P_ij + 1/2) (S_j - P_ij + 1/2)), where P is sharp (IsSharp)
+//
+// A feature is 1 or one of these: itself, its square, or the smaller of it and a constant (kFeatureForms). What belongs
+// to one quantity is a curve over it, and the log-odds are the base and the sum of the curves.
 //
 // The bits of a pair never reach its own features: the degrees of its ends, which sum them with others, go without them
 // (degree_posterior.h, pull), K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken out of the sums. (A
@@ -21,6 +23,7 @@
 #ifndef BLINK_AGGREGATOR_SERVER_PRIOR_PAIR_FEATURES_H_
 #define BLINK_AGGREGATOR_SERVER_PRIOR_PAIR_FEATURES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -36,6 +39,18 @@
 
 namespace blink {
 
+enum PairQuantity : int {
+  kOfCosine,
+  kOfLatent,
+  kOfClasses,
+  kOfLogClasses,
+  kOfCommonNeighbours,
+  kOfNeighboursLatent,
+  kOfNeighboursClasses,
+  kOfOverlap,
+  kPairQuantityCount
+};
+
 enum PairFeature : int {
   kConstant,
   kCosine,
@@ -50,10 +65,53 @@ enum PairFeature : int {
   kCommonNeighbours,  // from here on: of the network
   kNeighboursLatent,
   kNeighboursClasses,
+  kOverlap,
+  kOverlapTo001,
+  kOverlapTo003,
+  kOverlapTo01,
+  kOverlapTo03,
   kPairFeatureCount
 };
-const char* PairFeatureName(int feature);
+
+// What a feature is of its quantity. All features, in the order of PairFeature.
+struct FeatureForm {
+  const char* name;
+  PairQuantity of;  // of the constant none
+  enum Form { kOne, kItself, kSquare, kUpTo } form = kItself;
+  float hinge = 0;  // of kUpTo
+  float Of(float x) const {
+    if (form == kOne) return 1;
+    return form == kItself ? x : form == kSquare ? x * x : std::min(x, hinge);
+  }
+};
+inline constexpr FeatureForm kFeatureForms[kPairFeatureCount] = {
+    {"constant", kPairQuantityCount, FeatureForm::kOne},
+    {"cosine", kOfCosine},
+    {"cosine to 0.05", kOfCosine, FeatureForm::kUpTo, 0.05f},
+    {"cosine to 0.1", kOfCosine, FeatureForm::kUpTo, 0.1f},
+    {"cosine to 0.2", kOfCosine, FeatureForm::kUpTo, 0.2f},
+    {"cosine to 0.4", kOfCosine, FeatureForm::kUpTo, 0.4f},
+    {"latent", kOfLatent},
+    {"latent squared", kOfLatent, FeatureForm::kSquare},
+    {"classes", kOfClasses},
+    {"log classes", kOfLogClasses},
+    {"common neighbours", kOfCommonNeighbours},
+    {"latent of neighbours", kOfNeighboursLatent},
+    {"classes of neighbours", kOfNeighboursClasses},
+    {"overlap", kOfOverlap},
+    {"overlap to 0.01", kOfOverlap, FeatureForm::kUpTo, 0.01f},
+    {"overlap to 0.03", kOfOverlap, FeatureForm::kUpTo, 0.03f},
+    {"overlap to 0.1", kOfOverlap, FeatureForm::kUpTo, 0.1f},
+    {"overlap to 0.3", kOfOverlap, FeatureForm::kUpTo, 0.3f},
+};
+
 using PairTheta = std::array<double, kPairFeatureCount>;  // 0 where a feature is left out
+
+// Whether the posterior of a round is sharp enough for the next one to gain more from its details (the overlap of the
+// neighbours, a second round of the network) than it repeats of its own errors: from this budget of the list on, and
+// where so many of the nodes have reported.
+inline constexpr double kSharpEpsilon = 2.5, kSharpReports = 0.8;
+bool IsSharp(const ReportSet& reports);
 
 enum PosteriorKind : int { kOfLinks = 0, kOfTraining = 1 };  // with Qc on both sides, with Qo on both sides
 
@@ -68,6 +126,7 @@ struct PairInputs {
 
   const ReportSet& reports;
   uint32_t n = 0;
+  bool sharp = false;             // IsSharp
   float bit_weight = 0;           // ln((1-p)/p)
   std::vector<float> log_degree;  // [padded] kNever past n
   float log_total = 0;            // log of the sum of the degrees
@@ -111,18 +170,14 @@ class TileFeatures {
   void Strip(uint32_t strip);
   void Features(PosteriorKind kind);
   // From the features computed last, with the coefficients of the round.
-  void LogOdds(const PairTheta& theta) { LogOddsOf(theta, round_ > 0); }
+  void LogOdds(const PairTheta& theta);
 
   // Row r of the strip, [kTileNodes] each.
   // Before the bits of the pair, and without them.
   const float* base(uint32_t r) const { return Row(base_, r); }
   const float* evidence(uint32_t r) const { return Row(evidence_, r); }
-  const float* cosine(uint32_t r) const { return Row(cosine_, r); }
-  const float* latent(uint32_t r) const { return Row(latent_, r); }
-  const float* classes(uint32_t r) const { return Row(classes_, r); }
-  const float* log_classes(uint32_t r) const { return Row(log_classes_, r); }
-  const float* network(int k, uint32_t r) const { return Row(network_[k], r); }  // k-th of the network's features
-  const float* log_odds(uint32_t r) const { return Row(log_odds_, r); }          // with the evidence
+  const float* of(PairQuantity quantity, uint32_t r) const { return Row(quantities_[quantity], r); }
+  const float* log_odds(uint32_t r) const { return Row(log_odds_, r); }  // with the evidence
   const float* probability(uint32_t r) const { return Row(probability_, r); }
   float row_sum(uint32_t r) const { return row_sums_[r]; }  // of the probabilities
   // The columns [begin, end) that are pairs of row r with a later node.
@@ -141,7 +196,6 @@ class TileFeatures {
   void LoadBits();
   void Multiply(const TileOperand& left, const TileOperand& right, AlignedFloats& out) const;
   void NetworkFeatures(PosteriorKind kind, size_t earlier);
-  void LogOddsOf(const PairTheta& theta, bool network);
 
   const PairInputs& inputs_;
   const std::vector<PriorRound>& rounds_;
@@ -154,7 +208,7 @@ class TileFeatures {
   std::vector<Earlier> earlier_[2];
   std::vector<uint8_t> own_bits_, other_bits_;  // [kTileNodes, kTileNodes / 8]
 
-  AlignedFloats base_, evidence_, cosine_, latent_, classes_, log_classes_, network_[3];
+  AlignedFloats base_, evidence_, quantities_[kPairQuantityCount];
   AlignedFloats forth_, back_;  // products with the network's sums
   AlignedFloats log_odds_, probability_;
   float row_sums_[kStripRows] = {};

@@ -46,8 +46,8 @@ void PairSampler::StrataOf(const TileFeatures& tile, uint32_t row, int32_t* stra
   const bool cosine = inputs_.Has(kCosine, false);
   const float* evidence = tile.evidence(row);
   const float* base = tile.base(row);
-  const float* similar = cosine ? tile.cosine(row) : tile.latent(row);
-  const float* agree = tile.classes(row);
+  const float* similar = tile.of(cosine ? kOfCosine : kOfLatent, row);
+  const float* agree = tile.of(kOfClasses, row);
   const float per_bit = inputs_.bit_weight > 0 ? 1 / inputs_.bit_weight : 0.0f;
   for (uint32_t j = 0; j < kTileNodes; ++j) {
     const float level = base[j] + kBases;
@@ -130,21 +130,10 @@ std::vector<PairSampler::Part> PairSampler::Collect(const std::vector<PriorRound
             part.base.push_back(tile.base(r)[j]);
             part.evidence.push_back(tile.evidence(r)[j]);
             if (!all_) part.strata.push_back(static_cast<uint16_t>(strata[j]));
-            const float c = tile.cosine(r)[j], z = tile.latent(r)[j];
-            const float values[kPairFeatureCount] = {1.0f,
-                                                     c,
-                                                     std::min(c, kHinges[0]),
-                                                     std::min(c, kHinges[1]),
-                                                     std::min(c, kHinges[2]),
-                                                     std::min(c, kHinges[3]),
-                                                     z,
-                                                     z * z,
-                                                     tile.classes(r)[j],
-                                                     tile.log_classes(r)[j],
-                                                     tile.network(0, r)[j],
-                                                     tile.network(1, r)[j],
-                                                     tile.network(2, r)[j]};
-            for (const int f : features) part.features.push_back(values[f]);
+            for (const int f : features) {
+              const FeatureForm& form = kFeatureForms[f];
+              part.features.push_back(form.form == FeatureForm::kOne ? 1.0f : form.Of(tile.of(form.of, r)[j]));
+            }
           }
         });
       },

@@ -18,6 +18,8 @@ using Matrix = Eigen::MatrixXd;
 constexpr double kGainMin = 1e-4;       // of log-likelihood, of a step that is worth another
 constexpr double kStepShareMin = 1e-6;  // of Newton's step, in the line search
 constexpr double kNear = 1000;          // below such a gain the Hessian is tried
+constexpr double kLinksDeviations = 2, kLinksKnown = 10;
+constexpr double kHeld = 1e-4;  // of the variance of the links, where they are held
 constexpr size_t kFewPairs = 1 << 18;   // about so many are enough to come near the maximum of all
 
 absl::Status Check(const PairSample& sample, const ThetaOptions& options) {
@@ -78,7 +80,7 @@ Vector RidgeOf(const PairSample& sample, double ridge) {
 struct Point {
   Vector theta;
   Curvature kind = Curvature::kOuter;
-  double objective = 0;
+  double objective = 0, links = 0;
   Vector gradient;
   Matrix curvature;
 };
@@ -93,6 +95,7 @@ class Objective {
     const auto width = theta.size();
     Point point;
     point.kind = kind;
+    point.links = sums.links;
     point.objective = sums.likelihood - 0.5 * (ridge_.array() * theta.array().square()).sum();
     point.gradient = Eigen::Map<const Vector>(sums.gradient.data(), width) - ridge_.cwiseProduct(theta);
     point.curvature = Eigen::Map<const Matrix>(sums.curvature.data(), width, width);
@@ -196,7 +199,20 @@ absl::StatusOr<ThetaFit> FitTheta(const PairSample& sample, const ThetaOptions& 
   at = Climb(objective, std::move(at), options.iterations_max, fit);
   fit.theta.assign(at.theta.data(), at.theta.data() + width);
   fit.objective = at.objective - zero;
+  fit.links = at.links;
   return fit;
+}
+
+absl::StatusOr<ThetaFit> FitThetaWithinLinks(const PairSample& sample, ThetaOptions options) {
+  absl::StatusOr<ThetaFit> fit = FitTheta(sample, options);
+  const double reach = kLinksDeviations * std::sqrt(options.links_variance);
+  if (!fit.ok() || !(options.links_variance > 0) || kLinksKnown * reach > kLinksDeviations * options.links) return fit;
+  const double allowed = std::clamp(fit->links, options.links - reach, options.links + reach);
+  if (allowed == fit->links) return fit;
+  options.links = allowed;
+  options.links_variance *= kHeld;
+  options.start = fit->theta;
+  return FitTheta(sample, options);
 }
 
 }  // namespace blink

@@ -37,12 +37,19 @@ struct ThetaOptions {
 struct ThetaFit {
   std::vector<double> theta;  // [width]
   double objective = 0;       // beyond theta = 0
+  double links = 0;           // sum of weight * pi
   int iterations = 0;         // on all pairs
   bool converged = false;  // the gain of the last step was below 1e-4
 };
 
 // INVALID_ARGUMENT: no pairs, sizes that do not fit, a weight that is not positive, or a number that is not finite.
 absl::StatusOr<ThetaFit> FitTheta(const PairSample& sample, const ThetaOptions& options);
+
+// The same, where the model fits. Where it is too stiff for the graph its likelihood can outweigh the observed links by
+// any amount: expected links that miss them by more than two deviations are the model's error and not the noise's, and
+// are held at two deviations. (Only where a deviation is at most a tenth of the links: elsewhere the noise alone may
+// deny that there are any.) Errors as FitTheta.
+absl::StatusOr<ThetaFit> FitThetaWithinLinks(const PairSample& sample, ThetaOptions options);
 
 }  // namespace blink
 

@@ -120,17 +120,13 @@ struct WithoutOwnBitsBody {
   }
 };
 
-struct StaticBody {
-  BLINK_INLINE static void Run(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,
-                               const float* classes, const float* log_classes, float* log_odds) {
-    const StaticTheta t = theta;
-    for (uint32_t j = 0; j < kTileNodes; ++j) {
-      const float c = cosine[j], z = latent[j];
-      float sum = t.constant + t.cosine * c;
-      for (int k = 0; k < 4; ++k) sum += t.hinges[k] * (c < kHinges[k] ? c : kHinges[k]);
-      sum += z * (t.latent + t.latent_square * z);
-      sum += t.classes * classes[j] + t.log_classes * log_classes[j];
-      log_odds[j] = base[j] + sum;
+struct CurveBody {
+  BLINK_INLINE static void Run(const Curve& curve, const float* x, float* log_odds) {
+    const float slope = curve.slope, square = curve.square;
+    for (uint32_t j = 0; j < kTileNodes; ++j) log_odds[j] += x[j] * (slope + square * x[j]);
+    for (int k = 0; k < curve.hinge_count; ++k) {
+      const float of_hinge = curve.hinge_slopes[k], hinge = curve.hinges[k];
+      for (uint32_t j = 0; j < kTileNodes; ++j) log_odds[j] += of_hinge * (x[j] < hinge ? x[j] : hinge);
     }
   }
 };
@@ -147,10 +143,12 @@ struct NeighboursBody {
   }
 };
 
-struct AddBody {
-  BLINK_INLINE static void Run(const float* theta, const float* x, const float* y, const float* z, float* log_odds) {
-    const float a = theta[0], b = theta[1], c = theta[2];
-    for (uint32_t j = 0; j < kTileNodes; ++j) log_odds[j] += a * x[j] + b * y[j] + c * z[j];
+struct OverlapBody {
+  BLINK_INLINE static void Run(const float* common, const float* previous, float sum_i, const float* sum, float* out) {
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      const float rest_i = sum_i - previous[j], rest_j = sum[j] - previous[j];  // as above
+      out[j] = common[j] / __builtin_sqrtf(((rest_i > 0 ? rest_i : 0) + 0.5f) * ((rest_j > 0 ? rest_j : 0) + 0.5f));
+    }
   }
 };
 
@@ -294,9 +292,8 @@ void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, 
                                                                        own_pull, pull, base);
 }
 
-void StaticRow(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,
-               const float* classes, const float* log_classes, float* log_odds) {
-  CodeOf<StaticBody, StaticBody, StaticBody>()(theta, base, cosine, latent, classes, log_classes, log_odds);
+void AddCurveRow(const Curve& curve, const float* x, float* log_odds) {
+  CodeOf<CurveBody, CurveBody, CurveBody>()(curve, x, log_odds);
 }
 
 void NeighboursRow(const float* s_ij, const float* s_ji, const float* previous, float own_i, const float* own,
@@ -304,8 +301,8 @@ void NeighboursRow(const float* s_ij, const float* s_ji, const float* previous, 
   CodeOf<NeighboursBody, NeighboursBody, NeighboursBody>()(s_ij, s_ji, previous, own_i, own, sum_i, sum, out);
 }
 
-void AddFeatures(const float theta[3], const float* const x[3], float* log_odds) {
-  CodeOf<AddBody, AddBody, AddBody>()(theta, x[0], x[1], x[2], log_odds);
+void OverlapRow(const float* common, const float* previous, float sum_i, const float* sum, float* out) {
+  CodeOf<OverlapBody, OverlapBody, OverlapBody>()(common, previous, sum_i, sum, out);
 }
 
 float ProbabilityRow(const float* evidence, float* log_odds, float* probability) {

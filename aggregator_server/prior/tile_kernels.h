@@ -74,13 +74,18 @@ void EvidenceRow(const uint8_t* own, const uint8_t* other, float own_reports, co
 void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports, float own_pull,
                        const float* pull, float* base);
 
-// The features of a pair that do not come from the network, times their coefficients.
-struct StaticTheta {
-  float constant, cosine, hinges[4], latent, latent_square, classes, log_classes;
+// A function of one quantity of a pair: slope x + square x^2 + the sum of hinge_slopes[k] min(x, hinges[k]).
+struct Curve {
+  static constexpr int kHingesMax = 4;
+  float slope = 0, square = 0;
+  int hinge_count = 0;
+  float hinge_slopes[kHingesMax] = {}, hinges[kHingesMax] = {};
+  bool IsZero() const {
+    return slope == 0 && square == 0 && std::all_of(hinge_slopes, hinge_slopes + hinge_count, [](float s) { return s == 0; });
+  }
 };
-inline constexpr float kHinges[4] = {0.05f, 0.1f, 0.2f, 0.4f};
-void StaticRow(const StaticTheta& theta, const float* base, const float* cosine, const float* latent,
-               const float* classes, const float* log_classes, float* log_odds);
+// log_odds += curve(x)
+void AddCurveRow(const Curve& curve, const float* x, float* log_odds);
 
 // Two features of the neighbours of both ends, from sums over all pairs of the previous posterior: the mean of what
 // node i's neighbours have in common with j and the reverse, each without the pair's own part.
@@ -88,8 +93,8 @@ void StaticRow(const StaticTheta& theta, const float* base, const float* cosine,
 void NeighboursRow(const float* s_ij, const float* s_ji, const float* previous, float own_i, const float* own,
                    float sum_i, const float* sum, float* out);
 
-// log_odds += theta[0] x[0] + theta[1] x[1] + theta[2] x[2]
-void AddFeatures(const float theta[3], const float* const x[3], float* log_odds);
+// common / sqrt((sum_i - P + 1/2) (sum_j - P + 1/2)): common neighbours as a share of what both ends have.
+void OverlapRow(const float* common, const float* previous, float sum_i, const float* sum, float* out);
 
 // log_odds += evidence, probability = sigma(log_odds); returns the sum of the probabilities.
 float ProbabilityRow(const float* evidence, float* log_odds, float* probability);

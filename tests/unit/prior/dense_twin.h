@@ -56,7 +56,8 @@ struct DenseTwin {
 
   DenseTwin(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& classes,
             int network_rounds, Ingredients use = {})
-      : n_(reports.node_count()) {
+      : n_(reports.node_count()),
+        sharp_(reports.parameters().epsilon_list() >= 2.5 && reports.report_count() >= 0.8 * n_) {
     const DegreePosterior degrees = EstimateDegreePosterior(reports, 1, use.degrees);
     double total = 0;
     for (uint32_t i = 0; i < n_; ++i) total += std::max(degrees.mean[i], 1e-3);
@@ -142,7 +143,7 @@ struct DenseTwin {
                          .links_variance = use.degree_total ? degrees.links_variance : INFINITY};
     options.start = theta;
     options.start.resize(sample.width, 0.0);
-    const auto fit = FitTheta(sample, options);
+    const auto fit = FitThetaWithinLinks(sample, options);
     ASSERT_TRUE(fit.ok()) << fit.status();
     theta = fit->theta;
   }
@@ -163,7 +164,12 @@ struct DenseTwin {
   // Each pair for itself, leaving out what the two ends say of each other.
   std::vector<Dense> Network(const Dense& p, const Dense& z, const Dense& q) const {
     const Dense zeros(n_, std::vector<double>(n_, 0.0));
-    Dense common = zeros, of_latent = zeros, of_classes = zeros;
+    Dense common = zeros, of_latent = zeros, of_classes = zeros, overlap = zeros;
+    const auto others = [&](uint32_t i, uint32_t j) {  // of i's neighbours, without j
+      double sum = 0.5;
+      for (uint32_t k = 0; k < n_; ++k) sum += k == j ? 0 : p[i][k];
+      return sum;
+    };
     const auto mean = [&](uint32_t i, uint32_t j,
                           const Dense& same) {  // over the neighbours of i, of what they share with j
       double sum = 0, weight = 0.5;
@@ -182,6 +188,7 @@ struct DenseTwin {
           if (k != i && k != j && p[i][k] > kKeptMin && p[k][j] > kKeptMin) shared += p[i][k] * p[k][j];
         }
         common[i][j] = std::log(1 + 10 * shared);
+        overlap[i][j] = shared / std::sqrt(others(i, j) * others(j, i));
         of_latent[i][j] = mean(i, j, zz) + mean(j, i, zz);
         of_classes[i][j] = mean(i, j, qq) + mean(j, i, qq);
       }
@@ -189,10 +196,15 @@ struct DenseTwin {
     std::vector<Dense> features = {common};
     if (!z.empty()) features.push_back(of_latent);
     if (!q.empty()) features.push_back(of_classes);
+    if (!sharp_) return features;
+    features.push_back(overlap);
+    for (const double most : {0.01, 0.03, 0.1, 0.3})
+      features.push_back(Each(overlap, [&](double x) { return std::min(x, most); }));
     return features;
   }
 
   const uint32_t n_;
+  const bool sharp_;
   Dense base_, evidence_;
 };
 

@@ -193,6 +193,30 @@ TEST(ThetaFit, FollowsTheObservedNumberOfLinks) {
   }
 }
 
+TEST(ThetaFit, HoldsTheLinksAtTwoDeviationsWhereTheBitsSpeakAgainstThem) {
+  const PairSample sample = DrawSample(20'000, {0.5, 1}, 0.05, 3);
+  const double free = FitTheta(sample, {})->links;
+  for (const double told : {0.5 * free, 1.5 * free}) {
+    const double deviation = 0.04 * told, nearest = told < free ? told + 2 * deviation : told - 2 * deviation;
+    const ThetaOptions options{.links = told, .links_variance = deviation * deviation};
+    EXPECT_GT(std::abs(FitTheta(sample, options)->links - told), 2.5 * deviation);
+    const auto held = FitThetaWithinLinks(sample, options);
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_NEAR(held->links, nearest, 0.1 * deviation);
+  }
+}
+
+TEST(ThetaFit, LeavesTheLinksWhereTheyAreNearOrHardlyKnown) {
+  const PairSample sample = DrawSample(20'000, {0.5, 1}, 0.05, 3);
+  const double free = FitTheta(sample, {})->links;
+  for (const ThetaOptions& options :
+       {ThetaOptions{}, ThetaOptions{.links = 1.05 * free, .links_variance = free * free / 400},
+        ThetaOptions{.links = -free, .links_variance = free * free / 100}, ThetaOptions{.links_variance = kInfinity}}) {
+    EXPECT_EQ(FitThetaWithinLinks(sample, options)->theta, FitTheta(sample, options)->theta);
+  }
+  EXPECT_FALSE(FitThetaWithinLinks({.width = 3}, {}).ok());
+}
+
 TEST(ThetaFit, FitsTheLinksAloneWhenThereAreNoBits) {
   PairSample sample = DrawSample(2000, {0.0, 1}, 0.3, 7);
   std::fill(sample.evidence.begin(), sample.evidence.end(), 0.0f);

@@ -91,6 +91,37 @@ TEST_P(TileKernels, GiveLogarithms) {
   }
 }
 
+TEST_P(TileKernels, AddCurves) {
+  const std::vector<float> x = Random(kTileNodes, -1, 2, 8), before = Random(kTileNodes, -9, 9, 9);
+  const Curve curves[] = {{.slope = 2},
+                          {.slope = -1, .square = 0.5f},
+                          {.hinge_count = 2, .hinge_slopes = {3, -4}, .hinges = {0.1f, 1}},
+                          {1, 2, 4, {1, -2, 3, -4}, {0, 0.2f, 0.5f, 1.5f}}};
+  for (const Curve& curve : curves) {
+    std::vector<float> log_odds = before;
+    AddCurveRow(curve, x.data(), log_odds.data());
+    for (uint32_t j = 0; j < kTileNodes; ++j) {
+      double expected = before[j] + double{x[j]} * (curve.slope + double{curve.square} * x[j]);
+      for (int k = 0; k < curve.hinge_count; ++k) expected += curve.hinge_slopes[k] * std::min(x[j], curve.hinges[k]);
+      ASSERT_NEAR(log_odds[j], expected, 1e-5);
+    }
+    EXPECT_FALSE(curve.IsZero());
+  }
+  EXPECT_TRUE((Curve{.hinge_count = 2, .hinges = {1, 2}}.IsZero()));
+}
+
+// Sums that rounding has put below P count as 0.
+TEST_P(TileKernels, CompareCommonNeighboursWithThoseOfBothEnds) {
+  const std::vector<float> common = Random(kTileNodes, 0, 3, 1), p = Random(kTileNodes, 0, 1, 2);
+  std::vector<float> sums = Random(kTileNodes, 1, 40, 3), out(kTileNodes);
+  sums[5] = p[5] * 0.999f;
+  OverlapRow(common.data(), p.data(), 7, sums.data(), out.data());
+  for (uint32_t j = 0; j < kTileNodes; ++j) {
+    const double expected = common[j] / std::sqrt((7.5 - p[j]) * (std::max(0.0, double{sums[j]} - p[j]) + 0.5));
+    ASSERT_NEAR(out[j], expected, 1e-5 * expected) << j;
+  }
+}
+
 TEST_P(TileKernels, FindMaximaAndBins) {
   const std::vector<float> x = Random(kTileNodes, -70, 70, 6);
   std::vector<float> maxima(kTileNodes / 16);
