@@ -12,8 +12,8 @@ namespace blink {
 inline constexpr uint32_t kLatentWidth = 64;
 inline constexpr double kCountsShareMax = 0.25;
 
-// Whether features look like counts, such as words: none is negative, and at most kCountsShareMax of the matrix is not 0.
-// The values decide, not the form of the file. Their profiles are then sparse, and what is made of them costs by the
+// Whether features look like counts, such as words: none is negative, and at most kCountsShareMax of the matrix is not
+// 0. The values decide, not the form of the file. Their profiles are then sparse, and what is made of them costs by the
 // entries that are not 0; those of others are dense, [n, cols] floats.
 bool LooksLikeCounts(const FeatureMatrix& features);
 

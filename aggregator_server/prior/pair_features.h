@@ -216,8 +216,7 @@ class TileFeatures {
 
 // Calls visit(tile, thread) for every tile of pairs (ForEachTile), loaded, with the features of a thread's own.
 void ForEachTileOfFeatures(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round,
-                           unsigned kinds, int threads,
-                           absl::FunctionRef<void(TileFeatures& tile, int thread)> visit,
+                           unsigned kinds, int threads, absl::FunctionRef<void(TileFeatures& tile, int thread)> visit,
                            const std::function<void(double fraction)>& progress);
 
 }  // namespace blink

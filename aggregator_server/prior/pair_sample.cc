@@ -86,7 +86,8 @@ void PairSampler::Allocate(uint64_t sample_pairs) {
     if (size_[s] == 0) continue;
     const int of_evidence = s / (kAgreements * kSimilarities * kBases);
     const double base = s / (kAgreements * kSimilarities) % kBases + 0.5 - kBases;
-    const double prior = ProbabilityOf(base), posterior = ProbabilityOf(base + (of_evidence - 2) * double{inputs_.bit_weight});
+    const double prior = ProbabilityOf(base),
+                 posterior = ProbabilityOf(base + (of_evidence - 2) * double{inputs_.bit_weight});
     part[s] = static_cast<double>(size_[s]) * (std::abs(posterior - prior) + prior);
     influence += part[s];
     ++strata;
@@ -123,7 +124,8 @@ std::vector<PairSampler::Part> PairSampler::Collect(const std::vector<PriorRound
         ForEachRow(tile, [&](uint32_t r) {
           if (!all_) {
             StrataOf(tile, r, strata);
-            HashRow(static_cast<uint32_t>(TieHash(seed_, tile.node(r), tile.node(r))), tile.at().first_column(), hashes);
+            HashRow(static_cast<uint32_t>(TieHash(seed_, tile.node(r), tile.node(r))), tile.at().first_column(),
+                    hashes);
           }
           for (uint32_t j = tile.begin(r); j < tile.end(); ++j) {
             if (!all_ && hashes[j] >= included_[strata[j]]) continue;

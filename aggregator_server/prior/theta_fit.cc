@@ -19,8 +19,8 @@ constexpr double kGainMin = 1e-4;       // of log-likelihood, of a step that is 
 constexpr double kStepShareMin = 1e-6;  // of Newton's step, in the line search
 constexpr double kNear = 1000;          // below such a gain the Hessian is tried
 constexpr double kLinksDeviations = 2, kLinksKnown = 10;
-constexpr double kHeld = 1e-4;  // of the variance of the links, where they are held
-constexpr size_t kFewPairs = 1 << 18;   // about so many are enough to come near the maximum of all
+constexpr double kHeld = 1e-4;         // of the variance of the links, where they are held
+constexpr size_t kFewPairs = 1 << 18;  // about so many are enough to come near the maximum of all
 
 absl::Status Check(const PairSample& sample, const ThetaOptions& options) {
   const size_t pairs = sample.size();
@@ -66,8 +66,8 @@ Vector RidgeOf(const PairSample& sample, double ridge) {
     }
   }
   Vector cost = Vector::Zero(static_cast<Eigen::Index>(width));
-  // Of the constant weak, a deviation of 2 in log-odds: where the bits say next to nothing (epsilon below 0.1) their likelihood
-  // grows, hardly but without end, towards a graph without links.
+  // Of the constant weak, a deviation of 2 in log-odds: where the bits say next to nothing (epsilon below 0.1) their
+  // likelihood grows, hardly but without end, towards a graph without links.
   cost[0] = ridge / 4;
   for (size_t k = 1; k < width; ++k) {
     const double mean = sum[k] / weights, variance = squares[k] / weights - mean * mean;

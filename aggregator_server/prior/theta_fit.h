@@ -39,7 +39,7 @@ struct ThetaFit {
   double objective = 0;       // beyond theta = 0
   double links = 0;           // sum of weight * pi
   int iterations = 0;         // on all pairs
-  bool converged = false;  // the gain of the last step was below 1e-4
+  bool converged = false;     // the gain of the last step was below 1e-4
 };
 
 // INVALID_ARGUMENT: no pairs, sizes that do not fit, a weight that is not positive, or a number that is not finite.

@@ -81,7 +81,8 @@ struct Curve {
   int hinge_count = 0;
   float hinge_slopes[kHingesMax] = {}, hinges[kHingesMax] = {};
   bool IsZero() const {
-    return slope == 0 && square == 0 && std::all_of(hinge_slopes, hinge_slopes + hinge_count, [](float s) { return s == 0; });
+    return slope == 0 && square == 0 &&
+           std::all_of(hinge_slopes, hinge_slopes + hinge_count, [](float s) { return s == 0; });
   }
 };
 // log_odds += curve(x)

@@ -63,15 +63,17 @@ TEST(AttributedError, IsBelowThatOfTheBetaModel) {
   for (const uint64_t epsilon_micro : {1'000'000u, 3'000'000u}) {
     const ReportSet reports = Draw(dataset.graph, epsilon_micro, 1);
     const auto beta = EstimateLinks(reports, {.threads = 2, .truth = &dataset.graph});
-    const auto attributed = EstimateAttributed(reports, known.profiles, known.classes, {.threads = 2, .truth = &dataset.graph});
+    const auto attributed =
+        EstimateAttributed(reports, known.profiles, known.classes, {.threads = 2, .truth = &dataset.graph});
     ASSERT_TRUE(beta.ok() && attributed.ok());
     EXPECT_LT(attributed->links.mae, 0.9 * beta->mae) << epsilon_micro;
     RecordProperty("ratio_" + std::to_string(epsilon_micro), std::to_string(attributed->links.mae / beta->mae));
   }
 }
 
-// Five draws each, fixed seeds. At such budgets neither prior can know how many links there are; but before the constant had a ridge
-// most such draws ended at a graph without a link, with a log-likelihood a hundred times that of the beta-model (now up to 4).
+// Five draws each, fixed seeds. At such budgets neither prior can know how many links there are; but before the
+// constant had a ridge most such draws ended at a graph without a link, with a log-likelihood a hundred times that of
+// the beta-model (now up to 4).
 TEST(AttributedError, DoesNotRunAwayWhereTheBitsSayNextToNothing) {
   const Dataset dataset = *GenerateDataset({.nodes = 600, .classes = 4, .mean_degree = 8, .features = 200});
   const Known known(dataset);
@@ -85,7 +87,8 @@ TEST(AttributedError, DoesNotRunAwayWhereTheBitsSayNextToNothing) {
       const auto beta = EstimateLinks(reports, {.threads = 2, .truth = &dataset.graph});
       ASSERT_TRUE(beta.ok());
       EXPECT_GT(attributed->links.expected_links, true_links / 50) << epsilon_micro << " " << seed;
-      EXPECT_GT(attributed->links.quality->log_likelihood, 8 * beta->quality->log_likelihood) << epsilon_micro << " " << seed;
+      EXPECT_GT(attributed->links.quality->log_likelihood, 8 * beta->quality->log_likelihood)
+          << epsilon_micro << " " << seed;
     }
   }
 }
