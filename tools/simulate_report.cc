@@ -240,7 +240,10 @@ void TellSearches(const Json& trials, Json& json) {
     if (!train.contains("candidates")) return;
     for (const Json& candidate : train["candidates"]) {
       Json& entry = entry_of(candidate["name"].get<std::string>());
-      if (candidate.contains("skipped")) continue;
+      if (candidate.contains("skipped")) {
+        if (!entry.contains("skipped")) entry["skipped"] = candidate["skipped"];  // in the first trial of those that skipped it
+        continue;
+      }
       entry["trials"] = entry["trials"].get<int>() + 1;
       for (const char* figure : figures) entry[figure] = entry.value(figure, 0.0) + candidate[figure].get<double>();
     }
@@ -271,7 +274,7 @@ Json TrainPart(const Simulation& simulation, const Json& trials) {
   };
   Json json;
   for (const char* key : {"model", "prior", "variant", "device", "threads"}) json[key] = agreed(key);
-  json["epoch_ms_mean"] = MeanOf(simulation, [](const Trial& trial) { return trial.training.epoch_ms_mean; });
+  json["epoch_ms_mean"] = MeanAt(trials, "/train/epoch_ms_mean");
   json["test_accuracy_mean"] = MeanOf(simulation, test_accuracy);
   json["test_accuracy_std"] = StandardDeviationOf(simulation, test_accuracy);
   json["validation_accuracy_mean"] =
@@ -486,7 +489,9 @@ std::string SimulationTable(const Json& json) {
   // Null where the trials do not agree: one of them went on on the CPU.
   const std::string device = train["device"].is_null() ? "several devices" : train["device"].get<std::string>();
   const std::string threads = train["threads"].is_null() ? "several" : absl::StrCat(train["threads"].get<int>());
-  text += Line("device", absl::StrFormat("%s, %s threads, %s an epoch", device, threads, Number(train["epoch_ms_mean"], " ms", 3)));
+  const Json& epoch = train["epoch_ms_mean"];  // null where a trial's model is no network
+  text += Line("device", absl::StrFormat("%s, %s threads%s", device, threads,
+                                         epoch.is_null() ? "" : absl::StrCat(", ", Number(epoch, " ms", 3), " an epoch")));
   for (const Json& warning : train["warnings"]) text += Line("warning", warning.get<std::string>());
   text += Line("peak memory", absl::StrFormat("%.0f MB", json["peak_rss_bytes"].get<double>() / 1e6));
   return text;

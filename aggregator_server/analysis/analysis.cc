@@ -188,6 +188,11 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
                                      .kept = &*analysis.attributed->training.soft,
                                      .nearest = &attributed->class_model.nearest};
     }
+    if (analysis.estimate.soft) {
+      attributed->sources.beta_stacked = {.classes = &attributed->class_model.probabilities,
+                                          .kept = &*analysis.estimate.soft,
+                                          .nearest = &attributed->class_model.nearest};
+    }
     size.attributed_links = analysis.attributed->training.expected_links;
     if (analysis.attributed->training.soft) {
       size.attributed_kept = static_cast<double>(analysis.attributed->training.soft->links.link_count());

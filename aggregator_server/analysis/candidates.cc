@@ -42,7 +42,7 @@ Candidate CandidateOf(const v1::TrainingSpec& normal, Prior prior, Model model, 
 }
 
 constexpr double kLatentColumns = 64;      // kLatentWidth of aggregator_server/prior, which is not linked here
-constexpr int kAttributedPatience = 100;  // epochs: wide layers on clean links are at their best early
+constexpr int kAttributedPatience = 50;   // epochs: wide layers on clean links are at their best early, and what is not creeps
 
 // Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of the layer (1
 // without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
@@ -99,6 +99,10 @@ namespace {
 
 constexpr double kMultiplicationsPerSecond = 4e9;
 
+double FeatureValues(const Candidate& candidate, const ProblemSize& size) {
+  return static_cast<double>(candidate.prior == Prior::kAttributed ? size.scaled_values : size.feature_values);
+}
+
 // Pairs in both directions that have a weight of their own in what a candidate is trained on.
 double OwnPairs(const Candidate& candidate, const ProblemSize& size) {
   const double n = size.nodes, p = size.flip_probability;
@@ -121,14 +125,16 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
   constexpr double kExponential = 30;  // multiplications that an attention coefficient costs
   const TrainOptions& options = candidate.options;
   const double n = size.nodes;
+  const double own = OwnPairs(candidate, size);
   if (options.model == Model::kStacked) {
     constexpr double kEvaluations = 1000;  // of all ridges, on the training nodes: half of all, about
-    return kEvaluations * n * 9 * size.classes * size.classes / kMultiplicationsPerSecond;
+    // Under the beta prior two products with every pair, and the squares of their rows: three passes like an estimate's.
+    const double sums = candidate.prior == Prior::kBeta ? 2 * own * size.classes + 3 * 8 * n * n : own * size.classes;
+    return (kEvaluations * n * 9 * size.classes * size.classes + sums) / kMultiplicationsPerSecond;
   }
   if (!IsNetwork(options.model)) return 0;  // it is there already
-  const double own = OwnPairs(candidate, size);
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
-  double products = static_cast<double>(size.feature_values) * options.hidden + n * options.hidden * width;
+  double products = FeatureValues(candidate, size) * options.hidden + n * options.hidden * width;
   if (options.model == Model::kGat) {
     if (!AttendsAllPairs(candidate)) products += (own + n) * (width + kExponential * options.layers);
   } else if (options.model != Model::kMlp) {
@@ -146,7 +152,7 @@ double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
   const double n = size.nodes, p = size.flip_probability;
   if (!IsNetwork(options.model)) return n * size.classes * (options.model == Model::kStacked ? 25 : 2) * sizeof(float);
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
-  double bytes = size.feature_values * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
+  double bytes = FeatureValues(candidate, size) * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
   if (options.model == Model::kMlp) return bytes;
   const double listed = candidate.prior == Prior::kAttributed ? OwnPairs(candidate, size) : 2 * size.links;
   bytes += listed * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
@@ -189,7 +195,8 @@ constexpr Pair kBetaPairs[] = {
 // the others of this one. Without the beta prior's GAT over all pairs, which costs as much as half of the others together.
 constexpr Pair kAttributedPairs[] = {
     {Prior::kBeta, Model::kMlp, Variant::kHard},          {Prior::kAttributed, Model::kStacked, Variant::kSoft},
-    {Prior::kAttributed, Model::kClassModel, Variant::kSoft}, {Prior::kAttributed, Model::kGcn, Variant::kSoft},
+    {Prior::kAttributed, Model::kClassModel, Variant::kSoft}, {Prior::kBeta, Model::kStacked, Variant::kSoft},
+    {Prior::kAttributed, Model::kGcn, Variant::kSoft},
     {Prior::kAttributed, Model::kGraphSage, Variant::kSoft}, {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
     {Prior::kBeta, Model::kGcn, Variant::kHybrid},        {Prior::kAttributed, Model::kGcn, Variant::kHybrid},
     {Prior::kAttributed, Model::kGraphSage, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kHard},
@@ -236,7 +243,7 @@ void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, Prior search_prior,
     }
     Candidate candidate = CandidateOf(normal, prior, model, variant);
     if (!has_variant) candidate.variant.reset();
-    if (prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) candidate.options.patience = kAttributedPatience;
+    if (search_prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) candidate.options.patience = kAttributedPatience;
     const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
     const double limit = search_prior == Prior::kAttributed && prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
     const bool costly = !insisted && NominalSeconds(candidate, size) > limit;
@@ -295,15 +302,17 @@ CandidateGrid::Entry CandidateGrid::Take(size_t pair) {
 }
 
 std::vector<CandidateGrid::Entry> CandidateGrid::NextBatch(const std::vector<size_t>& ranking) {
+  constexpr size_t kFirstAttributed = 6;  // pairs, up to GraphSAGE on Soft where none is ruled out
   std::vector<Entry> batch;
   const auto full = [&] { return given_ == count_; };
-  if (batch_++ == 0) {
-    for (size_t pair = 0; pair < pairs_.size() && !full(); ++pair) batch.push_back(Take(pair));
+  if (next_pair_ < pairs_.size()) {
+    const size_t end = prior_ == Prior::kAttributed && next_pair_ == 0 ? std::min(kFirstAttributed, pairs_.size()) : pairs_.size();
+    for (; next_pair_ < end && !full(); ++next_pair_) batch.push_back(Take(next_pair_));
     return batch;
   }
   // Pairs that go on: 4, 2, 1, 1, ... of the best that have settings left; and about as many candidates every time.
   constexpr size_t kBatch = 8;
-  const size_t going_on = std::max<size_t>(1, kBatch >> std::min(batch_ - 1, 10));
+  const size_t going_on = std::max<size_t>(1, kBatch >> std::min(++later_batches_, 10));
   size_t found = 0;
   for (const size_t pair : ranking) {
     if (found == going_on) break;

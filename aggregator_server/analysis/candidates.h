@@ -9,8 +9,9 @@
 // the pairs, and a large one the whole grid.
 //
 // Under the attributed prior the beta prior's own pairs are candidates too, so that the choice is not worse than theirs, as long as
-// one of them does not take kBesideSecondsMax. What is a mean of candidates is not counted here: it is made of what was trained
-// (mean_models.h).
+// one of them does not take kBesideSecondsMax. The first batch is of a few pairs only, which cost little or are strong: what is tried
+// after them has a score to reach (Searcher of search.cc). What is a mean of candidates is not counted here: it is made of what was
+// trained (choice.h).
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
 
@@ -46,6 +47,7 @@ absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec);
 struct ProblemSize {
   uint32_t nodes = 0;
   uint64_t feature_values = 0;  // stored ones
+  uint64_t scaled_values = 0;   // of what networks on links of the attributed prior get for features
   uint32_t classes = 0;
   double flip_probability = 0;  // of the reports: how many pairs have a one; 0 without bits
   double links = 0;             // expected
@@ -71,7 +73,7 @@ double TrainingBytes(const Candidate& candidate, const ProblemSize& size);
 inline constexpr double kNominalSecondsMax = 3600;
 bool AttendsAllPairs(const Candidate& candidate);
 // A pair of the beta prior that takes longer is left out of a search under the attributed prior, unless model and variant are named.
-inline constexpr double kBesideSecondsMax = 300;
+inline constexpr double kBesideSecondsMax = 120;
 // "it takes about 2.3 hours of one core ..." and what to do.
 std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size);
 
@@ -83,7 +85,7 @@ class CandidateGrid {
   // INVALID_ARGUMENT: the spec is out of range, asks for no search, or for what its prior does not have.
   static absl::StatusOr<CandidateGrid> Create(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size);
 
-  // How many will be trained.
+  // How many will be trained, at most: pairs that NextBatch is not told of get no other settings.
   int count() const { return count_; }
   Prior prior() const { return prior_; }
   // One of each pair that will be, and of each that is too costly.
@@ -96,8 +98,8 @@ class CandidateGrid {
     size_t pair = 0;
     Candidate candidate;
   };
-  // The next candidates, independent of each other; none at the end. `ranking`: the pairs, the best first, according to
-  // all that was trained before.
+  // The next candidates, independent of each other; none at the end. `ranking`: the pairs that may be tried with other settings, the best
+  // first, according to all that was trained before.
   std::vector<Entry> NextBatch(const std::vector<size_t>& ranking);
 
  private:
@@ -121,7 +123,9 @@ class CandidateGrid {
   std::vector<Candidate> pairs_, too_costly_;
   std::vector<Setting> beta_settings_, attributed_settings_;
   std::vector<size_t> taken_;  // [pairs] settings
-  int count_ = 0, given_ = 0, batch_ = 0;
+  int count_ = 0, given_ = 0;
+  size_t next_pair_ = 0;  // not tried so far
+  int later_batches_ = 0;
 };
 
 }  // namespace blink

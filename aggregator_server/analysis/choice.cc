@@ -6,11 +6,12 @@
 
 namespace blink {
 
+double LossWeight(Prior prior) { return prior == Prior::kAttributed ? 0.5 : 0.2; }
+
 // Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards cautious probabilities, which differ with the
 // dropout; together they choose better than either (docs/TUNING.md).
 double Score(const Tried& tried, Prior prior) {
-  const double loss_weight = prior == Prior::kAttributed ? 0.5 : 0.2;
-  return tried.validation_accuracy - loss_weight * tried.validation_loss;
+  return tried.validation_accuracy - LossWeight(prior) * tried.validation_loss;
 }
 
 bool IsBetter(const Tried& a, const Tried& b, Prior prior) {
@@ -26,9 +27,10 @@ std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_o
     }
     return std::nullopt;
   };
-  std::optional<size_t> beta;  // the best that sees links
+  std::optional<size_t> beta, beta_stacked;  // the best network that sees links, and the stacked model
   for (size_t k = best_of_kind.size(); k-- > 0;) {
-    if (best_of_kind[k].prior == Prior::kBeta && best_of_kind[k].variant) beta = k;
+    if (best_of_kind[k].prior != Prior::kBeta || !best_of_kind[k].variant) continue;
+    (IsNetwork(best_of_kind[k].options.model) ? beta : beta_stacked) = k;
   }
   const auto add = [&](std::vector<size_t> members) {
     std::sort(members.begin(), members.end());
@@ -42,6 +44,7 @@ std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_o
     if (there.size() == members.size()) add(std::move(there));
   };
   const auto stacked = of(Model::kStacked), gcn = of(Model::kGcn), sage = of(Model::kGraphSage), gat = of(Model::kGat);
+  add_if_all({stacked, beta_stacked});
   add_if_all({stacked, gcn});
   add_if_all({stacked, sage});
   add_if_all({stacked, gcn, sage});

@@ -14,18 +14,23 @@ struct Tried {
   Candidate candidate;
   std::string skipped;  // why it was not trained; empty: it was, and the rest says how well
   int best_epoch = 0;
+  int ended_after = 0;  // epochs, where it was ended since it would not have come near the best (TrainOptions::target); 0: it was not
   double validation_loss = 0, validation_accuracy = 0;
   double test_accuracy = 0;  // for research: an aggregator has no use for it
 };
 
-// What the best of a search under `prior` is chosen by: the larger, the better.
+// What the best of a search under `prior` is chosen by, validation accuracy - LossWeight * validation loss: the larger, the better.
+double LossWeight(Prior prior);
 double Score(const Tried& tried, Prior prior);
+// Under the attributed prior: what is this much below the best is not worth more time, since neither it nor a mean with it is likely to
+// be chosen.
+inline constexpr double kNearScore = 0.03;
 // One that was trained is better than one that was not.
 bool IsBetter(const Tried& a, const Tried& b, Prior prior);
 
 // Means of probabilities that are tried under the attributed prior, as numbers of `best_of_kind`: the best candidate of each model
 // and prior, each trained, the best first. None twice, none of fewer than two:
-//   the stacked model with GCN, with GraphSAGE, with both, with GAT too, with both and the best of the beta prior;
+//   the two stacked models; the stacked model with GCN, with GraphSAGE, with both, with GAT too, with both and the best network of the beta prior;
 //   GCN with GraphSAGE; the best two, three and four of all
 // A mean of unlike models is mostly better than each, and where one of them is of the beta prior or of features alone it guards
 // against a posterior that misleads.

@@ -131,7 +131,7 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   json["features"] = training.feature_count;
   json["epochs_trained"] = training.validation_losses.size();
   json["resumed_from_epoch"] = training.resumed_from_epoch;
-  json["epoch_ms_mean"] = training.epoch_ms_mean;
+  json["epoch_ms_mean"] = OfNetwork(options, training.epoch_ms_mean);
   json["best_epoch"] = training.best_epoch;
   json["validation_loss"] = training.validation_loss;
   json["train_accuracy"] = training.train_accuracy;
@@ -201,6 +201,7 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
     entry["hidden"] = OfNetwork(options, options.hidden);
     if (tried.skipped.empty()) {
       entry["best_epoch"] = tried.best_epoch;
+      if (tried.ended_after > 0) entry["ended_after"] = tried.ended_after;
       entry["validation_loss"] = tried.validation_loss;
       entry["validation_accuracy"] = tried.validation_accuracy;
       if (research) entry["test_accuracy"] = tried.test_accuracy;

@@ -76,7 +76,7 @@ class Searcher {
 
   bool IsBetter(const Tried& a, const Tried& b) const { return blink::IsBetter(a, b, grid_.prior()); }
 
-  // The pairs that have been tried, the best first.
+  // The pairs that have been tried, the best first; under the attributed prior those near the best.
   std::vector<size_t> Ranking() const {
     std::vector<size_t> best_of_pair(grid_.pairs().size(), tried_.size());
     for (size_t k = 0; k < tried_.size(); ++k) {
@@ -84,12 +84,22 @@ class Searcher {
       if (best == tried_.size() || IsBetter(tried_[k], tried_[best])) best = k;
     }
     std::vector<size_t> ranking;
+    const std::optional<TargetScore> near = NearBest();
     for (size_t pair = 0; pair < best_of_pair.size(); ++pair) {
-      if (best_of_pair[pair] < tried_.size()) ranking.push_back(pair);
+      const size_t best = best_of_pair[pair];
+      if (best == tried_.size() || (near && !(Score(tried_[best], grid_.prior()) >= near->score))) continue;
+      ranking.push_back(pair);
     }
     std::stable_sort(ranking.begin(), ranking.end(),
                      [&](size_t a, size_t b) { return IsBetter(tried_[best_of_pair[a]], tried_[best_of_pair[b]]); });
     return ranking;
+  }
+
+  // What a candidate has to reach so that it is worth its time; none under the beta prior, or where nothing was trained. Of all that was
+  // trained before a batch, never of what is trained beside: nothing may depend on which of them is done first.
+  std::optional<TargetScore> NearBest() const {
+    if (grid_.prior() != Prior::kAttributed || !best_) return std::nullopt;
+    return TargetScore{.score = Score(tried_[*best_], grid_.prior()) - kNearScore, .loss_weight = LossWeight(grid_.prior())};
   }
 
   void TrainBatch(const std::vector<CandidateGrid::Entry>& batch) {
@@ -98,6 +108,7 @@ class Searcher {
       tried_.push_back({.candidate = entry.candidate});
       pair_of_.push_back(entry.pair);
     }
+    target_ = NearBest();
     size_t next = first;
     const int workers = WorkersFor(batch);
     RunOnThreads(workers, [&](int) {
@@ -126,6 +137,7 @@ class Searcher {
       candidate = tried_[index].candidate;
     }
     candidate.options.device = device_;
+    candidate.options.target = target_;
     candidate.options.threads = std::max(1, threads_ / workers);
     SetCheckpoint(options_, absl::StrCat("candidate-", index + 1), candidate.options);
     double told = 0;
@@ -162,6 +174,7 @@ class Searcher {
 
   static void Fill(const TrainResult& result, Tried& tried) {
     tried.best_epoch = result.best_epoch;
+    if (result.ended_out_of_reach) tried.ended_after = static_cast<int>(result.validation_losses.size());
     tried.validation_loss = result.validation_loss;
     tried.validation_accuracy = result.validation_accuracy;
     tried.test_accuracy = result.test_accuracy;
@@ -241,6 +254,7 @@ class Searcher {
   const TrainingSources& sources_;
   const TrainingOptions& options_;
   const int threads_;
+  std::optional<TargetScore> target_;  // of the batch that is trained
   std::string device_ = "cpu";  // that trains: "cpu" or "cuda:<index>"
 
   std::mutex mutex_;  // guards what follows while a batch is trained

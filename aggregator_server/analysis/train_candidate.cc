@@ -14,7 +14,11 @@ namespace blink {
 namespace {
 
 absl::StatusOr<TrainResult> TrainStacked(const Candidate& candidate, const TrainingSources& sources) {
-  const StackedInput& input = sources.attributed->stacked;
+  const bool is_beta = candidate.prior == Prior::kBeta;
+  if (sources.attributed == nullptr || (is_beta && !sources.attributed->beta_stacked.has_value())) {
+    return absl::InvalidArgumentError(absl::StrCat(PairName(candidate), " needs the class model and sums over the links of its prior"));
+  }
+  const StackedInput& input = is_beta ? *sources.attributed->beta_stacked : sources.attributed->stacked;
   BLINK_ASSIGN_OR_RETURN(const std::vector<float> features, StackedFeatures(input, candidate.options.threads));
   const uint32_t width = static_cast<uint32_t>(features.size() / std::max(1u, input.classes->node_count));
   return FitStacked(features, width, *sources.attributes,

@@ -3,6 +3,7 @@
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_TRAIN_CANDIDATE_H_
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,7 +22,8 @@ struct AttributedSources {
   // The attributes with NodeProfiles::scaled for features, which networks on links of the attributed prior get as they are, unless
   // the specification asks for other features. Null: there are no features.
   const NodeAttributes* scaled = nullptr;
-  StackedInput stacked;
+  StackedInput stacked;                      // of its posterior
+  std::optional<StackedInput> beta_stacked;  // of the beta prior's Soft; absent: it was not estimated
 };
 
 struct TrainingSources {

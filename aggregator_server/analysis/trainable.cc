@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "aggregator_server/prior/node_profiles.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
 
@@ -62,12 +63,19 @@ absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& fac
     return absl::InvalidArgumentError(absl::StrCat(kField, "prior is attributed, but the links are given: a prior is about links that are "
                                                            "estimated; leave it out (--prior)"));
   }
+  const double bytes = facts.dense ? static_cast<double>(facts.nodes) * facts.features * sizeof(float) : 0;
+  if (bytes > kScaledBytesMax) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%sprior is attributed, which makes dense ones of features that are negative somewhere or not 0 in more than a quarter of all places: "
+        "%d nodes by %d columns would be %.1f GB, and more than %g are not taken: use the beta prior (--prior beta), or fewer columns",
+        kField, facts.nodes, facts.features, bytes / 1e9, kScaledBytesMax / 1e9));
+  }
   const double seconds = AttributedNominalSeconds(facts.nodes, facts.dense ? facts.features : 0, facts.classes);
   if (seconds <= kNominalSecondsMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%sprior is attributed, which compares every pair of %d nodes%s: it takes about %.1f hours of one core, and more than %g are not spent: use "
       "the beta prior (--prior beta)",
-      kField, facts.nodes, facts.dense ? absl::StrCat(" by ", facts.features, " dense features") : "", seconds / 3600, kNominalSecondsMax / 3600));
+      kField, facts.nodes, facts.dense ? absl::StrCat(" by ", facts.features, " dense features (negative somewhere, or mostly not 0)") : "", seconds / 3600, kNominalSecondsMax / 3600));
 }
 
 absl::Status CheckSearch(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place,
@@ -93,8 +101,7 @@ TrainingFacts FactsOf(const NodeAttributes& attributes) {
                       .features = attributes.features.cols,
                       .feature_values = attributes.features.values.size(),
                       .classes = attributes.class_count};
-  const std::vector<float>& values = attributes.features.values;
-  facts.dense = facts.features > 0 && (!attributes.features.sparse || std::any_of(values.begin(), values.end(), [](float v) { return v < 0; }));
+  facts.dense = facts.features > 0 && !LooksLikeCounts(attributes.features);
   for (uint32_t i = 0; i < attributes.node_count; ++i) {
     if (attributes.labels[i] < 0) continue;
     facts.labelled_train += attributes.split[i] == Split::kTrain ? 1 : 0;
@@ -104,7 +111,10 @@ TrainingFacts FactsOf(const NodeAttributes& attributes) {
 }
 
 ProblemSize SizeOf(const TrainingFacts& facts) {
-  return {.nodes = facts.nodes, .feature_values = facts.feature_values, .classes = facts.classes};
+  return {.nodes = facts.nodes,
+          .feature_values = facts.feature_values,
+          .scaled_values = facts.dense ? uint64_t{facts.nodes} * facts.features : facts.feature_values,
+          .classes = facts.classes};
 }
 
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place) {

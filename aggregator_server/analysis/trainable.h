@@ -20,7 +20,9 @@ struct TrainingFacts {
   uint32_t nodes = 0;
   uint32_t features = 0;        // columns; 0: there are none
   uint64_t feature_values = 0;  // stored ones
-  bool dense = false;           // the features are not sparse, or are signed: every pair of nodes is compared by all columns
+  // The attributed prior scales the features to dense ones, since they do not look like counts (prior/node_profiles.h), whatever the form
+  // of their file: every pair of nodes is compared by all columns, and they take nodes x columns numbers.
+  bool dense = false;
   uint32_t classes = 0;
   uint32_t labelled_train = 0, labelled_validation = 0;  // nodes of the split that have a label
 };
@@ -28,6 +30,9 @@ TrainingFacts FactsOf(const NodeAttributes& attributes);
 
 // Without reports and links: their flip probability and number are the caller's to add, where they are known.
 ProblemSize SizeOf(const TrainingFacts& facts);
+
+// Of dense scaled features: the estimate holds them a few times over.
+inline constexpr double kScaledBytesMax = 4e9;
 
 struct TrainingPlace {
   bool estimated = true;        // the links come from reports; false: they are given, and there are no variants
@@ -37,7 +42,8 @@ struct TrainingPlace {
 
 // INVALID_ARGUMENT, naming the field ("training.model ...") and the remedy: a field out of range; features that the model cannot get;
 // a cost that nobody insisted on (kNominalSecondsMax); a prior or a model that belongs to another prior, or to links that are not
-// given; more pairs than the attributed prior can look at in kNominalSecondsMax. FAILED_PRECONDITION: no labelled node to train on or to validate with;
+// given; more pairs than the attributed prior can look at in kNominalSecondsMax, or features that it would make more than kScaledBytesMax
+// of. FAILED_PRECONDITION: no labelled node to train on or to validate with;
 // a GPU that is not there. Of a search one pair that can be trained is enough.
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place);
 

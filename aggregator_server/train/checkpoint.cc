@@ -1,6 +1,7 @@
 #include "aggregator_server/train/checkpoint.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,10 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
@@ -127,6 +130,11 @@ Digest TrainingFingerprint(const TrainOptions& options, const std::string& devic
   text.Number(static_cast<int32_t>(options.node_features));
   text.Number(options.seed);
   if (options.features_as_they_are) text.Bytes("features as they are");
+  if (options.target.has_value()) {
+    text.Bytes("target");
+    text.Number(options.target->score);
+    text.Number(options.target->loss_weight);
+  }
   text.Bytes(device);
   Sha256 hash;
   hash.Update(text.bytes());
@@ -229,8 +237,42 @@ absl::Status CheckCheckpointFile(const std::string& path) {
   return InFile(path, DecodeFields(content->substr(sizeof(Digest))).status());
 }
 
+namespace {
+
+// "<folder>/a.checkpoint.tmp.123"
+constexpr absl::string_view kUnfinished = ".checkpoint.tmp.";
+bool IsUnfinished(absl::string_view name) { return absl::StrContains(name, kUnfinished); }
+
+// Whether the process that began an unfinished checkpoint is there: then it may be writing it. This process has only begun.
+bool IsBeingWritten(absl::string_view name) {
+  int pid = 0;
+  const absl::string_view number = name.substr(name.rfind('.') + 1);
+  return absl::SimpleAtoi(number, &pid) && pid > 0 && pid != ::getpid() && (::kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+std::vector<std::filesystem::path> FilesOf(const std::string& folder, const std::function<bool(const std::string& name)>& wanted) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (wanted(at->path().filename().string())) files.push_back(at->path());
+  }
+  return files;
+}
+
+// Those of them that are checkpoints, or what is left of one: an unfinished one has no checksum yet.
+void RemoveOwn(const std::vector<std::filesystem::path>& files) {
+  std::error_code error;
+  for (const std::filesystem::path& file : files) {
+    const absl::Status good = CheckCheckpointFile(file.string());
+    if (good.ok() || absl::IsDataLoss(good) || absl::IsFailedPrecondition(good)) std::filesystem::remove(file, error);
+  }
+}
+
+}  // namespace
+
 absl::Status MakeCheckpointFolder(const std::string& folder) {
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  RemoveOwn(FilesOf(folder, [](const std::string& name) { return IsUnfinished(name) && !IsBeingWritten(name); }));
   const std::string probe = absl::StrCat(folder, "/.probe.", ::getpid());
   const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 && errno != EEXIST) return FileError(errno, "write checkpoints into", folder);
@@ -240,17 +282,7 @@ absl::Status MakeCheckpointFolder(const std::string& folder) {
 }
 
 void RemoveCheckpoints(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::filesystem::path> files;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (absl::EndsWith(name, ".checkpoint") || absl::StrContains(name, ".checkpoint.tmp.")) files.push_back(at->path());
-  }
-  for (const std::filesystem::path& file : files) {
-    // An unfinished one has no checksum yet.
-    const absl::Status good = CheckCheckpointFile(file.string());
-    if (good.ok() || absl::IsDataLoss(good) || absl::IsFailedPrecondition(good)) std::filesystem::remove(file, error);
-  }
+  RemoveOwn(FilesOf(folder, [](const std::string& name) { return absl::EndsWith(name, ".checkpoint") || IsUnfinished(name); }));
   ::rmdir(folder.c_str());
 }
 

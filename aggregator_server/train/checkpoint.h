@@ -47,7 +47,8 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest&
 // The errors of ReadCheckpoint, but for those that need to know the training: whatever training it is of.
 absl::Status CheckCheckpointFile(const std::string& path);
 
-// Makes the folder and its parents, and tries whether a file can be made there; the error names it.
+// Makes the folder and its parents, and tries whether a file can be made there; the error names it. Removes what processes that are no
+// more have left unfinished in it ("x.checkpoint.tmp.<process>").
 absl::Status MakeCheckpointFolder(const std::string& folder);
 // Removes the checkpoints in `folder`, and then the folder if nothing else is in it. What cannot be removed stays.
 void RemoveCheckpoints(const std::string& folder);

@@ -24,6 +24,7 @@ namespace {
 constexpr int kFolds = 5;
 constexpr int kEpochs = 200;
 constexpr int kPatience = 40;  // the loss of so small a model turns once
+constexpr double kFirstStageShare = 0.5;  // of the time, roughly, where nearest nodes are given
 
 TrainOptions FoldOptions(uint64_t seed, int fold) {
   TrainOptions options;
@@ -127,7 +128,8 @@ absl::StatusOr<std::vector<TrainResult>> TrainFolds(const NodeAttributes& attrib
       const std::lock_guard<std::mutex> lock(mutex);
       epochs_done += epoch - told;
       told = epoch;
-      if (options.progress) options.progress(static_cast<double>(epochs_done) / (kFolds * kEpochs));
+      const double share = options.nearest == nullptr ? 1 : kFirstStageShare;
+      if (options.progress) options.progress(share * epochs_done / (kFolds * kEpochs));
     };
     fold_options.progress = [&](int epoch, double) { tell(epoch); };
     try {
@@ -199,13 +201,14 @@ void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::s
 }
 
 absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, const ClassProbabilities& first,
-                                                        const NearestShares& shares, int threads) {
+                                                        const NearestShares& shares, const ClassModelOptions& options) {
   const std::vector<float> features = SideBySide(LogsOfOpen(first), first.class_count, shares.values, shares.width);
   std::vector<TrainResult> results;
   for (int fold = 0; fold < kFolds; ++fold) {
     BLINK_ASSIGN_OR_RETURN(results.emplace_back(),
                            FitStacked(features, first.class_count + shares.width,
-                                      WithoutFold(folds.attributes, folds.train, folds.of, fold), {.threads = threads}));
+                                      WithoutFold(folds.attributes, folds.train, folds.of, fold), {.threads = options.threads}));
+    if (options.progress) options.progress(kFirstStageShare + (1 - kFirstStageShare) * (fold + 1) / kFolds);
   }
   return results;
 }
@@ -228,7 +231,7 @@ absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const
   const double of_stage = static_cast<double>(train.size()) * attributes.class_count * (attributes.class_count + model.nearest.width);
   if (model.nearest.width == 0 || of_stage > kSecondStageMax) return model;
   BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> second,
-                         FitSecondStage(folds, model.probabilities, model.nearest, options.threads));
+                         FitSecondStage(folds, model.probabilities, model.nearest, options));
   AddStage(folds, std::move(second), "nearest.", model);
   return model;
 }

@@ -19,23 +19,39 @@ namespace {
 absl::Status CheckSizes(const StackedInput& input) {
   const size_t entries = size_t{input.classes->node_count} * input.classes->class_count;
   if (input.classes->class_count == 0 || input.classes->open.size() != entries || input.classes->clamped.size() != entries ||
-      input.class_sums->size() != entries || input.kept->node_count != input.classes->node_count) {
+      (input.class_sums != nullptr && input.class_sums->size() != entries) || input.kept->node_count != input.classes->node_count) {
     return absl::InvalidArgumentError(absl::StrCat("the class probabilities are of ", input.classes->node_count, " nodes and ",
                                                    input.classes->class_count, " classes, which the posterior's ",
-                                                   input.kept->node_count, " nodes and ", input.class_sums->size(),
-                                                   " sums do not fit"));
+                                                   input.kept->node_count, " nodes and ",
+                                                   input.class_sums == nullptr ? entries : input.class_sums->size(), " sums do not fit"));
   }
   if (input.nearest != nullptr && input.nearest->values.size() != size_t{input.nearest->width} * input.classes->node_count) {
     return absl::InvalidArgumentError("the shares of the nearest nodes are not of the class probabilities' nodes");
   }
-  if (input.kept->has_background()) {
-    return absl::InvalidArgumentError("the stacked model takes a list of pairs, not weights with a background");
+  if (input.class_sums != nullptr && input.kept->has_background()) {
+    return absl::InvalidArgumentError("the stacked model takes a list of pairs beside sums over all pairs, not weights with a background");
   }
   return absl::OkStatus();
 }
 
 // [n] sums of the squares of the rows of K.
-std::vector<float> SquareSums(const LinkWeights& kept) {
+std::vector<float> SquareSums(const LinkWeights& kept, int threads) {
+  const uint32_t n = kept.node_count;
+  std::vector<float> sums(n);
+  RunOnThreads(threads, [&](int thread) {  // each row by one thread, in the order of its columns
+    std::vector<float> row(n);
+    for (NodeIndex i = thread; i < n; i += threads) {
+      FillRow(kept, i, row.data());
+      double sum = 0;
+      for (const float value : row) sum += double{value} * value;
+      sums[i] = static_cast<float>(sum);
+    }
+  });
+  return sums;
+}
+
+// [n] the same of a list.
+std::vector<float> SquareSumsOfList(const LinkWeights& kept) {
   std::vector<float> sums(kept.node_count);
   size_t entry = 0;
   for (NodeIndex i = 0; i < kept.node_count; ++i) {
@@ -147,16 +163,23 @@ std::vector<NamedValues> StateOf(const std::vector<double>& parameters, uint32_t
 absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, int threads) {
   BLINK_RETURN_IF_ERROR(CheckSizes(input));
   const uint32_t n = input.classes->node_count, classes = input.classes->class_count, of_sums = 4 * classes;
+  threads = ThreadsOrCores(threads);
+  std::vector<float> own_sums;
+  if (input.class_sums == nullptr) {
+    own_sums.resize(size_t{n} * classes);
+    Multiply(*input.kept, input.classes->clamped.data(), classes, threads, own_sums.data());
+  }
+  const std::vector<float>& first = input.class_sums == nullptr ? own_sums : *input.class_sums;
   std::vector<float> second(size_t{n} * classes);
-  Multiply(*input.kept, input.class_sums->data(), classes, ThreadsOrCores(threads), second.data());
-  const std::vector<float> squares = SquareSums(*input.kept);
+  Multiply(*input.kept, first.data(), classes, threads, second.data());
+  const std::vector<float> squares = input.kept->has_background() ? SquareSums(*input.kept, threads) : SquareSumsOfList(*input.kept);
   std::vector<float> sums(size_t{n} * of_sums);
   for (size_t i = 0; i < n; ++i) {
     float* row = &sums[i * of_sums];
     for (uint32_t c = 0; c < classes; ++c) {
       second[i * classes + c] -= squares[i] * input.classes->clamped[i * classes + c];
     }
-    WriteLogShares(&(*input.class_sums)[i * classes], classes, row, row + classes);
+    WriteLogShares(&first[i * classes], classes, row, row + classes);
     WriteLogShares(&second[i * classes], classes, row + 2 * size_t{classes}, row + 3 * size_t{classes});
   }
   std::vector<float> features = SideBySide(LogsOfOpen(*input.classes), classes, sums, of_sums);

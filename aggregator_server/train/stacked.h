@@ -6,7 +6,7 @@
 //     log(Qo_i + 1e-3)
 //     the classes of the nearest nodes (nearest_shares.h)
 //     of S1_i = sum_j P_ij Qc_j (over all pairs), and of S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2 (over the kept pairs K,
-//     without the way back to i):   log of the share of each class,   log(S + 1e-2)
+//     without the way back to i; under the beta prior, whose Soft weighs all pairs by few numbers, over all of them):   log of the share of each class,   log(S + 1e-2)
 //
 // A training row never sees its own label: Qo is out of fold, P_ii = 0, and the way back is taken off.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_
@@ -27,13 +27,15 @@ namespace blink {
 // Of an AttributedEstimate; all outlive what is made of them.
 struct StackedInput {
   const ClassProbabilities* classes = nullptr;
-  const std::vector<float>* class_sums = nullptr;  // [n, classes] S1
-  const LinkWeights* kept = nullptr;               // K: a list of pairs with weights, no background
+  // [n, classes] S1; null: K holds every pair (the beta prior's Soft), and S1 is K Qc.
+  const std::vector<float>* class_sums = nullptr;
+  const LinkWeights* kept = nullptr;  // K: symmetric, zero diagonal
   const NearestShares* nearest = nullptr;          // null: without
   uint32_t width() const { return 5 * classes->class_count + (nearest == nullptr ? 0 : nearest->width); }
 };
 
-// [n, width()], before they are standardised. INVALID_ARGUMENT: sizes that do not fit, or weights with a background.
+// [n, width()], before they are standardised. INVALID_ARGUMENT: sizes that do not fit, or sums beside
+// weights with a background, which need none.
 absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, int threads);
 
 struct StackedOptions {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "aggregator_server/train/outlook.h"
 #include "common/training/training_choices.h"
 
 namespace blink {
@@ -19,6 +21,7 @@ struct TrainOptions {
   int hidden = 16;              // width of the layers but the last
   int layers = 2;
   int patience = 0;             // ends after so many epochs without a lower validation loss; 0: never before `epochs`
+  std::optional<TargetScore> target;  // ends where this is out of reach (outlook.h); absent: never for that
   // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
   bool balance_classes = false;
   NodeFeatures node_features = NodeFeatures::kAuto;

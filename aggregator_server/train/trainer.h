@@ -41,8 +41,9 @@ struct TrainResult {
   std::vector<uint32_t> test_confusion;  // ConfusionMatrix of the test split; empty beyond 64 classes
   std::vector<std::string> class_names;  // of the data set; empty: it names none
   uint32_t unlabelled = 0;             // nodes without a label
-  // One per epoch that was trained: fewer than asked for where `patience` ended the training.
+  // One per epoch that was trained: fewer than asked for where `patience` ended the training, or the target was out of reach.
   std::vector<float> train_losses, validation_losses, validation_accuracies;
+  bool ended_out_of_reach = false;     // of TrainOptions::target
   double epoch_ms_mean = 0;            // (training + evaluation) / epochs
   std::vector<NamedValues> state;      // of the best epoch
   std::string model_bytes;             // StateDictFile of it

@@ -89,13 +89,14 @@ class Training {
     started_ = saved_ = Clock::now();
     // The first layer at the weights that epoch e left serves e's evaluation and the training of e + 1.
     torch::Tensor first = network_.First();
-    for (int epoch = result_.resumed_from_epoch + 1; epoch <= options_.epochs && !OutOfPatience(); ++epoch) {
+    for (int epoch = result_.resumed_from_epoch + 1; epoch <= options_.epochs && !OutOfPatience() && !IsOutOfReach(); ++epoch) {
       const torch::Tensor train_loss = TrainOneEpoch(first);
       first = network_.First();
       Evaluate(epoch, first, train_loss);
       if (!options_.checkpoint_file.empty()) MaybeSave();
       if (options_.progress) options_.progress(epoch, result_.validation_losses.back());
     }
+    result_.ended_out_of_reach = Epochs() < options_.epochs && !OutOfPatience();
     result_.epoch_ms_mean = ElapsedMs() / static_cast<double>(Epochs());
     if (!options_.checkpoint_file.empty() && Epochs() > result_.resumed_from_epoch) Save();
     if (result_.best_epoch == 0) {
@@ -112,6 +113,9 @@ class Training {
     return elapsed_before_ms_ + std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
   }
   bool OutOfPatience() const { return options_.patience > 0 && Epochs() - result_.best_epoch >= options_.patience; }
+  bool IsOutOfReach() const {
+    return options_.target.has_value() && IsHopeless(result_.validation_losses, result_.validation_accuracies, *options_.target);
+  }
 
   torch::Tensor Dropout(const torch::Tensor& x) {
     if (options_.dropout == 0) return x;

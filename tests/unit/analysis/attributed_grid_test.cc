@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const ProblemSize kSmall{.nodes = 200, .feature_values = 1000, .classes = 3, .flip_probability = 0.1, .links = 400,
+const ProblemSize kSmall{.nodes = 200, .feature_values = 1000, .scaled_values = 1000, .classes = 3, .flip_probability = 0.1, .links = 400,
                          .attributed_links = 400, .attributed_kept = 800};
 
 v1::TrainingSpec AttributedSpec(uint32_t candidates) {
@@ -45,14 +45,28 @@ std::set<std::string> PairsOf(const std::vector<Candidate>& candidates) {
 TEST(AttributedGrid, TriesThePairsOfBothPriorsOnceFirstButForTheBetaPriorsAttentionToAllPairs) {
   CandidateGrid grid = CandidateGrid::Create(AttributedSpec(1000), true, kSmall).value();
   EXPECT_EQ(grid.prior(), Prior::kAttributed);
-  EXPECT_EQ(grid.pairs().size(), 20u) << "nine of the beta prior, nine networks of this one, the stacked and the class model";
-  EXPECT_EQ(PairsOf(grid.pairs()).size(), 20u);
+  EXPECT_EQ(grid.pairs().size(), 21u) << "nine of the beta prior, nine networks of this one, the stacked models of both, the class model";
+  EXPECT_EQ(PairsOf(grid.pairs()).size(), 21u);
   v1::TrainingSpec beta = AttributedSpec(1000);
   beta.set_prior(v1::PRIOR_BETA);
   for (const std::string& pair : PairsOf(CandidateGrid::Create(beta, true, kSmall)->pairs())) {
     EXPECT_EQ(PairsOf(grid.pairs()).count(pair), pair == "gat soft" ? 0u : 1u) << pair;
   }
-  EXPECT_EQ(grid.NextBatch({}).size(), 20u);
+  EXPECT_EQ(grid.NextBatch({}).size(), 6u) << "what the others have a score to reach from";
+  EXPECT_EQ(grid.NextBatch({}).size(), 15u);
+  EXPECT_TRUE(grid.NextBatch({}).empty()) << "no pair is worth another setting";
+}
+
+TEST(AttributedGrid, EndsNetworksByPatienceUnlessOneIsGiven) {
+  for (const Candidate& pair : CandidateGrid::Create(AttributedSpec(24), true, kSmall)->pairs()) {
+    EXPECT_EQ(pair.options.patience, IsNetwork(pair.options.model) ? 50 : 0) << PairName(pair);
+  }
+  v1::TrainingSpec spec = AttributedSpec(24);
+  spec.set_patience(0);
+  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs()) EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
+  spec = AttributedSpec(24);
+  spec.set_prior(v1::PRIOR_BETA);
+  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs()) EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
 }
 
 TEST(AttributedGrid, BeginsWithWhatCostsNextToNothing) {
@@ -98,14 +112,16 @@ TEST(AttributedGrid, WhatIsSetRestrictsBothPriors) {
   spec.set_variant(v1::VARIANT_SOFT);
   const std::set<std::string> soft = PairsOf(CandidateGrid::Create(spec, true, kSmall)->pairs());
   EXPECT_EQ(soft.count("stacked soft attributed"), 1u);
+  EXPECT_EQ(soft.count("stacked soft"), 1u);
   EXPECT_EQ(soft.count("mlp"), 1u);
   EXPECT_EQ(soft.count("gcn hard attributed"), 0u);
   spec.set_variant(v1::VARIANT_HARD);
-  EXPECT_EQ(PairsOf(CandidateGrid::Create(spec, true, kSmall)->pairs()).count("stacked soft attributed"), 0u);
+  const std::set<std::string> hard = PairsOf(CandidateGrid::Create(spec, true, kSmall)->pairs());
+  EXPECT_EQ(hard.count("stacked soft attributed") + hard.count("stacked soft"), 0u);
 }
 
 TEST(AttributedGrid, LeavesOutPairsOfTheBetaPriorThatTakeMinutes) {
-  const ProblemSize large{.nodes = 22'470, .feature_values = 2'876'160, .classes = 4, .flip_probability = 0.27, .links = 170'000,
+  const ProblemSize large{.nodes = 22'470, .feature_values = 2'876'160, .scaled_values = 2'876'160, .classes = 4, .flip_probability = 0.27, .links = 170'000,
                           .attributed_links = 170'000, .attributed_kept = 400'000};
   const CandidateGrid grid = CandidateGrid::Create(AttributedSpec(1000), true, large).value();
   std::set<std::string> left_out = PairsOf(grid.too_costly());
@@ -203,14 +219,40 @@ TEST(CheckTrainable, RefusesAPriorOfLinksThatAreGiven) {
   ExpectRefused(AttributedSpec(24), Facts(1000, false), {.estimated = false}, "training.prior", "--prior");
 }
 
-TEST(CheckTrainable, TakesDenseAndSignedFeaturesForDense) {
+TEST(CheckTrainable, TakesFeaturesForDenseByTheirValuesAndNotByTheFormOfTheirFile) {
   NodeAttributes attributes{.node_count = 2, .labels = {0, 1}, .split = {Split::kTrain, Split::kValidation}, .class_count = 2};
-  attributes.features = {.rows = 2, .cols = 2, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {1, 2}};
+  attributes.features = {.rows = 2, .cols = 8, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {1, 2}};
   EXPECT_FALSE(FactsOf(attributes).dense);
+  EXPECT_EQ(SizeOf(FactsOf(attributes)).scaled_values, 2u);
   attributes.features.values[0] = -1;
   EXPECT_TRUE(FactsOf(attributes).dense);
+  EXPECT_EQ(SizeOf(FactsOf(attributes)).scaled_values, 16u) << "networks of the attributed prior get as many";
+  EXPECT_EQ(SizeOf(FactsOf(attributes)).feature_values, 2u);
+  attributes.features = {.rows = 2, .cols = 4, .values = {1, 0, 0, 0, 0, 2, 0, 0}};
+  EXPECT_FALSE(FactsOf(attributes).dense) << "counts in a dense file";
   attributes.features = {.rows = 2, .cols = 1, .values = {1, 2}};
   EXPECT_TRUE(FactsOf(attributes).dense);
+  attributes.features = {};
+  EXPECT_FALSE(FactsOf(attributes).dense);
+}
+
+TEST(NominalSeconds, OfNetworksOfThePriorCountTheFeaturesThatTheyGet) {
+  Candidate gcn{.prior = Prior::kAttributed, .variant = Variant::kHard};
+  ProblemSize dense = kSmall;
+  dense.scaled_values *= 100;
+  EXPECT_GT(NominalSeconds(gcn, dense), 2 * NominalSeconds(gcn, kSmall));
+  EXPECT_GT(TrainingBytes(gcn, dense), 2 * TrainingBytes(gcn, kSmall));
+  gcn.prior = Prior::kBeta;
+  EXPECT_EQ(NominalSeconds(gcn, dense), NominalSeconds(gcn, kSmall));
+}
+
+TEST(CheckTrainable, RefusesToMakeMoreOfSignedFeaturesThanTheMemoryHolds) {
+  TrainingFacts facts = Facts(3'000, true);
+  EXPECT_TRUE(CheckTrainable(AttributedSpec(24), facts, {}).ok());
+  facts.features = 1'000'000;
+  ExpectRefused(AttributedSpec(24), facts, {}, "3000 nodes by 1000000 columns would be 12.0 GB", "--prior beta");
+  facts.dense = false;
+  EXPECT_TRUE(CheckTrainable(AttributedSpec(24), facts, {}).ok()) << "counts stay sparse";
 }
 
 // ---- the choice ----
@@ -247,6 +289,18 @@ TEST(Choice, MeansAreOfUnlikeModelsAndNoneIsTriedTwice) {
   const auto means = MeansToTry(kinds);
   EXPECT_THAT(means, ::testing::UnorderedElementsAre(ElementsAre(0, 1), ElementsAre(1, 2), ElementsAre(0, 1, 2), ElementsAre(0, 1, 2, 3),
                                                      ElementsAre(0, 2)));
+}
+
+TEST(Choice, TheStackedModelsOfBothPriorsMakeAMean) {
+  const std::vector<Candidate> kinds = {Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kBeta, Model::kStacked), Kind(Prior::kBeta, Model::kGat),
+                                        Kind(Prior::kBeta, Model::kMlp), Kind(Prior::kAttributed, Model::kStacked)};
+  EXPECT_THAT(MeansToTry(kinds), ::testing::Contains(ElementsAre(1, 4)));
+}
+
+TEST(Choice, TheMeanWithTheBetaPriorIsWithANetworkOfItHoweverGoodItsStackedModel) {
+  const std::vector<Candidate> kinds = {Kind(Prior::kBeta, Model::kStacked), Kind(Prior::kAttributed, Model::kStacked), Kind(Prior::kAttributed, Model::kGcn),
+                                        Kind(Prior::kAttributed, Model::kGraphSage), Kind(Prior::kBeta, Model::kGraphSage)};
+  EXPECT_THAT(MeansToTry(kinds), ::testing::Contains(ElementsAre(1, 2, 3, 4)));
 }
 
 TEST(Choice, ThereIsNoMeanOfOneOrOfNone) {

@@ -496,6 +496,7 @@ TEST_F(AttributedSimulation, MakesDoWithoutFeatures) {
 TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
   options_.trials = 1;
   options_.training.set_model(v1::MODEL_STACKED);
+  options_.training.set_candidates(1);  // the first is on its own links
   options_.output = folder_ + "/result";
   const auto simulation = Simulate(options_);
   ASSERT_TRUE(simulation.ok()) << simulation.status();
@@ -504,6 +505,10 @@ TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
   EXPECT_EQ(metrics["train"]["prior"], "attributed");
   EXPECT_EQ(metrics["train"]["variant"], "soft");
   EXPECT_TRUE(metrics["train"]["learning_rate"].is_null());
+  EXPECT_TRUE(metrics["train"]["epoch_ms_mean"].is_null()) << "it has no epochs";
+  const auto json = SimulationJson(*simulation, 1);
+  EXPECT_TRUE(json["train"]["epoch_ms_mean"].is_null());
+  EXPECT_THAT(SimulationTable(json), Not(HasSubstr("an epoch")));
   const FeatureMatrix seen = ReadSparseNpz(options_.output + "/links.npz").value();
   EXPECT_EQ(seen.values.size(), 2 * metrics["estimate"]["trained_links"].get<size_t>());
   for (const float weight : seen.values) EXPECT_GT(weight, kKeptMin);
@@ -620,6 +625,31 @@ TEST_F(SimulateTest, ASearchTakesTheLinksOfEachTrialsOneDraw) {
   for (const auto& candidate : train["candidates"]) EXPECT_TRUE(candidate.contains("test_accuracy") || candidate.contains("skipped"));
   EXPECT_EQ(json["train"]["weight_decay"], 0.0) << "asked for, so all trials agree on it";
   EXPECT_THAT(SimulationTable(json), HasSubstr("trial 2, best of 5"));
+}
+
+TEST_F(AttributedSimulation, TheStackedModelOnTheBetaPriorsLinksIsTriedBesideItsOwn) {
+  options_.trials = 1;
+  options_.training.set_model(v1::MODEL_STACKED);
+  options_.training.set_candidates(24);
+  const Simulation simulation = Simulate(options_).value();
+  std::vector<std::string> names;
+  for (const Tried& tried : simulation.trials[0].search) {
+    EXPECT_EQ(tried.skipped, "");
+    names.push_back(CandidateName(tried.candidate));
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("stacked soft attributed", "stacked soft", "mean of stacked soft + stacked soft attributed"));
+}
+
+TEST_F(SimulateTest, ASearchSaysWhyItSkippedACandidateForAllTrialsToo) {
+  SimulateOptions options = Options();
+  options.training.set_candidates(3);
+  Simulation simulation = Simulate(options).value();
+  simulation.trials[1].search[0].skipped = "it diverged";
+  const auto json = SimulationJson(simulation, 1);
+  const auto& candidates = json["train"]["candidates"];
+  EXPECT_EQ(candidates[0]["skipped"], "it diverged");
+  EXPECT_EQ(candidates[0]["trials"], 1) << "in the other trial it was trained";
+  EXPECT_FALSE(candidates[1].contains("skipped"));
 }
 
 TEST_F(SimulateTest, ASearchOnAReplayIsNotBoundByTheRoundsChoice) {

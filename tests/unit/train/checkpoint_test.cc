@@ -4,7 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
 
 namespace blink {
 namespace {
@@ -86,6 +93,34 @@ TEST(CheckpointCode, RefusesLengthsBeyondTheEndWhereverTheyStand) {
 TEST(CheckpointCode, RefusesThatOfAnotherTraining) {
   const std::string bytes = EncodeCheckpoint(SmallCheckpoint(), Fingerprint("this"));
   EXPECT_EQ(DecodeCheckpoint(bytes, Fingerprint("other")).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// A process that is no more.
+int EndedProcess() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(MakeCheckpointFolder, RemovesWhatAKilledProcessLeftUnfinishedAndNothingElse) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/unfinished_", ::getpid());
+  ASSERT_TRUE(MakeCheckpointFolder(folder).ok());
+  const std::string whole = EncodeCheckpoint(SmallCheckpoint(), Fingerprint("this")), part = whole.substr(0, whole.size() / 2);
+  const std::string unfinished = folder + "/candidate-1.checkpoint.tmp.";
+  const std::string killed = absl::StrCat(unfinished, EndedProcess()), own = absl::StrCat(unfinished, ::getpid()),
+                    of_another = absl::StrCat(unfinished, ::getppid()), good = folder + "/candidate-1.checkpoint",
+                    foreign = folder + "/notes.checkpoint.tmp.1x";
+  for (const std::string& file : {killed, own, of_another}) ASSERT_TRUE(WriteFileAtomically(file, part).ok());
+  ASSERT_TRUE(WriteFileAtomically(good, whole).ok());
+  ASSERT_TRUE(WriteFileAtomically(foreign, "somebody's notes").ok());
+  ASSERT_TRUE(MakeCheckpointFolder(folder).ok());
+  EXPECT_FALSE(std::filesystem::exists(killed));
+  EXPECT_FALSE(std::filesystem::exists(own)) << "of an earlier process that had this number: this one has only begun";
+  EXPECT_TRUE(std::filesystem::exists(of_another)) << "its process may be writing it";
+  EXPECT_TRUE(std::filesystem::exists(good));
+  EXPECT_TRUE(std::filesystem::exists(foreign)) << "no checkpoint";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ReadCheckpoint, SaysThatThereIsNone) {

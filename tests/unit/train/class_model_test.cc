@@ -101,8 +101,13 @@ TEST_F(ClassModelTest, TheNearestNodesAddWhatTheirClassesTell) {
   const TrainResult without = ResultOfClassModel(first, attributes_, false), with = ResultOfClassModel(both, attributes_, false);
   EXPECT_LT(with.validation_loss, without.validation_loss - 0.1);
   EXPECT_GT(with.test_accuracy, without.test_accuracy);
-  const ClassModel one = FitClassModel(attributes_, profiles_, {.nearest = &nearest, .threads = 1}).value();
+  std::vector<double> told;
+  const ClassModel one =
+      FitClassModel(attributes_, profiles_, {.nearest = &nearest, .threads = 1, .progress = [&](double f) { told.push_back(f); }}).value();
   EXPECT_EQ(one.probabilities.open, both.probabilities.open);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_NEAR(told.back(), 1, 1e-9);
+  EXPECT_GE(std::count_if(told.begin(), told.end(), [](double f) { return f > 0.5; }), 5) << "the second stage tells of its folds";
 }
 
 TEST_F(ClassModelTest, WithoutANearestNodeThereIsNoSecondStage) {

@@ -115,6 +115,36 @@ TEST(StackedFeatures, OfATrainingRowDoNotDependOnItsOwnLabel) {
   for (uint32_t f = 0; f < 5 * classes; ++f) EXPECT_NEAR(a[kNode * 5 * classes + f], b[kNode * 5 * classes + f], 1e-4) << f;
 }
 
+TEST(StackedFeatures, OfWeightsThatHoldEveryPairAreThoseOfTheSamePairsListed) {
+  const Case data;
+  const uint32_t n = Case::kNodes;
+  constexpr float kBackground = 0.03f;
+  LinkWeights every = data.pairs.kept;  // a background and a list beyond it
+  every.class_count = 1;
+  every.class_of_node.assign(n, 0);
+  every.background = {kBackground};
+  std::vector<std::pair<NodeIndex, NodeIndex>> pairs;
+  for (NodeIndex i = 0; i < n; ++i) {
+    for (NodeIndex j = i + 1; j < n; ++j) pairs.emplace_back(i, j);
+  }
+  LinkWeights listed = LinkWeights::Unweighted(CsrGraph::FromLinks(n, pairs).value());
+  listed.weighted = true;
+  std::vector<float> sums(n * Case::kClasses, 0.0f);
+  for (NodeIndex i = 0; i < n; ++i) {
+    for (const NodeIndex j : listed.links.NeighboursOf(i)) {
+      listed.values.push_back(static_cast<float>(data.pairs.matrix[i * n + j]) + kBackground);
+      for (uint32_t c = 0; c < Case::kClasses; ++c) sums[i * Case::kClasses + c] += listed.values.back() * data.classes.clamped[j * Case::kClasses + c];
+    }
+  }
+  const std::vector<float> of_listed = StackedFeatures({&data.classes, &sums, &listed}, 1).value();
+  for (const int threads : {1, 3}) {
+    const std::vector<float> of_every = StackedFeatures({.classes = &data.classes, .kept = &every}, threads).value();
+    ASSERT_EQ(of_every.size(), of_listed.size());
+    for (size_t k = 0; k < of_every.size(); ++k) EXPECT_NEAR(of_every[k], of_listed[k], 1e-4) << k;
+    EXPECT_EQ(of_every, StackedFeatures({.classes = &data.classes, .kept = &every}, 1).value());
+  }
+}
+
 TEST(StackedFeatures, RefuseWhatDoesNotFit) {
   Case data;
   data.sums.pop_back();
