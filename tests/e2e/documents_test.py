@@ -37,7 +37,6 @@ class ReadmeCommands(BlinkTest):
 
     def test_a_deployment_by_hand(self):
         dataset = self.folder / "dataset"
-        must("blink", "dataset", "generate", "--output", dataset)
         port = blinktest.free_port()
         out, result = self.folder / "out", self.folder / "result"
         values = {"OUT": str(out), "DIR": str(dataset), "7443": str(port), "60s": "5m", "RESULT": str(result)}
@@ -103,6 +102,24 @@ class ReadmeCommands(BlinkTest):
             done = must(program, "--help")
             self.assertIn("policy", done.out.lower(), f"{program} --help should end with the exit codes")
             self.assertRegex(must(program, "--version").out, r"\d+\.\d+\.\d+")
+
+
+class DataSets(BlinkTest):
+    """The table of docs/OPERATIONS.md says what a data set is."""
+
+    def test_a_folder_as_it_is_documented_is_read(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        text = (SOURCE_DIR / "docs" / "OPERATIONS.md").read_text()
+        table = text[text.index("\n## A data set\n"):].split("\n\n")[2]
+        documented = dict(re.findall(r"^\| `([a-z]+\.(?:csv|txt))` \| `?([a-z,]*?)`? ?\|", table, re.MULTILINE))
+        self.assertEqual(sorted(documented), ["classes.txt", "edges.csv", "labels.csv", "split.csv"])
+        for name, rows in (("edges.csv", "1,0\n1,2\n2,1\n"), ("labels.csv", "2,1\n0,-1\n1,0\n"),
+                           ("split.csv", "0,none\n2,val\n1,train\n"), ("classes.txt", "first\nsecond\n")):
+            (folder / name).write_text(documented[name] + "\n" * bool(documented[name]) + rows)
+        info = must("blink", "dataset", "info", folder, "--json").json()
+        self.assertEqual([info[key] for key in ("nodes", "links", "features", "classes", "unlabelled")], [3, 2, 0, 2, 1])
+        self.assertEqual(info["split"], {"train": 1, "validation": 1, "test": 0})
 
 
 class SampleConfigs(BlinkTest):
