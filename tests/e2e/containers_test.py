@@ -70,7 +70,7 @@ class Images(BlinkTest):
         cls.cache.mkdir(parents=True, exist_ok=True)
         cls.context = pathlib.Path(tempfile.mkdtemp(prefix="blink-context-"))
         cls.addClassCleanup(shutil.rmtree, cls.context, True)
-        ignored = shutil.ignore_patterns(".git", ".deps", "build", "build-*", "shared", "__pycache__")
+        ignored = shutil.ignore_patterns(".git", ".deps", ".venv", "build", "build-*", "shared", "__pycache__")
         shutil.copytree(SOURCE_DIR, cls.context, ignore=ignored, dirs_exist_ok=True)
         cls.build("node.Dockerfile", NODE)
         torch = os.environ.get("BLINK_TORCH_DIR", "")
