@@ -161,14 +161,21 @@ absl::Status ReadFeatures(const std::string& folder, NodeAttributes& attributes)
   return absl::OkStatus();
 }
 
+// `blink dataset convert` makes a folder of what it is given, which may be an edge list alone.
+absl::Status NamingTheRemedy(absl::Status status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::NotFoundError(absl::StrCat(
+      status.message(), "; docs/OPERATIONS.md has the files of a data set, and `blink dataset convert` takes them along"));
+}
+
 absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
   NodeAttributes attributes;
-  BLINK_RETURN_IF_ERROR(ReadLabels(folder + "/labels.csv", attributes));
+  BLINK_RETURN_IF_ERROR(NamingTheRemedy(ReadLabels(folder + "/labels.csv", attributes)));
   BLINK_RETURN_IF_ERROR(ReadClassNames(folder + "/classes.txt", attributes));
-  BLINK_RETURN_IF_ERROR(ReadSplit(folder + "/split.csv", attributes));
+  BLINK_RETURN_IF_ERROR(NamingTheRemedy(ReadSplit(folder + "/split.csv", attributes)));
   BLINK_RETURN_IF_ERROR(ReadFeatures(folder, attributes));
   return attributes;
 }

@@ -109,6 +109,15 @@ TEST_F(DatasetTest, MissingFilesAreNotFound) {
 }
 
 // Of a FIFO the open would wait for ever, and a device has no end.
+TEST_F(DatasetTest, NamesTheRemedyWhereLabelsOrSplitAreMissing) {
+  WriteSmall();
+  for (const char* name : {"split.csv", "labels.csv"}) {
+    std::filesystem::remove(folder_ + "/" + name);
+    const absl::Status status = ReadDataset(folder_).status();
+    EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr(name), HasSubstr("blink dataset convert")));
+  }
+}
+
 TEST_F(DatasetTest, RefusesWhatIsNoRegularFileAtOnce) {
   for (const char* name : {"labels.csv", "split.csv", "classes.txt", "edges.csv", "features.npz", "features.npy"}) {
     const std::string path = absl::StrCat(folder_, "/", name);
