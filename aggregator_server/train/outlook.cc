@@ -6,7 +6,7 @@
 namespace blink {
 
 bool IsHopeless(const std::vector<float>& validation_losses, const std::vector<float>& validation_accuracies, const TargetScore& target) {
-  constexpr size_t kFirst = 60, kLook = 10, kStep = 25, kMean = 5;
+  constexpr size_t kFirst = 100, kLook = 10, kStep = 25, kMean = 5;
   constexpr double kGainsToCome = 4;
   const size_t epochs = validation_losses.size();
   if (epochs < kFirst || epochs % kLook != 0) return false;

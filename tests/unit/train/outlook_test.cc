@@ -49,7 +49,7 @@ TEST(Outlook, TheScoreAtTheLowestLossCountsWhereLaterOnesFall) {
 
 TEST(Outlook, IsNotAskedEarlyAndOnlyEveryTenEpochs) {
   for (int epochs = 1; epochs <= 130; ++epochs) {
-    EXPECT_EQ(Slowing(epochs, 0.01).HopelessOf(1), epochs >= 60 && epochs % 10 == 0) << epochs;
+    EXPECT_EQ(Slowing(epochs, 0.01).HopelessOf(1), epochs >= 100 && epochs % 10 == 0) << epochs;
   }
 }
 
