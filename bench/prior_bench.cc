@@ -71,12 +71,12 @@ ClassProbabilities Classes(const std::vector<int32_t>& labels) {
   return classes;
 }
 
-// As many pairs as a fit takes at most, with 13 features.
+// As many pairs as a fit takes at most, with 18 features.
 PairSample Sample(size_t pairs) {
   std::mt19937_64 random(3);
   std::normal_distribution<float> normal;
   PairSample sample;
-  sample.width = 13;
+  sample.width = 18;
   for (size_t m = 0; m < pairs; ++m) {
     sample.base.push_back(-6 + normal(random));
     double log_odds = sample.base.back();
@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
     const blink::PairSample sample = blink::Sample(pairs);
     blink::ThetaFit fit;
     const double seconds = blink::SecondsOf([&] { fit = *blink::FitTheta(sample, {.threads = threads}); }, 1);
-    std::printf("theta on %zu pairs of 13 features: %.2f s, %d steps on all of them\n", pairs, seconds, fit.iterations);
+    std::printf("theta on %zu pairs of 18 features: %.2f s, %d steps on all of them\n", pairs, seconds, fit.iterations);
   }
   std::printf(
       "\nprocessor seconds, all threads together; attributed: all of EstimateAttributed with 0, 1 and 2 network rounds "

@@ -147,9 +147,11 @@ std::vector<uint32_t> PairSampler::VaryingColumns(const std::vector<Part>& parts
   const size_t width = features.size();
   std::vector<float> least(width, std::numeric_limits<float>::infinity()), greatest(width, -least[0]);
   for (const Part& part : parts) {
-    for (size_t k = 0; k < part.features.size(); ++k) {
-      least[k % width] = std::min(least[k % width], part.features[k]);
-      greatest[k % width] = std::max(greatest[k % width], part.features[k]);
+    for (size_t pair = 0; pair < part.features.size(); pair += width) {
+      for (size_t k = 0; k < width; ++k) {
+        least[k] = std::min(least[k], part.features[pair + k]);
+        greatest[k] = std::max(greatest[k], part.features[pair + k]);
+      }
     }
   }
   std::vector<uint32_t> columns;
