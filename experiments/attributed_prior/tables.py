@@ -1,5 +1,6 @@
 """results.csv and the tables of RESULTS.md. Every figure is that of test nodes or of the true graph; what was chosen was chosen on
 validation nodes of the same draw."""
+import collections
 import csv
 import json
 import math
@@ -34,9 +35,10 @@ def row_of(trial, result):
         trained = trial.what not in ("beta", "links")
         chosen = train.get("chosen") or " ".join(filter(None, (train["variant"], train["model"])))
         seconds = estimate.get("attributed_seconds", estimate["mle_seconds"] + estimate["denoise_seconds"])
-        candidates = [[candidate[name] for name in ("name", "validation_loss", "validation_accuracy", "test_accuracy")]
+        candidates = [[candidate["name"], *(round(candidate[name], 4) for name in ("validation_loss", "validation_accuracy", "test_accuracy"))]
                       for candidate in train.get("candidates") or [] if "skipped" not in candidate]
-        bins = [[one_bin[name] for name in ("from", "to", "pairs", "links", "mean_p")] for one_bin in quality.get("bins", [])]
+        bins = [[float(f"{one_bin['from']:.4g}"), float(f"{one_bin['to']:.4g}"), one_bin["pairs"], one_bin["links"], float(f"{one_bin['mean_p']:.6g}")]
+                for one_bin in quality.get("bins", [])]
         return {"dataset": trial.dataset, "what": trial.what, "epsilon": str(trial.epsilon), "draw": str(trial.draw), "seed": str(trial.seed),
                 "chosen": chosen if trained else "", "validation_accuracy": str(train["validation_accuracy"]) if trained else "",
                 "test_accuracy": str(train["test_accuracy"]) if trained else "", "mae": str(estimate["mae"]),
@@ -86,13 +88,20 @@ def number(value, scale=1.0, digits=3):
     return "" if value is None else f"{scale * value:.{digits}g}"
 
 
-def is_beta(name):
-    return name.startswith("beta")
+def pair_of(name):
+    """Of a candidate's name the model, the variant and the prior, without the settings of the training."""
+    return name.partition(", ")[0]
+
+
+def is_baseline(name):
+    """Whether a candidate is the MLP or one of the paper's own: a network on a variant of the beta prior's posterior."""
+    words = pair_of(name).split()
+    return words == ["mlp"] or (words[0] in ("gcn", "graphsage", "gat") and "attributed" not in words)
 
 
 class Baselines:
     """The best of {MLP, beta variants}, judged by mean test accuracy: with hindsight, which no search has. Of experiments/accuracy (the
-    published settings), of this folder's baseline runs, and of the candidates that were trained on the same draws."""
+    published settings), and of the candidates that were trained on the same draws."""
 
     def __init__(self, rows, experiments):
         self.rows, self.accuracy = rows, {}
@@ -103,24 +112,29 @@ class Baselines:
                     self.accuracy.setdefault((row["dataset"], int(row["epsilon"] or 0)), []).append((float(row["mean"]), name))
 
     def candidates(self, dataset, epsilon):
-        """name -> test accuracies by draw"""
+        """pair -> [test accuracy by draw]: of its settings that which validated best; of those that every draw trained."""
         found = {}
-        for row in self.rows.of(dataset, "attributed", epsilon):
-            for name, _, _, test in json.loads(row["candidates"] or "[]"):
+        draws = self.rows.of(dataset, "attributed", epsilon)
+        for row in draws:
+            best = {}
+            for name, loss, accuracy, test in json.loads(row["candidates"] or "[]"):
+                best[pair_of(name)] = max(best.get(pair_of(name), (-math.inf, 0)), (accuracy - 0.5 * loss, test))
+            for name, (_, test) in best.items():
                 found.setdefault(name, []).append(test)
-        return found
+        return {name: tests for name, tests in found.items() if len(tests) == len(draws)}
 
     def best(self, dataset, epsilon):
         """(accuracy, name, of where), or None"""
         found = [(mean, name, "published settings") for at in (0, epsilon) for mean, name in self.accuracy.get((dataset, at), [])]
-        for name in plan.BASELINES:
-            mean = self.rows.mean(dataset, name, epsilon, "test_accuracy")
-            if mean is not None:
-                found.append((mean, name, "baseline"))
-        draws = len(self.rows.of(dataset, "attributed", epsilon))
-        found += [(statistics.fmean(tests), name, "same draws") for name, tests in self.candidates(dataset, epsilon).items()
-                  if len(tests) == draws and (is_beta(name) or name.startswith("mlp"))]
+        found += [(statistics.fmean(tests), name, "same draws") for name, tests in self.candidates(dataset, epsilon).items() if is_baseline(name)]
         return max(found, default=None)
+
+
+def chosen_text(rows):
+    """The two that were chosen most often."""
+    counts = collections.Counter(row["chosen"] for row in rows).most_common()
+    text = ", ".join(f"{pair_of(name)} {count}×" for name, count in counts[:2])
+    return text + (f", {len(counts) - 2} others" if len(counts) > 2 else "")
 
 
 def main_table(rows, baselines):
@@ -128,8 +142,8 @@ def main_table(rows, baselines):
         return
     yield "## Accuracy and error\n"
     yield ("Test accuracy of what validation chose, and mean absolute error of the link posterior, mean ± standard deviation over draws. The best of the MLP "
-           "and the β variants is taken by its mean test accuracy, with hindsight: of `experiments/accuracy` (the published settings), of the part `baseline`, "
-           "or of the candidates trained on the same draws.\n")
+           "and the β variants is taken by its mean test accuracy, with hindsight: of `experiments/accuracy` (the published settings) or of the candidates trained "
+           "on the same draws. **Bold**: more than 0.5 points below it.\n")
     yield "| data set | ε | draws | accuracy, % | asked | best of {MLP, β}, % | difference | MAE × 10³ | asked | β prior | chosen |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for dataset in rows.datasets("attributed"):
@@ -137,20 +151,26 @@ def main_table(rows, baselines):
             found = rows.of(dataset, "attributed", epsilon)
             accuracy = rows.figures(dataset, "attributed", epsilon, "test_accuracy")
             best, asked = baselines.best(dataset, epsilon), TARGETS.get((dataset, epsilon), (None, None))
-            chosen = statistics.multimode(row["chosen"] for row in found)
-            counts = ", ".join(f"{name} {sum(row['chosen'] == name for row in found)}×" for name in
-                               dict.fromkeys(sorted((row["chosen"] for row in found), key=lambda name: (name not in chosen, name))))
-            yield (f"| {dataset} | {epsilon} | {len(found)} | {with_deviation(accuracy, 100)} | {number(asked[0])} | "
-                   + (f"{100 * best[0]:.1f} ({best[1]}, {best[2]}) | {100 * (statistics.fmean(accuracy) - best[0]):+.1f}" if best else "|")
-                   + f" | {with_deviation(rows.figures(dataset, 'attributed', epsilon, 'mae'), 1e3, 3)} | {number(asked[1])} | "
-                   f"{number(rows.mean(dataset, 'beta', epsilon, 'mae'), 1e3)} | {counts} |")
+            yield (f"| {dataset} | {epsilon} | {len(found)} | {with_deviation(accuracy, 100)} | {number(asked[0])} | {beside(accuracy, best)}"
+                   f" | {with_deviation(rows.figures(dataset, 'attributed', epsilon, 'mae'), 1e3, 3)} | {number(asked[1])} | "
+                   f"{number(rows.mean(dataset, 'beta', epsilon, 'mae'), 1e3)} | {chosen_text(found)} |")
+
+
+def beside(accuracy, best):
+    """The cells of the best baseline, and of the difference from it."""
+    if best is None:
+        return "|"
+    difference = 100 * (statistics.fmean(accuracy) - best[0])
+    text = f"**{difference:+.1f}**" if difference < -0.5 else f"{difference:+.1f}"
+    return f"{100 * best[0]:.1f} ({best[1]}, {best[2]}) | {text}"
 
 
 def candidate_table(rows, baselines):
     if not any(baselines.candidates(*cell[::2]) for cell in rows.cells):
         return
     yield "\n## What the choice chose from\n"
-    yield "Mean test accuracy of every candidate over the draws, %: what another choice would have given. **Bold**: the choice's own mean is more than 0.5 below it.\n"
+    yield ("Mean test accuracy over the draws, %, of every candidate that was trained in all of them, each at the setting that validated best: what another choice would "
+           "have given. **Bold**: the choice's own mean is more than 0.5 below it.\n")
     for dataset in rows.datasets("attributed"):
         epsilons = rows.epsilons(dataset, "attributed")
         table = {epsilon: {name: statistics.fmean(tests) for name, tests in baselines.candidates(dataset, epsilon).items()} for epsilon in epsilons}
@@ -173,21 +193,26 @@ def ablation_table(rows):
     if not any(what.startswith("without") for _, what, _ in rows.cells):
         return
     yield "\n## What each ingredient is worth\n"
-    yield ("Without one ingredient (`--without`), on as many draws as there are; the noise of a draw is its own, so a difference has a standard error of about "
-           "1.4 times a deviation divided by the root of the draws. All: the table above.\n")
-    whats = ["attributed"] + [f"without {name}" for name in plan.INGREDIENTS]
-    yield "| data set | ε | figure | " + " | ".join("all" if what == "attributed" else f"{what} " for what in whats) + " |"
-    yield "|---|---|---|" + "---|" * len(whats)
+    yield ("The stacked model alone (`--tune 0 --model stacked`), in place of a search, without one ingredient (`--without`): it is deterministic, so that what differs is what "
+           "the ingredient does, and the draws are the same in every line.\n")
     for dataset in plan.ABLATION_DATASETS:
         for epsilon in plan.ABLATION_EPSILONS:
-            if not any(rows.of(dataset, what, epsilon) for what in whats[1:]):
+            if not any(rows.of(dataset, f"without {name}", epsilon) for name in plan.INGREDIENTS):
                 continue
-            accuracies = [with_deviation(rows.figures(dataset, what, epsilon, "test_accuracy"), 100) for what in whats]
-            yield f"| {dataset} | {epsilon} | accuracy, % | " + " | ".join(accuracies) + " |"
-            yield f"| | | MAE × 10³ | " + " | ".join(number(rows.mean(dataset, what, epsilon, "mae"), 1e3) for what in whats) + " |"
-            yield f"| | | −log-likelihood | " + " | ".join(
-                "" if (value := rows.mean(dataset, what, epsilon, "log_likelihood")) is None else f"{-value:,.0f}" for what in whats) + " |"
-            yield "| | | draws | " + " | ".join(str(len(rows.of(dataset, what, epsilon))) for what in whats) + " |"
+            yield (f"\n| {dataset}, ε = {epsilon}: without | draws | accuracy, % | MAE × 10³ | −log-likelihood of the true graph | AUC | expected links / links |\n"
+                   "|---|---|---|---|---|---|---|")
+            for what in ("stacked", *(f"without {name}" for name in plan.INGREDIENTS)):
+                found = rows.of(dataset, what, epsilon)
+                if not found:
+                    continue
+                likelihood, area = (rows.mean(dataset, what, epsilon, name) for name in ("log_likelihood", "auc"))
+                yield (f"| {what.removeprefix('without ') if what != 'stacked' else 'nothing'} | {len(found)} | "
+                       f"{with_deviation(rows.figures(dataset, what, epsilon, 'test_accuracy'), 100)} | "
+                       f"{number(rows.mean(dataset, what, epsilon, 'mae'), 1e3)} | {-likelihood:,.0f} | {auc_text(area)} | {expected_ratio(found)} |")
+
+
+def expected_ratio(found):
+    return f"{statistics.fmean(float(row['expected_links']) / float(row['links']) for row in found):.3f}" if found else ""
 
 
 def reliability(rows, dataset, what, epsilon):
@@ -216,10 +241,7 @@ def calibration_tables(rows):
             values = [rows.mean(dataset, prior, epsilon, "log_likelihood") for prior in ("beta", what)]
             if values[1] is None:
                 continue
-            ratios = []
-            for prior in ("beta", what):
-                found = rows.of(dataset, prior, epsilon)
-                ratios.append(f"{statistics.fmean(float(row['expected_links']) / float(row['links']) for row in found):.3f}" if found else "")
+            ratios = [expected_ratio(rows.of(dataset, prior, epsilon)) for prior in ("beta", what)]
             draws = [str(len(rows.of(dataset, prior, epsilon))) for prior in ("beta", what)]
             errors = [number(rows.mean(dataset, prior, epsilon, "mae"), 1e3) for prior in ("beta", what)]
             likelihoods = ["" if value is None else f"{-value:,.0f}" for value in values]
@@ -309,8 +331,7 @@ def write(output, experiments):
     binaries = ", ".join(sorted({row["label"] for row in listed})) or "none"
     drawn = draw_reliability(rows, output / "reliability.svg") or (output / "reliability.svg").exists()
     with open(output / "RESULTS.md", "w") as out:
-        parts = ", ".join(sorted({row["what"].split()[0] for row in listed}))
-        out.write(f"# The attributed prior\n\nBy `experiments/attributed_prior/run`, from results.csv, which holds every draw. Binaries: {binaries}. What there is: {parts}; a table of which nothing was run is left out. Degree share by the "
+        out.write(f"# The attributed prior\n\nBy `experiments/attributed_prior/run`, from results.csv, which holds every draw. Binaries: {binaries}. A table of which nothing was run is left out. Degree share by the "
                   "rule of each prior. Facebook's public features are lost; here they are its words hashed to 128 columns (`../accuracy/hashed.py`).\n\n")
         for part in (main_table(rows, baselines), candidate_table(rows, baselines), ablation_table(rows), calibration_tables(rows)):
             out.writelines(line + "\n" for line in part)

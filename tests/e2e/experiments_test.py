@@ -455,10 +455,10 @@ class AttributedPrior(Experiment):
         self.assertEqual([row["what"] for row in self.rows()], ["attributed", "beta"])
         self.call(*self.arguments("--part", "main", "beta", "ablation", "--label", "second"))
         rows = self.rows()
-        self.assertEqual(len(rows), 2 + 6, "what was there is not run again")
+        self.assertEqual(len(rows), 2 + 8, "what was there is not run again")
         self.assertEqual({row["what"] for row in rows if row["label"] == "second"},
-                         {f"without {name}" for name in ("degrees", "total", "features", "latent", "classes",
-                                                         "network")})
+                         {"stacked", *(f"without {name}" for name in ("nearest", "features", "latent", "classes",
+                                                                      "network", "degrees", "total"))})
         for row in rows:
             self.assertTrue(0 <= float(row["auc"]) <= 1 and float(row["log_likelihood"]) < 0, row)
             self.assertEqual(sum(one_bin[2] for one_bin in json.loads(row["bins"])), 80 * 79 // 2,
