@@ -10,13 +10,16 @@ ABLATION_DATASETS, ABLATION_EPSILONS = ("cora", "citeseer"), (1, 3, 5)
 STACKED_ALONE = ("--tune", "0", "--model", "stacked")
 # Estimate the links and train next to nothing.
 ESTIMATE_ONLY = ("--tune", "0", "--model", "mlp", "--epochs", "1")
+# Every pair of model and variant of the beta prior, with all its epochs, which a search under the attributed prior would spare; of the
+# graphs of which accuracy/results.csv has none.
+BASELINE_DATASETS, BETA_PAIRS = ("twitch_ptbr", "lastfm"), ("--tune", "10")
 GROWTH_NODES, GROWTH_EPSILON = (2_500, 5_000, 10_000, 20_000, 40_000), 3
-PARTS = ("main", "beta", "ablation", "growth")
+PARTS = ("main", "beta", "baseline", "ablation", "growth")
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """`what`: the whole search (attributed), the estimate of either prior (beta, links), the stacked model alone on everything (stacked) or
+    """`what`: the whole search (attributed), that of the beta prior (baseline), the estimate of either prior (beta, links), the stacked model alone on everything (stacked) or
     without an ingredient (without X)."""
 
     part: str
@@ -41,6 +44,8 @@ class Trial:
         budget = ("--epsilon", str(self.epsilon))
         if self.what == "beta":
             return (*budget, "--prior", "beta", *ESTIMATE_ONLY)
+        if self.what == "baseline":
+            return (*budget, "--prior", "beta", *BETA_PAIRS)
         if self.what == "links":
             return (*budget, "--prior", "attributed", *ESTIMATE_ONLY)
         if self.what == "stacked":
@@ -67,5 +72,6 @@ def _of_part(part, datasets, epsilons, draws):
         datasets = [name for name in datasets if name in ABLATION_DATASETS]
         epsilons = [epsilon for epsilon in epsilons if epsilon in ABLATION_EPSILONS]
     else:
-        whats = {"main": ("attributed",), "beta": ("beta",)}[part]
+        whats = {"main": ("attributed",), "beta": ("beta",), "baseline": ("baseline",)}[part]
+        datasets = [name for name in datasets if part != "baseline" or name in BASELINE_DATASETS]
     return [Trial(part, dataset, what, epsilon, draw) for draw in range(draws) for dataset in datasets for epsilon in epsilons for what in whats]
