@@ -23,6 +23,15 @@ void WordToBytes(uint64_t word, uint8_t* to) {
   for (int k = 0; k < 8; ++k) to[k] = static_cast<uint8_t>(word >> (8 * k));
 }
 
+constexpr int MostHingesOfAQuantity() {
+  int most = 0, hinges[kPairQuantityCount + 1] = {};
+  for (const FeatureForm& form : kFeatureForms) {
+    if (form.form == FeatureForm::kUpTo) most = std::max(most, ++hinges[form.of]);
+  }
+  return most;
+}
+static_assert(MostHingesOfAQuantity() <= Curve::kHingesMax, "a curve has no room for all features of its quantity");
+
 std::array<Curve, kPairQuantityCount> CurvesOf(const PairTheta& theta) {
   std::array<Curve, kPairQuantityCount> curves;
   for (int feature = 0; feature < kPairFeatureCount; ++feature) {
@@ -229,7 +238,10 @@ void TileFeatures::NetworkFeatures(PosteriorKind kind, size_t round) {
   const Network& network = rounds_[round].network[kind];
   const size_t column = tile_.first_column();
   const float* const sums = network.sums.data() + column;
-  if (earlier.kept) {
+  if (!earlier.kept) {  // where no pair is kept none has common neighbours; what stands here is of another posterior
+    std::fill_n(quantities_[kOfCommonNeighbours].data(), kStrip, 0.0f);
+    std::fill_n(quantities_[kOfOverlap].data(), kStrip, 0.0f);
+  } else {
     for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) {
       earlier.kept->Row(node(r), Row(forth_, r));
       LogRow(Row(forth_, r), 10.0f, 1.0f, Row(quantities_[kOfCommonNeighbours], r));

@@ -1,6 +1,7 @@
 #include "aggregator_server/train/stacked.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -38,9 +39,10 @@ absl::Status CheckSizes(const StackedInput& input) {
 std::vector<float> SquareSums(const LinkWeights& kept, int threads) {
   const uint32_t n = kept.node_count;
   std::vector<float> sums(n);
-  RunOnThreads(threads, [&](int thread) {  // each row by one thread, in the order of its columns
+  std::atomic<NodeIndex> next{0};
+  RunOnThreads(threads, [&](int) {  // each row by one thread, in the order of its columns
     std::vector<float> row(n);
-    for (NodeIndex i = thread; i < n; i += threads) {
+    for (NodeIndex i; (i = next.fetch_add(1)) < n;) {
       FillRow(kept, i, row.data());
       double sum = 0;
       for (const float value : row) sum += double{value} * value;

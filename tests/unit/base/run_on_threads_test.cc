@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "tests/testing/no_more_threads.h"
 
 namespace blink {
 namespace {
@@ -43,6 +44,20 @@ TEST(RunOnThreads, ThrowsWhatAnyThreadThrewAfterAllHaveEnded) {
 
 TEST(RunOnThreads, ThrowsOnceWhenAllThrow) {
   EXPECT_THROW(RunOnThreads(8, [](int) { throw std::bad_alloc(); }), std::bad_alloc);
+}
+
+TEST(RunOnThreads, DoesAllPartsOfASharedCounterWhereNoOtherThreadStarts) {
+  const testing::NoMoreThreads limit;
+  if (!limit.Holds()) GTEST_SKIP() << "the system starts threads all the same";
+  std::atomic<int> next{0};
+  int parts = 0, threads = 0;
+  RunOnThreads(4, [&](int thread) {
+    EXPECT_EQ(thread, 0);
+    ++threads;
+    while (next.fetch_add(1) < 10) ++parts;
+  });
+  EXPECT_EQ(threads, 1);
+  EXPECT_EQ(parts, 10);
 }
 
 TEST(ThreadsOrCores, IsWhatWasAskedForOrAtLeastOne) {

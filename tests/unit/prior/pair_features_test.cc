@@ -95,6 +95,45 @@ TEST(PairFeatures, OfTheNetworkDoNotContainThePairsOwnBits) {
   }
 }
 
+// A round of which nothing is kept, of both posteriors or of one, after one of which much is: one object computes them
+// in turn, in the same memory.
+TEST(PairFeatures, OfCommonNeighboursAreZeroWhereNoPairIsKept) {
+  constexpr uint32_t kNodes = 70;
+  const Round round = MakeRound(kNodes, 3'000'000, 20'000, 0, 7);
+  const NodeProfiles profiles = MakeProfiles(kNodes, ProfileForm::kSparse, 3);
+  const ClassProbabilities classes = MakeClasses(kNodes, 4, 4);
+  const DegreePosterior degrees{std::vector<double>(kNodes, 5.0), std::vector<double>(kNodes, 0.0)};
+  const PairInputs inputs(round.reports, profiles, classes, degrees, {});
+  ASSERT_TRUE(inputs.sharp);
+  std::vector<PriorRound> rounds(1);
+  rounds[0].theta = kTheta;
+  const auto sums = PassOverPairs(inputs, classes, rounds, 0, {.for_network = true});
+  for (int k = 0; k < 2; ++k) rounds[0].network[k] = NetworkOf(inputs, sums[k]);
+  ASSERT_FALSE(rounds[0].network[kOfLinks].kept.empty());
+  rounds[0].network[kOfTraining].kept = {};
+  rounds.push_back(rounds[0]);
+  rounds[1].network[kOfLinks].kept = {};
+
+  for (const size_t earlier : {1, 2}) {
+    TileFeatures tile(inputs, rounds, earlier, 1u << kOfLinks | 1u << kOfTraining);
+    tile.Load({0, 0});
+    for (uint32_t strip = 0; strip < tile.strip_count(); ++strip) {
+      tile.Strip(strip);
+      for (const PosteriorKind kind : {kOfLinks, kOfTraining, kOfLinks}) {
+        tile.Features(kind);
+        const bool zero = earlier == 2 || kind == kOfTraining;
+        int others = 0;
+        for (uint32_t r = 0; r < kStripRows && tile.node(r) < kNodes; ++r) {
+          for (uint32_t j = tile.begin(r); j < tile.end(); ++j) {
+            for (const PairQuantity of : {kOfCommonNeighbours, kOfOverlap}) others += tile.of(of, r)[j] != 0;
+          }
+        }
+        EXPECT_TRUE(zero ? others == 0 : others > 0 || tile.begin(0) >= tile.end()) << earlier << ' ' << strip << ' ' << kind;
+      }
+    }
+  }
+}
+
 TEST(PairFeatures, TakeThePairsOwnBitsOutOfTheDegrees) {
   constexpr uint32_t kNodes = 70;
   const Round round = MakeRound(kNodes, 2'000'000, 20'000, 0.3, 7);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "aggregator_server/train/log_probabilities.h"
+#include "tests/testing/no_more_threads.h"
 
 namespace blink {
 namespace {
@@ -143,6 +144,18 @@ TEST(StackedFeatures, OfWeightsThatHoldEveryPairAreThoseOfTheSamePairsListed) {
     for (size_t k = 0; k < of_every.size(); ++k) EXPECT_NEAR(of_every[k], of_listed[k], 1e-4) << k;
     EXPECT_EQ(of_every, StackedFeatures({.classes = &data.classes, .kept = &every}, 1).value());
   }
+}
+
+TEST(StackedFeatures, AreTheSameWhereTheSystemStartsNoFurtherThreads) {
+  Case data;
+  data.pairs.kept.class_count = 1;
+  data.pairs.kept.class_of_node.assign(Case::kNodes, 0);
+  data.pairs.kept.background = {0.03f};
+  const StackedInput input{.classes = &data.classes, .kept = &data.pairs.kept};
+  const std::vector<float> expected = StackedFeatures(input, 1).value();
+  const testing::NoMoreThreads limit;
+  if (!limit.Holds()) GTEST_SKIP() << "the system starts threads all the same";
+  EXPECT_EQ(StackedFeatures(input, 3).value(), expected);
 }
 
 TEST(StackedFeatures, RefuseWhatDoesNotFit) {
