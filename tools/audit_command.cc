@@ -89,10 +89,10 @@ void AddMechanism(CLI::App& parent, std::function<int()>* run) {
       "Draw millions of reports of neighbouring lists with the privatiser that blink-node ships; bound what they spend "
       "from below, and test every claim of its proof");
   auto flags = std::make_shared<MechanismFlags>();
-  command->add_option("--epsilon", flags->epsilon, "Budget of a report, (0, 50] (1)");
+  command->add_option("--epsilon", flags->epsilon, "Budget of a report, for one entry of one list, (0, 50] (1)");
   command->add_option(
       "--degree-share", flags->degree_share,
-      "Share of the budget that pays for the degree, 0 .. 1 (a round's: by epsilon alone, docs/TUNING.md)");
+      "Share of the budget that pays for the degree, 0 .. 1 (that of a round with the beta prior)");
   command
       ->add_option("--nodes", flags->nodes,
                    "Bits of a report, 1024 .. 1,000,000 (1024); every pair is looked at among the first 4096")

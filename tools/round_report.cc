@@ -193,11 +193,17 @@ std::string WarningLines(const Json& metrics) {
 
 }  // namespace
 
+// Older aggregators say 0 of a model that has no epochs.
+std::string EpochLine(const Json& metrics) {
+  constexpr char kAt[] = "/train/epoch_ms_mean";
+  return Show(metrics, kAt) == "0" ? "" : LineOf(metrics, "epoch, ms", kAt);
+}
+
 std::string MetricsTable(const std::string& metrics_json) {
   const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object()) return metrics_json;
   return absl::StrCat(
-      LineOf(metrics, "epsilon of a list", "/privacy/achieved_epsilon"),
+      LineOf(metrics, "epsilon of a list entry", "/privacy/achieved_epsilon"),
       LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
       LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
       metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
@@ -208,7 +214,7 @@ std::string MetricsTable(const std::string& metrics_json) {
       LineOf(metrics, "links of Hard", "/estimate/links"),
       LineOf(metrics, "links trained on", "/estimate/trained_links"), LineOf(metrics, "model", "/train/model"),
       LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
-      LineOf(metrics, "device", "/train/device"), LineOf(metrics, "epoch, ms", "/train/epoch_ms_mean"),
+      LineOf(metrics, "device", "/train/device"), EpochLine(metrics),
       LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
       LineOf(metrics, "test accuracy", "/train/test_accuracy"),
       LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
