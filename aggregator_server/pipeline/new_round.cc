@@ -5,13 +5,24 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
 
 namespace blink {
 namespace {
@@ -67,7 +78,67 @@ absl::Status CheckCollection(const v1::CreateRoundRequest& request, uint32_t nod
   return absl::OkStatus();
 }
 
+// What an operator says of a round, as CreateRound takes it; of a round that an older version made as this one would.
+v1::CreateRoundRequest RequestFor(const v1::Round& round) {
+  v1::CreateRoundRequest request;
+  *request.mutable_parameters() = round.parameters();
+  request.mutable_parameters()->clear_node_count();
+  const absl::StatusOr<v1::TrainingSpec> training = NormalizeTrainingSpec(round.training());
+  *request.mutable_training() = training.ok() ? *training : round.training();
+  request.set_open_for_ms(static_cast<uint64_t>(round.deadline_ms() - round.created_ms()));
+  request.set_quorum(round.quorum());
+  request.set_implausible(round.implausible() == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG
+                                                                             : round.implausible());
+  request.set_degree_max(round.degree_max());
+  return request;
+}
+
+// Units of the integers that stand for a decimal, by the end of their name.
+constexpr absl::string_view kMillionths[] = {"_micro", "_ppm"};
+
+// "epsilon 3" of epsilon_micro 3000000.
+std::pair<std::string, std::string> NameAndValue(const google::protobuf::Message& message,
+                                                 const google::protobuf::FieldDescriptor& field) {
+  if (field.has_presence() && !message.GetReflection()->HasField(message, &field)) return {field.name(), "unset"};
+  std::string value;
+  google::protobuf::TextFormat::PrintFieldValueToString(message, &field, -1, &value);
+  for (const absl::string_view unit : kMillionths) {
+    uint64_t millionths = 0;
+    if (absl::EndsWith(field.name(), unit) && absl::SimpleAtoi(value, &millionths)) {
+      return {std::string(absl::StripSuffix(field.name(), unit)),
+              absl::StrFormat("%.9g", static_cast<double>(millionths) / kPartsPerMillion)};
+    }
+  }
+  return {field.name(), value};
+}
+
+// "epsilon 3, not 4" of every field in which `held` and `asked`, of one type, differ.
+void AppendDifferences(const google::protobuf::Message& held, const google::protobuf::Message& asked,
+                       std::vector<std::string>& differences) {
+  const google::protobuf::Descriptor& type = *held.GetDescriptor();
+  for (int k = 0; k < type.field_count(); ++k) {
+    const google::protobuf::FieldDescriptor& field = *type.field(k);
+    if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+      AppendDifferences(held.GetReflection()->GetMessage(held, &field),
+                        asked.GetReflection()->GetMessage(asked, &field), differences);
+      continue;
+    }
+    const auto [name, value] = NameAndValue(held, field);
+    const std::string other = NameAndValue(asked, field).second;
+    if (value != other) differences.push_back(absl::StrCat(name, " ", value, ", not ", other));
+  }
+}
+
 }  // namespace
+
+absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked) {
+  std::vector<std::string> differences;
+  AppendDifferences(RequestFor(held), RequestFor(asked), differences);
+  if (differences.empty()) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("request id ", request_id, " made round ", held.round_id(), " with other parameters (",
+                   absl::StrJoin(differences, "; "), "): ask for the same, or under another request id"));
+}
 
 absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request) {
   BLINK_RETURN_IF_ERROR(CheckRequestId(request.request_id()));

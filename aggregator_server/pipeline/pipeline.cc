@@ -105,6 +105,7 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
     NoteReport(stored.round_id(), now.reports());
     return stored;
   }
+  BLINK_RETURN_IF_ERROR(CheckSameRequest(request.request_id(), stored, round));
   return WithLive(std::move(stored));
 }
 

@@ -51,7 +51,8 @@ class ReportStore {
 
   virtual ~ReportStore() = default;
 
-  // Stores a new round. With a `request_id` that already made a round: returns that round and stores nothing.
+  // Stores a new round. With a `request_id` that already made a round: returns that round, whatever it is, and
+  // stores nothing.
   // ALREADY_EXISTS: the round id is taken.
   virtual absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) = 0;
 

@@ -600,6 +600,46 @@ TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
   EXPECT_TRUE(pipeline_->ListRounds().empty());
 }
 
+TEST_F(PipelineTest, RefusesARequestIdWithOtherParametersThanItsRoundHas) {
+  const std::string id = Create(1, "first");
+  const auto refused = [&](const v1::CreateRoundRequest& request, const std::string& named) {
+    const absl::Status status = pipeline_->CreateRound(request).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << named;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("request id first made round " + id));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("(" + named + ")"));
+  };
+  v1::CreateRoundRequest request = Request(1, "first");
+  request.mutable_parameters()->set_epsilon_micro(4'500'001);
+  refused(request, "epsilon 6, not 4.500001");
+  request.mutable_parameters()->set_degree_share_ppm(0);
+  refused(request, "epsilon 6, not 4.500001; degree_share 0.1, not 0");
+  refused(Request(2, "first"), "quorum 1, not 2");
+  request = Request(1, "first");
+  request.mutable_training()->set_epochs(7);
+  request.mutable_training()->set_model(v1::MODEL_MLP);
+  refused(request, "model MODEL_GCN, not MODEL_MLP; epochs 300, not 7");
+  request = Request(1, "first");
+  request.mutable_training()->set_patience(0);
+  refused(request, "patience unset, not 0");
+  request = Request(1, "first");
+  request.set_open_for_ms(61'000);
+  refused(request, "open_for_ms 60000, not 61000");
+  EXPECT_EQ(pipeline_->ListRounds().size(), 1u);
+}
+
+TEST_F(PipelineTest, TakesARequestAgainWhenItsRoundHasGoneOnAndWhateverIsSpelledOut) {
+  const std::string id = Create(1, "first");
+  clock_.Advance(absl::Seconds(5));
+  v1::CreateRoundRequest request = Request(0, "first");
+  request.mutable_training()->set_epochs(300);
+  request.mutable_training()->set_prior(v1::PRIOR_BETA);
+  request.mutable_parameters()->set_node_count(kNodes);
+  request.set_implausible(v1::IMPLAUSIBLE_FLAG);
+  EXPECT_EQ(pipeline_->CreateRound(request)->round_id(), id);
+  ASSERT_TRUE(pipeline_->Cancel(id).ok());
+  EXPECT_EQ(pipeline_->CreateRound(request)->state(), v1::ROUND_STATE_CANCELLED);
+}
+
 TEST_F(PipelineTest, MakesOneRoundForARequestIdAndRefusesThe65thOpenRound) {
   const std::string id = Create(1, "again");
   EXPECT_EQ(Create(1, "again"), id);
