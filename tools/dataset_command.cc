@@ -22,11 +22,33 @@ int EndWith(const absl::Status& status) {
   return static_cast<int>(ExitCodeFor(status));
 }
 
+int EndWithWrongFlags(const std::string& message) {
+  std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", message.c_str());
+  return static_cast<int>(ExitCode::kUsage);
+}
+
 // "mean_degree is ..." becomes "--mean-degree is ...".
 std::string NamingTheFlag(absl::string_view message) {
   const size_t name = message.find(' ');
   return absl::StrCat("--", absl::StrReplaceAll(message.substr(0, name), {{"_", "-"}}), message.substr(name));
 }
+
+// A file or folder that is the first argument. As an option, which scripts have, it is good as well and not listed.
+struct FirstArgument {
+  const char* name;
+  const char* option_name;
+
+  void AddTo(CLI::App* command, std::string& value, const char* what) const {
+    CLI::Option* option = command->add_option(option_name, value)->group("");
+    command->add_option(name, value, what)->option_text("REQUIRED")->excludes(option);
+  }
+  // To be called by the command: what it throws is thrown while the flags are parsed.
+  void Require(const CLI::App& command) const {
+    if (command.count(option_name) + command.count(name) == 0) throw CLI::RequiredError(name);
+  }
+};
+constexpr FirstArgument kDataset = {"dataset", "--dataset"};
+constexpr FirstArgument kInput = {"input", "--input"};
 
 void PrintSummary(const DatasetSummary& s, bool json) {
   if (json) {
@@ -85,9 +107,7 @@ void AddGenerate(CLI::App& dataset, int& exit_code) {
   command->callback([flags, &exit_code] {
     const absl::StatusOr<Dataset> generated = GenerateDataset(flags->synthetic);
     if (absl::IsInvalidArgument(generated.status())) {  // the options are all that it is made from
-      std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n",
-                   NamingTheFlag(generated.status().message()).c_str());
-      exit_code = static_cast<int>(ExitCode::kUsage);
+      exit_code = EndWithWrongFlags(NamingTheFlag(generated.status().message()));
       return;
     }
     exit_code = EndWith([&]() -> absl::Status {
@@ -114,9 +134,10 @@ void AddInfo(CLI::App& dataset, int& exit_code) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command = dataset.add_subcommand("info", "Describe a data-set folder: counts, degrees, homophily, split");
-  command->add_option("--dataset,dataset", flags->folder, "Data-set folder")->required();
+  kDataset.AddTo(command, flags->folder, "Data-set folder");
   command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, &exit_code] {
+  command->callback([flags, command, &exit_code] {
+    kDataset.Require(*command);
     exit_code = EndWith([&]() -> absl::Status {
       BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags->folder));
       PrintSummary(Summarise(read), flags->json);
@@ -129,19 +150,26 @@ void AddConvert(CLI::App& dataset, int& exit_code) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = dataset.add_subcommand(
       "convert", "Turn an edge list (CSV, TSV or SNAP; plain or gzip; any ids) into a data-set folder");
-  command->add_option("--input,input", options->input, "The edge list: two ids a line, with or without a header")
-      ->required();
+  kInput.AddTo(command, options->input, "The edge list: two ids a line, with or without a header");
   command->add_option("--output", options->output, "Folder to make")->required();
   command->add_option(
       "--labels", options->labels,
       "node,label rows to bring along (original ids, integer labels); may name nodes that have no link");
   command->add_option("--split", options->split, "node,split rows to bring along (original ids)");
+  command->add_option("--random-split", options->random_split,
+                      "Draw a split by this seed instead: of the nodes with a label (--labels) half for training, a "
+                      "quarter for validation, the rest for the test");
   command->add_option("--features", options->features,
                       "features.npz or .npy to bring along (rows in the order of the new ids)");
   command->add_flag(
       "--names", options->names,
       "Ids are names, even where some look like numbers; otherwise a name in a list of integers is refused");
-  command->callback([options, &exit_code] {
+  command->callback([options, command, &exit_code] {
+    kInput.Require(*command);
+    if (const absl::Status usable = CheckSplitOptions(*options); !usable.ok()) {
+      exit_code = EndWithWrongFlags(std::string(usable.message()));
+      return;
+    }
     exit_code = EndWith([&]() -> absl::Status {
       CsrGraph graph;
       BLINK_ASSIGN_OR_RETURN(const EdgeListReport report, ConvertEdgeList(*options, &graph));

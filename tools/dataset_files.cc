@@ -142,6 +142,20 @@ absl::Status WriteRows(const std::string& from, const std::vector<Row>& rows, co
   return WriteFileAtomically(to, out);
 }
 
+absl::Status WriteRandomSplit(const ConvertOptions& options, const std::vector<Row>& labels, NodeIndex node_count,
+                              const absl::flat_hash_map<std::string, NodeIndex>& index) {
+  std::vector<int32_t> label_of(node_count, -1);
+  for (const Row& row : labels) {
+    const auto found = index.find(row.node);
+    if (found != index.end() && !absl::SimpleAtoi(row.value, &label_of[found->second])) label_of[found->second] = -1;
+  }
+  const absl::StatusOr<std::vector<Split>> split = RandomSplit(label_of, *options.random_split);
+  if (!split.ok()) return InFile(options.labels, split.status());
+  std::string out = "node,split\n";
+  for (NodeIndex i = 0; i < node_count; ++i) absl::StrAppend(&out, i, ",", SplitName((*split)[i]), "\n");
+  return WriteFileAtomically(options.output + "/split.csv", out);
+}
+
 absl::Status CopyCompanions(const ConvertOptions& options, const std::vector<Row>& labels, NodeIndex node_count,
                             const EdgeListReport& report) {
   absl::flat_hash_map<std::string, NodeIndex> index;
@@ -153,6 +167,7 @@ absl::Status CopyCompanions(const ConvertOptions& options, const std::vector<Row
     BLINK_ASSIGN_OR_RETURN(const std::vector<Row> split, ReadRows(options.split, IsSplit, "node,split"));
     BLINK_RETURN_IF_ERROR(WriteRows(options.split, split, options.output + "/split.csv", "node,split", index));
   }
+  if (options.random_split) BLINK_RETURN_IF_ERROR(WriteRandomSplit(options, labels, node_count, index));
   if (options.features.empty()) return absl::OkStatus();
   const std::string extension = std::filesystem::path(options.features).extension().string();
   if (extension != ".npz" && extension != ".npy") {
@@ -201,7 +216,17 @@ DatasetSummary Summarise(const Dataset& dataset) {
   return summary;
 }
 
+absl::Status CheckSplitOptions(const ConvertOptions& options) {
+  if (!options.random_split) return absl::OkStatus();
+  if (!options.split.empty()) {
+    return absl::InvalidArgumentError("--random-split draws a split and --split brings one along: leave one of them out");
+  }
+  if (!options.labels.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("--random-split deals out the nodes that have a label: give --labels");
+}
+
 absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, CsrGraph* graph) {
+  BLINK_RETURN_IF_ERROR(CheckSplitOptions(options));
   std::error_code error;
   if (std::filesystem::exists(options.output + "/edges.csv", error)) {
     return absl::InvalidArgumentError(
@@ -225,7 +250,7 @@ absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, Cs
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(options.output + "/map.csv", map));
   }
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(options.output + "/edges.csv", EdgesOf(*graph)));
-  if (options.labels.empty() || options.split.empty()) return std::move(report);
+  if (options.labels.empty() || (options.split.empty() && !options.random_split)) return std::move(report);
   BLINK_ASSIGN_OR_RETURN(const Dataset written, ReadDataset(options.output));
   if (written.graph.node_count() != graph->node_count()) {
     return absl::InvalidArgumentError(absl::StrCat(options.labels, " has ", written.graph.node_count(),

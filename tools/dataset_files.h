@@ -3,6 +3,7 @@
 #define BLINK_TOOLS_DATASET_FILES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -30,11 +31,15 @@ struct ConvertOptions {
   // header; a node that has a label but no link becomes a node without links. The rows of `features` follow the new
   // order (map.csv, where ids were mapped).
   std::string labels, split, features;
-  bool names = false;  // ids are names, even where some look like numbers
+  std::optional<uint64_t> random_split;  // draws a split by this seed (RandomSplit); needs `labels`, not `split`
+  bool names = false;                    // ids are names, even where some look like numbers
 };
+// INVALID_ARGUMENT, naming the flag, when a split is to be drawn without labels or beside another; reads nothing.
+absl::Status CheckSplitOptions(const ConvertOptions& options);
+
 // Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. INVALID_ARGUMENT when a companion
 // is not of its form, when the split names a node that neither the edge list nor the labels have, or when labels miss
-// one.
+// one; and what CheckSplitOptions says.
 absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, CsrGraph* graph);
 
 struct ShardReport {

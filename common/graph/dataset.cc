@@ -32,7 +32,7 @@ absl::Status ForEachRow(const std::string& path, absl::string_view header, F row
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path, kTextFileBytesMax));
   absl::string_view rest = text;
   absl::ConsumePrefix(&rest, "\xEF\xBB\xBF");
-  for (uint64_t number = 1; !rest.empty(); ++number) {
+  for (uint64_t number = 1; number == 1 || !rest.empty(); ++number) {  // an empty file lacks its header
     const size_t end = std::min(rest.find('\n'), rest.size());
     absl::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -50,6 +50,12 @@ absl::Status ForEachRow(const std::string& path, absl::string_view header, F row
                               absl::StripAsciiWhitespace(line.substr(comma + 1))));
   }
   return absl::OkStatus();
+}
+
+// A file that a folder lacks is told with what makes it.
+absl::Status WithRemedy(const absl::Status& status, absl::string_view remedy) {
+  if (!absl::IsNotFound(status)) return status;
+  return Reworded(status, absl::StrCat(status.message(), ": ", remedy));
 }
 
 absl::StatusOr<uint32_t> ParseNode(const std::string& path, uint64_t line, absl::string_view text,
@@ -161,21 +167,18 @@ absl::Status ReadFeatures(const std::string& folder, NodeAttributes& attributes)
   return absl::OkStatus();
 }
 
-// `blink dataset convert` makes a folder of what it is given, which may be an edge list alone.
-absl::Status NamingTheRemedy(absl::Status status) {
-  if (!absl::IsNotFound(status)) return status;
-  return absl::NotFoundError(absl::StrCat(
-      status.message(), "; docs/OPERATIONS.md has the files of a data set, and `blink dataset convert` takes them along"));
-}
-
 absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
   NodeAttributes attributes;
-  BLINK_RETURN_IF_ERROR(NamingTheRemedy(ReadLabels(folder + "/labels.csv", attributes)));
+  BLINK_RETURN_IF_ERROR(WithRemedy(ReadLabels(folder + "/labels.csv", attributes),
+                                   "a data set needs it, one line \"node,label\" a node; of an edge list `blink dataset "
+                                   "convert --labels FILE` makes it"));
   BLINK_RETURN_IF_ERROR(ReadClassNames(folder + "/classes.txt", attributes));
-  BLINK_RETURN_IF_ERROR(NamingTheRemedy(ReadSplit(folder + "/split.csv", attributes)));
+  BLINK_RETURN_IF_ERROR(WithRemedy(ReadSplit(folder + "/split.csv", attributes),
+                                   "a data set needs it, lines \"node,split\" with train, val, test or none; `blink "
+                                   "dataset convert` takes one along (--split FILE) or draws one (--random-split SEED)"));
   BLINK_RETURN_IF_ERROR(ReadFeatures(folder, attributes));
   return attributes;
 }

@@ -153,6 +153,17 @@ FeatureMatrix DrawFeatures(const SyntheticOptions& options, const std::vector<in
   return features;
 }
 
+// [node_count] Of `nodes`, in a random order, the first half trains, the next quarter validates, the rest tests.
+std::vector<Split> DealSplit(uint32_t node_count, std::vector<uint32_t> nodes, SplitMix64& random) {
+  Shuffle(nodes, random);
+  std::vector<Split> split(node_count, Split::kNone);
+  const size_t train = nodes.size() / 2, validation = nodes.size() / 4;
+  for (size_t k = 0; k < nodes.size(); ++k) {
+    split[nodes[k]] = k < train ? Split::kTrain : k < train + validation ? Split::kValidation : Split::kTest;
+  }
+  return split;
+}
+
 }  // namespace
 
 absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options) {
@@ -182,16 +193,22 @@ absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options) {
   }
   std::vector<uint32_t> order(options.nodes);
   std::iota(order.begin(), order.end(), 0u);
-  Shuffle(order, random);
-  attributes.split.assign(options.nodes, Split::kTest);
-  for (uint32_t k = 0; k < options.nodes; ++k) {
-    if (k < options.nodes / 2) {
-      attributes.split[order[k]] = Split::kTrain;
-    } else if (k < options.nodes / 2 + options.nodes / 4) {
-      attributes.split[order[k]] = Split::kValidation;
-    }
-  }
+  attributes.split = DealSplit(options.nodes, std::move(order), random);
   return dataset;
+}
+
+absl::StatusOr<std::vector<Split>> RandomSplit(const std::vector<int32_t>& labels, uint64_t seed) {
+  constexpr size_t kLabelledMin = 4;
+  std::vector<uint32_t> labelled;
+  for (uint32_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] >= 0) labelled.push_back(i);
+  }
+  if (labelled.size() < kLabelledMin) {
+    return absl::InvalidArgumentError(absl::StrCat(labelled.size(), " nodes have a label: a split needs ", kLabelledMin,
+                                                   " or more, for training, validation and test"));
+  }
+  SplitMix64 random(seed);
+  return DealSplit(static_cast<uint32_t>(labels.size()), std::move(labelled), random);
 }
 
 }  // namespace blink

@@ -108,23 +108,28 @@ TEST_F(DatasetTest, MissingFilesAreNotFound) {
   EXPECT_EQ(ReadDataset(folder_).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Of a FIFO the open would wait for ever, and a device has no end.
 TEST_F(DatasetTest, NamesTheRemedyWhereLabelsOrSplitAreMissing) {
   WriteSmall();
   for (const char* name : {"split.csv", "labels.csv"}) {
     std::filesystem::remove(folder_ + "/" + name);
     const absl::Status status = ReadDataset(folder_).status();
     EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr(name), HasSubstr("blink dataset convert")));
+    if (std::string(name) == "split.csv") {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("--random-split SEED"));
+    }
   }
 }
 
+// Of a FIFO the open would wait for ever, and a device has no end.
 TEST_F(DatasetTest, RefusesWhatIsNoRegularFileAtOnce) {
   for (const char* name : {"labels.csv", "split.csv", "classes.txt", "edges.csv", "features.npz", "features.npy"}) {
     const std::string path = absl::StrCat(folder_, "/", name);
     for (const bool fifo : {true, false}) {
       WriteSmall();
       std::filesystem::remove(path);
-      if (fifo) ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+      if (fifo) {
+        ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+      }
       if (!fifo) std::filesystem::create_symlink("/dev/zero", path);
       EXPECT_THAT(ErrorOfDataset(), HasSubstr("not a regular file")) << name;
       std::filesystem::remove(path);
@@ -135,6 +140,10 @@ TEST_F(DatasetTest, RefusesWhatIsNoRegularFileAtOnce) {
 TEST_F(DatasetTest, EachMalformedLineIsNamed) {
   const std::tuple<std::string, std::string, std::string> cases[] = {
       {"edges.csv", "0,1\n", "line 1: the first line must be the header"},
+      {"edges.csv", "", "edges.csv, line 1: the first line must be the header"},
+      {"split.csv", "", "split.csv, line 1: the first line must be the header"},
+      {"labels.csv", "", "labels.csv, line 1: the first line must be the header"},
+      {"edges.csv", "\xEF\xBB\xBF", "edges.csv, line 1: the first line must be the header"},
       {"edges.csv", "source,target\n0,1\n0,9\n", "edges.csv, line 3: node 9"},
       {"edges.csv", "source,target\n1,1\n", "line 2: node 1 is linked to itself"},
       {"edges.csv", "source,target\n0 1\n", "line 2: expected two values"},

@@ -154,6 +154,59 @@ TEST_F(DatasetFilesTest, ConvertRefusesASplitOfAnUnknownNodeAndAFolderInUse) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(DatasetFilesTest, ConvertDrawsASplitOfTheLabelledNodes) {
+  Write("edges.txt", "0 1\n1 2\n2 3\n3 4\n4 5\n5 6\n6 7\n7 8\n8 9\n");
+  Write("labels.csv", "0,1\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n7,0\n8,-1\n9,-1\n");
+  const std::vector<std::string> convert = {"dataset",     "convert",          Path("edges.txt"), "--labels",
+                                            Path("labels.csv"), "--random-split", "7"};
+  for (const char* name : {"one", "two"}) {
+    std::vector<std::string> arguments = convert;
+    arguments.insert(arguments.end(), {"--output", Path(name)});
+    ASSERT_EQ(Run(arguments), 0);
+  }
+  EXPECT_EQ(Read("one/split.csv"), Read("two/split.csv"));
+  const auto read = ReadDataset(Path("one"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  const DatasetSummary summary = Summarise(*read);
+  EXPECT_EQ(summary.train, 4u);
+  EXPECT_EQ(summary.validation, 2u);
+  EXPECT_EQ(summary.test, 2u);
+  EXPECT_EQ(read->attributes.split[8], Split::kNone);
+  EXPECT_EQ(read->attributes.split[9], Split::kNone);
+  EXPECT_NE(*RandomSplit(std::vector<int32_t>(100, 0), 1), *RandomSplit(std::vector<int32_t>(100, 0), 2));
+}
+
+TEST_F(DatasetFilesTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {
+  Write("edges.txt", "0 1\n1 2\n");
+  Write("labels.csv", "0,1\n1,0\n2,1\n");
+  const std::vector<std::string> convert = {"dataset", "convert",  Path("edges.txt"), "--output",
+                                            Path("x"), "--random-split", "7"};
+  EXPECT_EQ(Run(convert), 2);
+  std::vector<std::string> labelled = convert;
+  labelled.insert(labelled.end(), {"--labels", Path("labels.csv")});
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(labelled), 3);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("labels.csv: 3 nodes have a label: a split needs 4"));
+  EXPECT_FALSE(std::filesystem::exists(Path("x/edges.csv")));
+  labelled.insert(labelled.end(), {"--split", Path("labels.csv")});
+  EXPECT_EQ(Run(labelled), 2);
+}
+
+TEST_F(DatasetFilesTest, TheFirstArgumentMayBeAnOptionIsNeededOnceAndListedOnce) {
+  ASSERT_TRUE(WriteDataset(dataset_, Path("set")).ok());
+  EXPECT_EQ(Run({"dataset", "info", Path("set")}), 0);
+  EXPECT_EQ(Run({"dataset", "info", "--dataset", Path("set")}), 0);
+  EXPECT_THROW(Run({"dataset", "info"}), CLI::RequiredError);
+  EXPECT_THROW(Run({"dataset", "convert", "--output", Path("x")}), CLI::RequiredError);
+  EXPECT_THROW(Run({"dataset", "info", Path("set"), "--dataset", Path("set")}), CLI::ExcludesError);
+  CLI::App app;
+  int exit_code = 0;
+  AddDatasetCommand(app, exit_code);
+  const std::string help = app.get_subcommand("dataset")->get_subcommand("info")->help();
+  EXPECT_THAT(help, HasSubstr("dataset REQUIRED"));
+  EXPECT_THAT(help, testing::Not(HasSubstr("--dataset")));
+}
+
 TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
   Dataset small;
   small.graph = *CsrGraph::FromLinks(4, {{0, 1}, {1, 2}});
