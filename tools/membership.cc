@@ -98,10 +98,13 @@ absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_
   return count;
 }
 
-absl::Status RenewRevocationList(const std::string& out, absl::Duration list_valid_for) {
+absl::StatusOr<RevocationListSummary> RenewRevocationList(const std::string& out, absl::Duration list_valid_for) {
   BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
-  return SaveWithNextList(out, enrolment, list_valid_for);
+  const absl::Time end = absl::Now() + list_valid_for;
+  BLINK_RETURN_IF_ERROR(SaveWithNextList(out, enrolment, list_valid_for));
+  return RevocationListSummary{
+      .number = enrolment.crl_number, .revoked = enrolment.revoked().size(), .good_until = end};
 }
 
 absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Duration list_valid_for) {

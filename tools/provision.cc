@@ -185,8 +185,8 @@ absl::Status Enrol(const std::string& out, Enrolled entry) {
   return SaveEnrolment(out, enrolment);
 }
 
-absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
-                     const std::string& certificate_path, absl::Duration valid_for) {
+absl::StatusOr<absl::Time> SignFor(const std::string& out, const std::string& name, const std::string& request_path,
+                                   const std::string& certificate_path, absl::Duration valid_for) {
   BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
   BLINK_ASSIGN_OR_RETURN(Enrolled * entry, enrolment.Find(name));
@@ -202,7 +202,9 @@ absl::Status SignFor(const std::string& out, const std::string& name, const std:
   if (!certificate.ok()) return InFile(request_path, certificate.status());
   // The list first: a certificate that is out must be in it.
   BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
-  return WriteFileAtomically(certificate_path, *certificate, 0644);
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(certificate_path, *certificate, 0644));
+  BLINK_ASSIGN_OR_RETURN(const CertificateInfo info, InspectCertificate(*certificate));
+  return info.not_after;
 }
 
 absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path,

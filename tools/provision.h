@@ -49,9 +49,9 @@ absl::Status Enrol(const std::string& out, Enrolled entry);
 
 // Signs `request_path` for an enrolled name into `certificate_path`. Certificates that it has already stay good until
 // they expire or are revoked. INVALID_ARGUMENT when it is not enrolled or retired, the request is malformed, or its key
-// was certified before.
-absl::Status SignFor(const std::string& out, const std::string& name, const std::string& request_path,
-                     const std::string& certificate_path, absl::Duration valid_for);
+// was certified before. Until when it is good.
+absl::StatusOr<absl::Time> SignFor(const std::string& out, const std::string& name, const std::string& request_path,
+                                   const std::string& certificate_path, absl::Duration valid_for);
 
 struct RevokeOptions {
   std::string out, name;
@@ -61,9 +61,14 @@ struct RevokeOptions {
 // Records it, and writes the list as RenewRevocationList does. How many certificates were revoked.
 absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_valid_for);
 
+struct RevocationListSummary {
+  uint64_t number = 0;
+  size_t revoked = 0;  // certificates on it
+  absl::Time good_until;
+};
 // OUT/revoked.crl.pem, under the next number, and its copy in OUT/aggregator where that folder is. Also for folders of
 // before there were revocations.
-absl::Status RenewRevocationList(const std::string& out, absl::Duration list_valid_for);
+absl::StatusOr<RevocationListSummary> RenewRevocationList(const std::string& out, absl::Duration list_valid_for);
 
 struct RosterChange {
   std::string out;

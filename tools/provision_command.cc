@@ -11,6 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
+#include "common/base/time_text.h"
 #include "tools/command_line.h"
 #include "tools/decimal.h"
 #include "tools/provision.h"
@@ -184,7 +185,13 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--certificate", flags->certificate, "Where the certificate goes")->required();
   command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
   Bind(command, run, ReadDuration("--valid-for", flags->valid_for, flags->duration),
-       [flags] { return SignFor(flags->out, flags->name, flags->request, flags->certificate, flags->duration); });
+       [flags]() -> absl::Status {
+         BLINK_ASSIGN_OR_RETURN(const absl::Time end, SignFor(flags->out, flags->name, flags->request,
+                                                              flags->certificate, flags->duration));
+         std::printf("Signed for %s: %s, good until %s.\n", flags->name.c_str(), flags->certificate.c_str(),
+                     TimeText(end).c_str());
+         return absl::OkStatus();
+       });
 }
 
 void AddRequest(CLI::App* provision, std::function<int()>* run) {
@@ -196,7 +203,13 @@ void AddRequest(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--key", flags->key, "Where the key goes (mode 0600); must not exist")->required();
   command->add_option("--request", flags->request, "Where the request goes")->required();
   command->add_option("--name", flags->name, "For people: who asks")->required();
-  Bind(command, run, absl::OkStatus, [flags] { return MakeKeyAndRequest(flags->key, flags->request, flags->name); });
+  Bind(command, run, absl::OkStatus, [flags]() -> absl::Status {
+    BLINK_RETURN_IF_ERROR(MakeKeyAndRequest(flags->key, flags->request, flags->name));
+    std::printf("Made the key %s, which stays here, and the request %s for %s: have it signed with blink provision "
+                "sign.\n",
+                flags->key.c_str(), flags->request.c_str(), flags->name.c_str());
+    return absl::OkStatus();
+  });
 }
 
 void AddRevoke(CLI::App* provision, std::function<int()>* run) {
@@ -238,7 +251,14 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
       ->capture_default_str();
   Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration),
-       [flags] { return RenewRevocationList(flags->out, flags->duration); });
+       [flags]() -> absl::Status {
+         BLINK_ASSIGN_OR_RETURN(const RevocationListSummary list, RenewRevocationList(flags->out, flags->duration));
+         std::printf("Made %s/revoked.crl.pem anew: number %llu with %zu revoked certificates, good until %s. Bring it "
+                     "to the aggregator.\n",
+                     flags->out.c_str(), static_cast<unsigned long long>(list.number), list.revoked,
+                     TimeText(list.good_until).c_str());
+         return absl::OkStatus();
+       });
 }
 
 // A fleet has a hundred thousand of them; enrolment.json lists them all.

@@ -211,8 +211,10 @@ TEST_F(Provision, SignsForEnrolledNamesWithWhatTheListSays) {
   ASSERT_TRUE(Enrol(out_, {.name = "nodes-0-9", .identity = {.first_node = 0, .last_node = 9}}).ok());
   EXPECT_TRUE(LoadKitConfig(out_ + "/kits/nodes-0-9").ok());
   const std::string certificate = folder_ + "/client.crt";
-  ASSERT_TRUE(SignFor(out_, "nodes-0-9", Request(), certificate, absl::Hours(24)).ok());
+  const absl::StatusOr<absl::Time> end = SignFor(out_, "nodes-0-9", Request(), certificate, absl::Hours(24));
+  ASSERT_TRUE(end.ok()) << end.status();
   const CertificateInfo info = InspectCertificate(ReadFile(certificate, 1 << 20).value()).value();
+  EXPECT_EQ(*end, info.not_after);
   EXPECT_THAT(info.uri_sans, ElementsAre("blink://demo/nodes/0-9"));
   EXPECT_THAT(Read("enrolment.json"), HasSubstr(info.serial));
 }
@@ -220,7 +222,7 @@ TEST_F(Provision, SignsForEnrolledNamesWithWhatTheListSays) {
 TEST_F(Provision, RefusesToSignForAnybodyElse) {
   InitDemo();
   const std::string certificate = folder_ + "/client.crt";
-  const absl::Status status = SignFor(out_, "mallory", Request(), certificate, absl::Hours(24));
+  const absl::Status status = SignFor(out_, "mallory", Request(), certificate, absl::Hours(24)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("nobody is enrolled as 'mallory'"));
   EXPECT_FALSE(fs::exists(certificate));
@@ -230,7 +232,7 @@ TEST_F(Provision, RefusesAMalformedRequestByItsFileName) {
   InitDemo();
   ASSERT_TRUE(Enrol(out_, {.name = "node-3", .identity = {.first_node = 3, .last_node = 3}}).ok());
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/bad.csr", "garbage").ok());
-  const absl::Status status = SignFor(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1));
+  const absl::Status status = SignFor(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("bad.csr"));
 }
@@ -255,7 +257,7 @@ TEST_F(Provision, RefusesAKeyThatWasCertifiedBefore) {
   const std::string request = Request();
   ASSERT_TRUE(SignFor(out_, "node-3", request, folder_ + "/a.crt", absl::Hours(1)).ok());
   for (const char* name : {"node-3", "node-4"}) {
-    const absl::Status status = SignFor(out_, name, request, folder_ + "/b.crt", absl::Hours(1));
+    const absl::Status status = SignFor(out_, name, request, folder_ + "/b.crt", absl::Hours(1)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("issued to node-3 already"));
   }
@@ -284,10 +286,14 @@ TEST_F(Provision, ARevocationIsInTheListUnderAHigherNumber) {
                 .value(),
             1u);
   EXPECT_EQ(Revoke({.out = out_, .name = "operator"}, absl::Hours(24)).value(), 1u);
-  ASSERT_TRUE(RenewRevocationList(out_, absl::Hours(48)).ok());
+  const absl::StatusOr<RevocationListSummary> renewed = RenewRevocationList(out_, absl::Hours(48));
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_EQ(renewed->number, 4u);
+  EXPECT_EQ(renewed->revoked, 2u);
   const RevocationList list = RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt")).value();
   EXPECT_EQ(list.number(), 4u);
   EXPECT_EQ(list.size(), 2u);
+  EXPECT_LT(absl::AbsDuration(list.next_update() - renewed->good_until), absl::Minutes(2));
   ASSERT_NE(list.Find(serial), nullptr);
   EXPECT_EQ(list.Find(serial)->reason, "key-compromise");
   EXPECT_THAT(Read("enrolment.json"), HasSubstr("key-compromise"));
@@ -299,7 +305,7 @@ TEST_F(Provision, ARestoredEnrolmentGivesNoCertificateBack) {
   ASSERT_TRUE(Revoke({.out = out_, .name = "operator"}, absl::Hours(24)).ok());
   const std::string list = Read("revoked.crl.pem"), newest = Read("enrolment.json");
   ASSERT_TRUE(WriteFileAtomically(out_ + "/enrolment.json", copy).ok());
-  const absl::Status renewed = RenewRevocationList(out_, absl::Hours(24));
+  const absl::Status renewed = RenewRevocationList(out_, absl::Hours(24)).status();
   EXPECT_EQ(renewed.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(renewed.message()), HasSubstr("1 revoked certificates more"));
   EXPECT_EQ(Revoke({.out = out_, .name = "nodes-3-5"}, absl::Hours(24)).status().code(),
@@ -341,7 +347,7 @@ TEST_F(Provision, TheNextRosterReachesAggregatorKitsAndList) {
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->roster_version, 2u);
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-2-3")->roster_version, 1u);
   EXPECT_NE(RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt"))->Find(gone), nullptr);
-  EXPECT_EQ(SignFor(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).code(),
+  EXPECT_EQ(SignFor(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(Enrol(out_, {.name = "nodes-10-11", .identity = {.first_node = 10, .last_node = 11}}).ok());
 }
