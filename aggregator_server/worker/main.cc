@@ -5,17 +5,21 @@
 // anew. The checkpoint goes when the result is there.
 //
 // Standard output is for the aggregator: one JSON object a line, progress or, last, an error. The log goes to standard
-// error.
+// error. Where standard output is a terminal a person started it: a bar, the figures in the end, and errors in words.
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "aggregator_server/analysis/analysis.h"
 #include "aggregator_server/analysis/result_place.h"
 #include "aggregator_server/reports/report_file.h"
@@ -24,6 +28,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/progress.h"
 #include "common/base/standard_output.h"
 #include "common/base/status_macros.h"
 #include "common/base/strict_numbers.h"
@@ -52,6 +57,37 @@ void PrintLine(const nlohmann::ordered_json& json) {
   std::fflush(stdout);
 }
 
+bool IsForAPerson() { return ::isatty(STDOUT_FILENO) == 1; }
+
+const char* NameOf(Stage stage) { return stage == Stage::kEstimating ? "estimating" : "training"; }
+
+// One bar a stage, on standard error.
+class ProgressBars {
+ public:
+  void operator()(Stage stage, double fraction, const std::string& text) {
+    if (bar_ == nullptr || stage != stage_) {
+      bar_ = nullptr;  // ends its line before the next begins
+      bar_ = Progress::Percent(NameOf(stage));
+      stage_ = stage;
+    }
+    bar_->Update(static_cast<uint64_t>(100 * fraction), text);
+  }
+
+ private:
+  Stage stage_ = Stage::kEstimating;
+  std::shared_ptr<Progress> bar_;
+};
+
+void PrintFigures(const TrainResult& training, const std::string& folder) {
+  const auto line = [](const char* name, double value) {
+    std::printf("%s", absl::StrFormat("%-24s %.6g\n", name, value).c_str());
+  };
+  line("validation accuracy", training.validation_accuracy);
+  line("test accuracy", training.test_accuracy);
+  line("test macro-F1", training.test.macro_f1);
+  std::printf("%-24s %s/metrics.json\n", "all figures", folder.c_str());
+}
+
 // Prints at most ten lines a second, and always the first of a stage.
 class ProgressPrinter {
  public:
@@ -61,8 +97,7 @@ class ProgressPrinter {
     printed_ = true;
     stage_ = stage;
     last_ = now;
-    PrintLine(
-        {{"stage", stage == Stage::kEstimating ? "estimating" : "training"}, {"progress", fraction}, {"text", text}});
+    PrintLine({{"stage", NameOf(stage)}, {"progress", fraction}, {"text", text}});
   }
 
  private:
@@ -100,7 +135,11 @@ absl::Status Run(const WorkerOptions& options) {
   analysis_options.implausible = folder.round.implausible();
   analysis_options.degree_max = folder.round.degree_max();
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
-  analysis_options.progress = ProgressPrinter();
+  if (IsForAPerson()) {
+    analysis_options.progress = ProgressBars();
+  } else {
+    analysis_options.progress = ProgressPrinter();
+  }
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, SpecOf(options, folder.round));
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
 
@@ -109,6 +148,8 @@ absl::Status Run(const WorkerOptions& options) {
       place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis, attributes,
       is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
+  analysis_options.progress = nullptr;  // ends the bar's line
+  if (IsForAPerson()) PrintFigures(analysis.training, place.folder());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
 }
@@ -120,6 +161,10 @@ ExitCode WorkerExitCode(const absl::Status& status) {
 }
 
 int Fail(ExitCode code, const std::string& text, bool waits_for_disk = false) {
+  if (IsForAPerson()) {
+    std::fprintf(stderr, "blink-worker: %s\n", text.c_str());
+    return static_cast<int>(code);
+  }
   nlohmann::ordered_json line = {{"error", text}, {"exit_code", static_cast<int>(code)}};
   if (waits_for_disk) line["waits_for"] = "disk";  // unlike memory, for which another attempt would not help
   PrintLine(line);
@@ -178,9 +223,9 @@ int Main(int argc, char** argv) {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     if (asks_for_gpus) return TellGpus();
-    if (error.get_exit_code() == 0) return app.exit(error);
-    app.exit(error);
-    return Fail(ExitCode::kUsage, error.what());
+    const bool told = IsForAPerson() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    const int code = EndOfParsing(app, error, "blink-worker");
+    return told ? code : Fail(ExitCode::kUsage, error.what());
   }
   const absl::StatusOr<v1::TrainingSpec> spec = training.Spec();
   if (!spec.ok()) return Fail(ExitCode::kUsage, std::string(spec.status().message()));

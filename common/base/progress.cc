@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -30,7 +31,8 @@ std::string Progress::Text(uint64_t done, const std::string& detail) const {
                      : total_ > 0 ? absl::StrFormat("%s %d/%d", what_, done, total_)
                                   : absl::StrFormat("%s %d", what_, done);
   if (!detail.empty()) absl::StrAppend(&text, "  ", detail);
-  if (total_ > 0 && done > 0 && done < total_) {
+  const bool knows_better = absl::EndsWith(detail, " left");
+  if (total_ > 0 && done > 0 && done < total_ && !knows_better) {
     const absl::Duration left = (absl::Now() - started_) * (static_cast<double>(total_ - done) / done);
     if (left >= absl::Seconds(1))
       absl::StrAppend(&text, "  ", absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");

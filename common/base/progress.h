@@ -17,6 +17,7 @@ class Progress {
   // Work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %".
   static std::unique_ptr<Progress> Percent(std::string what, bool enabled = true);
   ~Progress();  // ends the line of the bar
+  // A `detail` that ends with " left" has its own estimate of the time that remains: then no other is shown beside it.
   void Update(uint64_t done, const std::string& detail = "");
   // The line without its bar: "reports 12/60  detail  3s left".
   std::string Text(uint64_t done, const std::string& detail) const;
