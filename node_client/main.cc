@@ -254,7 +254,7 @@ int Main(int argc, char** argv) {
   try {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    return EndOfParsing(app, error, "blink-node");
   }
   if (const absl::Status logging = InitLogging("blink-node", flags.log_level); !logging.ok()) {
     return Report(ExitCode::kUsage, std::string(logging.message()));

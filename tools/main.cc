@@ -49,11 +49,8 @@ int Main(int argc, char** argv) {
 #endif
   try {
     blink::ParseStrictly(app, argc, argv);
-  } catch (const CLI::Success& wanted) {  // --help, --version
-    return app.exit(wanted);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", error.what());
-    return static_cast<int>(blink::ExitCode::kUsage);
+    return blink::EndOfParsing(app, error, "blink");
   }
   return command ? Run(command) : exit_code;
 }

@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint64_t kConfigBytesMax = 64 << 10;
 constexpr uint64_t kArtifactBytesMax = uint64_t{64} << 30;
+constexpr char kAnswerPayload[] = "blink/aggregators-answer";
 
 std::string Resolve(const std::string& folder, const std::string& path) {
   const std::filesystem::path named(path);
@@ -73,6 +74,8 @@ absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path) {
   return config;
 }
 
+bool IsAggregatorsAnswer(const absl::Status& status) { return status.GetPayload(kAnswerPayload).has_value(); }
+
 absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, absl::Duration timeout) {
   BLINK_RETURN_IF_ERROR(CheckConfig(config));
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
@@ -94,8 +97,10 @@ absl::Status OperatorClient::Explain(const grpc::Status& status) const {
   // CANCELLED: an aggregator that stops ends its calls so.
   const bool unanswered = absl::IsUnavailable(plain) || absl::IsDeadlineExceeded(plain) || absl::IsCancelled(plain);
   if (!unanswered) {
-    return absl::Status(plain.code(),
+    absl::Status answer(plain.code(),
                         absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", plain.message()));
+    answer.SetPayload(kAnswerPayload, absl::Cord());
+    return answer;
   }
   const std::string reason =
       config_.insecure ? DiagnosePlaintext(config_.aggregator) : DiagnoseHandshake(config_.tls, config_.aggregator);

@@ -32,6 +32,9 @@ struct OperatorConfig {
 // the key.
 absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path);
 
+// Whether `status` is the aggregator's answer to a call, whatever its code: nothing on this machine is wrong then.
+bool IsAggregatorsAnswer(const absl::Status& status);
+
 class OperatorClient {
  public:
   // FAILED_PRECONDITION: unusable TLS files, or insecure and not loopback.

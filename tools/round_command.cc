@@ -33,7 +33,9 @@ struct Connection {
 
   void AddTo(CLI::App* command) {
     command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
-    command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration");
+    command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration")
+        ->check(CLI::Validator(
+            [](std::string& text) { return std::string(CheckAddress(text).message()); }, ""));
     command->add_flag("--json", json, "Print JSON");
     command->add_flag("--quiet", quiet, "Show no progress");
   }
@@ -44,6 +46,14 @@ struct Connection {
   }
 };
 
+// The exit code of a command that has asked the aggregator. Its "there is no such round" is no missing file of this
+// machine.
+int FinishCall(const absl::Status& status) {
+  const int code = Finish(status, ExitCode::kRefusedByPeer);
+  const bool refused = IsAggregatorsAnswer(status) && ExitCode(code) == ExitCode::kBadInput;
+  return refused ? static_cast<int>(ExitCode::kRefusedByPeer) : code;
+}
+
 // Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the
 // aggregator's refusal.
 void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Connection>& connection,
@@ -53,7 +63,7 @@ void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Co
       absl::StatusOr<OperatorClient> client = connection->Connect();
       if (!client.ok()) return Finish(client.status());
       const absl::StatusOr<ExitCode> code = work(*client);
-      return code.ok() ? static_cast<int>(*code) : Finish(code.status(), ExitCode::kRefusedByPeer);
+      return code.ok() ? static_cast<int>(*code) : FinishCall(code.status());
     };
   });
 }
@@ -86,7 +96,8 @@ struct CreateFlags : Connection {
 
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
-    command->add_option("--epsilon", epsilon, "Privacy budget of a list, at most six decimals")->required();
+    command->add_option("--epsilon", epsilon, "Privacy budget of a report, for one entry of one list; at most six decimals")
+        ->required();
     command->add_option("--degree-share", degree_share,
                         "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
@@ -106,7 +117,8 @@ struct CreateFlags : Connection {
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
         ->check(CLI::IsMember({"fail", "cpu"}))->capture_default_str();
-    command->add_option("--request-id", request_id, "The same id again returns the round that it made");
+    command->add_option("--request-id", request_id, 
+                        "The same id again returns the round that it made, unless other parameters stand beside it");
   }
 
   absl::StatusOr<v1::CreateRoundRequest> Parse() const {
@@ -220,8 +232,8 @@ class WatchBars {
       bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
                   : Progress::Percent(RoundStateName(state_), shown);
     }
-    bar_->Update(open ? round.reports() : static_cast<uint64_t>(100 * round.progress()),
-                 PeerText(round.progress_text()));
+    if (open) bar_->Update(round.reports());  // its text says the same
+    else bar_->Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
   }
   void End() { bar_ = nullptr; }
 

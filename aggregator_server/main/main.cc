@@ -169,7 +169,7 @@ int Main(int argc, char** argv) {
   try {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);
+    return EndOfParsing(app, error, "blink-aggregator");
   }
   // Before any thread exists, so that all of them inherit the mask and only sigwait sees the signals.
   sigset_t signals;

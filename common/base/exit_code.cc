@@ -42,7 +42,7 @@ std::string ExitCodeTable() {
          "    4  the node's policy or ledger refuses the round or the deployment\n"
          "    5  the journal is missing, damaged, outdated, of another node, or held by another process\n"
          "    6  no answer from the aggregator within the time allowed\n"
-         "    7  the aggregator refuses (identity, another report held, round not open)\n"
+         "    7  the aggregator refuses (identity, another report held, round not open or unknown)\n"
          "    8  the round failed or was cancelled\n"
          "    9  out of a resource (disk full, file too large, memory, open files)\n"
          "   10  an audit found a violation: this build does not keep its promise\n"

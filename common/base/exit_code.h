@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kRefusedByPolicy = 4,    // the node's policy or ledger refuses the round or the deployment
   kJournal = 5,            // the journal is missing, damaged, outdated, of another node, or held by another process
   kUnreachable = 6,        // no answer from the aggregator within the time allowed
-  kRefusedByPeer = 7,      // the aggregator refuses: identity, another report held, round not open
+  kRefusedByPeer = 7,      // the aggregator refuses: identity, another report held, no such round, or not open
   kRoundFailed = 8,        // the round failed or was cancelled
   kNoResources = 9,        // disk full, a file larger than its limit, out of memory, too many open files
   kAuditViolation = 10,    // an audit found that a build does not keep its promise

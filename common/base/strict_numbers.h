@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "common/base/exit_code.h"
 
 namespace blink {
 
@@ -101,13 +104,48 @@ inline void RefuseEmptyValues(int argc, const char* const* argv) {
   }
 }
 
+// The innermost of the commands that were given.
+inline const CLI::App& CommandGiven(const CLI::App& app) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  return given.empty() ? app : CommandGiven(*given.front());
+}
+
+// "there is no option --modle", of the first argument that no command of `app` knows; empty: all are known. CLI11 says
+// of it in the first place what is missing, and tells several in reverse order.
+inline std::string UnknownArgument(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  const auto first = std::find_if(left.begin(), left.end(), [](const std::string& text) { return text != "--"; });
+  if (first == left.end()) return "";
+  const CLI::App& command = CommandGiven(app);
+  if (absl::StartsWith(*first, "-") && first->size() > 1) {
+    return "there is no option " + first->substr(0, first->find('='));
+  }
+  if (command.get_require_subcommand_min() == 0) return "'" + *first + "' was not expected";
+  std::string names;
+  for (const CLI::App* known : command.get_subcommands([](const CLI::App*) { return true; })) {
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  }
+  return "there is no subcommand " + *first + ": choose one of " + names;
+}
+
 // Parses the command line with all that this file refuses; every CLI::ParseError of a number names the option, the
-// value and what it may be. CLI11 itself says "Could not convert" of a number that does not fit into 32 bits.
+// value and what it may be, and every one of an argument that is not known that argument. CLI11 itself says "Could not
+// convert" of a number that does not fit into 32 bits, and "A subcommand is required" of a misspelt one.
 inline void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
   RefuseStrangeNumbers(app);
   RefuseEmptyValues(argc, argv);
+  const auto explain = [&app](const CLI::ParseError& error) {
+    const std::string unknown = UnknownArgument(app);
+    if (!unknown.empty()) throw CLI::ParseError(unknown, error.get_exit_code());
+  };
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    explain(error);
+    throw;
+  } catch (const CLI::ExtrasError& error) {
+    explain(error);
+    throw;
   } catch (const CLI::ConversionError& error) {
     const CLI::Option* const option = TooNarrow(app, error);
     if (option == nullptr) throw;
@@ -115,6 +153,14 @@ inline void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
     const std::string range = is_signed ? "-2147483648 to 2147483647" : "0 to 4294967295";
     throw CLI::ValidationError(option->get_name(), option->results().back() + " is not a whole number from " + range);
   }
+}
+
+// How `program` ends on what ParseStrictly threw: with 0 where --help or --version was asked for, which is printed, or as
+// on wrong flags.
+inline int EndOfParsing(const CLI::App& app, const CLI::ParseError& error, const char* program) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  std::fprintf(stderr, "%s: %s\nRun with --help for the options.\n", program, error.what());
+  return static_cast<int>(ExitCode::kUsage);
 }
 
 }  // namespace blink

@@ -466,7 +466,9 @@ class BadOperators(BlinkTest):
 
     def test_unknown_flags_are_refused(self):
         for program in ("blink", "blink-node", "blink-aggregator", "blink-worker"):
-            self.assertEnds(run(program, "--colour", "blue"), blinktest.USAGE)
+            done = run(program, "--colour", "blue")
+            self.assertEnds(done, blinktest.USAGE, f"{program}: there is no option --colour")
+        self.assertEnds(run("blink", "simulat", "--epsilon", 6), blinktest.USAGE, "there is no subcommand simulat")
 
 
 if __name__ == "__main__":

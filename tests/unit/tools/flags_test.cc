@@ -24,6 +24,7 @@ struct Program {
   int exit_code = 0;
 
   Program() {
+    app.require_subcommand(1);
     AddProvisionCommand(app, &command);
     AddRoundCommand(app, &command);
     AddAuditCommand(app, &command);
@@ -92,8 +93,39 @@ TEST(NumericFlags, SayHowFarTheyGoWhere32BitsAreTooFew) {
   for (const Flag& flag : NumericFlags()) {
     const std::string told = Told(flag, "4294967296");
     EXPECT_THAT(told, ::testing::Not(HasSubstr("Could not convert"))) << flag.name;
-    if (absl::StartsWith(told, flag.name)) EXPECT_THAT(told, AnyOf(HasSubstr(" to "), HasSubstr(" in ")));
+    if (absl::StartsWith(told, flag.name)) {
+      EXPECT_THAT(told, AnyOf(HasSubstr(" to "), HasSubstr(" in ")));
+    }
   }
+}
+
+TEST(Arguments, AreNamedWhereNoCommandKnowsThem) {
+  const auto told = [](const std::vector<std::string>& arguments) { return Program().Parse(arguments); };
+  EXPECT_EQ(told({"foo"}), "there is no subcommand foo: choose one of provision, round, audit, dataset");
+  EXPECT_EQ(told({"foo", "--epsilon", "3"}), "there is no subcommand foo: choose one of provision, round, audit, dataset");
+  EXPECT_THAT(told({"round", "begin"}), StartsWith("there is no subcommand begin: choose one of create, list, "));
+  EXPECT_EQ(told({"--colour", "blue"}), "there is no option --colour");
+  EXPECT_EQ(told({"round", "create", "--epsilon", "1", "--config", "c", "--modle", "gcn"}),
+            "there is no option --modle");
+  EXPECT_EQ(told({"round", "create", "--config", "c", "--epsilno=1"}), "there is no option --epsilno")
+      << "not that --epsilon is missing";
+  EXPECT_EQ(told({"dataset", "info", "one", "two"}), "'two' was not expected");
+}
+
+TEST(Arguments, ThatAreMissingAreNamed) {
+  EXPECT_EQ(Program().Parse({"round", "create", "--config", "c"}), "--epsilon is required");
+  EXPECT_EQ(Program().Parse({}), "A subcommand is required");
+  EXPECT_EQ(Program().Parse({"dataset", "info"}), "dataset is required");
+}
+
+TEST(Arguments, EndTheProgramWithItsNameAndTheCodeOfWrongFlags) {
+  CLI::App app{"test"};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(EndOfParsing(app, CLI::ParseError("wrong", CLI::ExitCodes::ExtrasError), "blink-node"), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "blink-node: wrong\nRun with --help for the options.\n");
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(EndOfParsing(app, CLI::CallForHelp(), "blink-node"), 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("test"));
 }
 
 // Flags that are read when the command runs end it as those do that are read before.

@@ -285,6 +285,20 @@ TEST_F(RoundCommand, ResultPrintsThePriorAndWhatWasChosen) {
   EXPECT_THAT(out_, ::testing::ContainsRegex("chosen +stacked, ridge 0.01\n"));
 }
 
+TEST_F(RoundCommand, ResultSaysWhatEpsilonBoundsAndNothingOfEpochsThatWereNone) {
+  service_.metrics = R"({"privacy":{"achieved_epsilon":6,"achieved_epsilon_per_undirected_link":12},
+                        "train":{"model":"gcn","epoch_ms_mean":1.5}})";
+  ASSERT_EQ(Round({"result", kId}), 0) << err_;
+  EXPECT_THAT(out_, ::testing::ContainsRegex("epsilon of a list entry +6\n"));
+  EXPECT_THAT(out_, ::testing::ContainsRegex("epsilon of a link +12\n"));
+  EXPECT_THAT(out_, ::testing::ContainsRegex("epoch, ms +1.5\n"));
+  for (const char* none : {"0", "0.0", "null"}) {
+    service_.metrics = absl::StrCat(R"({"train":{"model":"stacked","epoch_ms_mean":)", none, "}}");
+    ASSERT_EQ(Round({"result", kId}), 0) << err_;
+    EXPECT_THAT(out_, ::testing::Not(HasSubstr("epoch"))) << none;
+  }
+}
+
 TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {
   service_.missing = "plausibility.csv";
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 0) << err_;
@@ -453,8 +467,9 @@ TEST_F(RoundCommand, TheAggregatorsRefusalsKeepTheirSentenceAndGetTheirCode) {
   const std::vector<std::pair<grpc::StatusCode, int>> codes = {{grpc::StatusCode::FAILED_PRECONDITION, 7},
                                                                {grpc::StatusCode::PERMISSION_DENIED, 7},
                                                                {grpc::StatusCode::UNAUTHENTICATED, 7},
-                                                               {grpc::StatusCode::NOT_FOUND, 3},
-                                                               {grpc::StatusCode::INVALID_ARGUMENT, 3},
+                                                               {grpc::StatusCode::NOT_FOUND, 7},
+                                                               {grpc::StatusCode::ALREADY_EXISTS, 7},
+                                                               {grpc::StatusCode::INVALID_ARGUMENT, 7},
                                                                {grpc::StatusCode::RESOURCE_EXHAUSTED, 9},
                                                                {grpc::StatusCode::INTERNAL, 1}};
   for (const auto& [code, exit_code] : codes) {
@@ -472,6 +487,13 @@ TEST_F(RoundCommand, RefusesARoundIdThatIsNone) {
     }
   }
   EXPECT_EQ(Round({"status"}), 2);
+}
+
+TEST_F(RoundCommand, RefusesAnAddressThatIsNone) {
+  for (const char* address : {"127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1", ":7443", ""}) {
+    EXPECT_EQ(Round({"status", kId, "--aggregator", address}), 2) << address;
+    EXPECT_THAT(err_, HasSubstr(absl::StrCat("--aggregator: '", address, "' is not HOST:PORT")));
+  }
 }
 
 TEST_F(RoundCommand, NobodyThereIsUnreachable) {
