@@ -21,7 +21,7 @@ namespace {
 struct Flags {
   SimulateOptions options;
   TrainingFlags training;
-  bool cpu_when_out_of_memory = false;
+  std::string on_out_of_memory;
   bool json = false;
 };
 
@@ -45,7 +45,10 @@ int Run(const Flags& flags) {
   SimulateOptions options = flags.options;
   const absl::StatusOr<v1::TrainingSpec> spec = flags.training.Spec();
   if (spec.ok()) options.training = *spec;
-  if (flags.cpu_when_out_of_memory) options.training.set_out_of_memory(v1::OUT_OF_MEMORY_CPU);
+  if (!flags.on_out_of_memory.empty()) {
+    options.training.set_out_of_memory(flags.on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU
+                                                                       : v1::OUT_OF_MEMORY_FAIL);
+  }
   if (const absl::Status usable = spec.ok() ? ValidateSimulateOptions(options) : spec.status(); !usable.ok()) {
     std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(usable.message()).c_str());
     return static_cast<int>(ExitCode::kUsage);
@@ -72,7 +75,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       "simulate", "Privatise a data set, estimate its links and train, in one process without a network (for research)");
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
   command->add_option("--epsilon", options.epsilon,
-                      "Budget of a report, (0, 50]; not needed with --graph true, --reports or --model mlp");
+                      "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, --reports or --model mlp");
   command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
   flags->training.AddTo(command);
   command
@@ -81,7 +84,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--network-rounds", options.network_rounds,
-                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 2 (1 or 2, by the budget of the list)");
+                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 2 (1 or 2, by what the bits may spend)");
   command
       ->add_option_function<std::string>(
           "--graph",
@@ -92,7 +95,9 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"blink", "true"}));
   command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
   command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
-  command->add_flag("--cpu-when-out-of-memory", flags->cpu_when_out_of_memory, "Go on on the CPU when the GPU's memory does not suffice");
+  command->add_option("--on-out-of-memory", flags->on_out_of_memory, "fail, or cpu: go on on the CPU (fail, or the round's)")
+      ->check(CLI::IsMember({"fail", "cpu"}));
+  command->add_flag_callback("--cpu-when-out-of-memory", [flags] { flags->on_out_of_memory = "cpu"; })->group("");  // its old name
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
   command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no flag says otherwise")
       ->check(NotEmpty());

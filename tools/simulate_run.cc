@@ -16,7 +16,6 @@
 #include "aggregator_server/reports/report_file.h"
 #include "common/base/digest.h"
 #include "common/base/limits.h"
-#include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/flags/training_flags.h"
 #include "common/privacy/privatizer.h"
@@ -25,6 +24,7 @@
 #include "common/wire/training_spec.h"
 #include "tools/simulate_checkpoint.h"
 #include "tools/simulate_noise.h"
+#include "tools/simulate_progress.h"
 
 namespace blink {
 namespace {
@@ -256,24 +256,6 @@ void ForgetWeights(Analysis& analysis) {
   analysis.attributed->class_sums = {};
 }
 
-// One bar for all the trials, in which a trial is drawing (30 %), estimating (10 %) and training (60 %).
-class TrialProgress {
- public:
-  TrialProgress(int trials, bool enabled) : trials_(trials), bar_(Progress::Percent("simulating", enabled)) {}
-  void Drawing(int trial, double fraction) { Update(trial, 0.3 * fraction, "drawing reports"); }
-  void Analysing(int trial, Stage stage, double fraction, const std::string& text) {
-    Update(trial, stage == Stage::kEstimating ? 0.3 + 0.1 * fraction : 0.4 + 0.6 * fraction, text);
-  }
-
- private:
-  void Update(int trial, double part, const std::string& text) {
-    bar_->Update(static_cast<uint64_t>(100 * (trial + part) / trials_),
-                 absl::StrCat("trial ", trial + 1, " of ", trials_, ": ", text));
-  }
-  const int trials_;
-  const std::unique_ptr<Progress> bar_;
-};
-
 class Simulator {
  public:
   Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place)
@@ -354,7 +336,7 @@ class Simulator {
     training_options.checkpoint_folder = CheckpointFolder(index);
     training_options.checkpoint_every_s = options_.checkpoint_every_s;
     training_options.progress = [&](double fraction, const std::string& text) {
-      progress.Analysing(index, Stage::kTraining, fraction, text);
+      progress.Training(index, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
                            TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
@@ -407,7 +389,8 @@ class Simulator {
     }
     if (options_.implausible) analysis_options.implausible = *options_.implausible;
     analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
-      progress.Analysing(index, stage, fraction, text);
+      if (stage == Stage::kEstimating) progress.Estimating(index, fraction, text);
+      else progress.Training(index, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
     if (index == 0 && place_.has_value()) {

@@ -28,7 +28,7 @@ struct SimulateOptions {
   std::optional<double> epsilon;           // needed for kBlink without `reports`, but not for the MLP alone
   std::optional<double> degree_share;      // default DefaultDegreeSharePpm
   // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2, instead of as
-  // many as the budget of the list allows.
+  // many as what the bits may spend allows.
   std::vector<std::string> without;
   std::optional<int> network_rounds;
   std::string reports;                     // round folder to replay, or empty

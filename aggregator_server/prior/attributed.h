@@ -46,7 +46,7 @@ inline constexpr int kNetworkRoundsMax = 2;  // more reinforce themselves
 
 struct AttributedOptions {
   Ingredients ingredients;
-  std::optional<int> network_rounds;  // absent: by the budget of the list, 1 or 2
+  std::optional<int> network_rounds;  // absent: by what the bits may spend, 1 or 2
   uint64_t seed = 0;                  // which pairs the coefficients are fitted on
   uint64_t tie_seed = 0;              // Hybrid's ties, as EstimateOptions
   bool soft = true, hybrid = true;    // which of `training`'s variants beside Hard

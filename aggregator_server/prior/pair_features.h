@@ -108,7 +108,7 @@ inline constexpr FeatureForm kFeatureForms[kPairFeatureCount] = {
 using PairTheta = std::array<double, kPairFeatureCount>;  // 0 where a feature is left out
 
 // Whether the posterior of a round is sharp enough for the next one to gain more from its details (the overlap of the
-// neighbours, a second round of the network) than it repeats of its own errors: from this budget of the list on, and
+// neighbours, a second round of the network) than it repeats of its own errors: from this epsilon_list on, and
 // where so many of the nodes have reported.
 inline constexpr double kSharpEpsilon = 2.5, kSharpReports = 0.8;
 bool IsSharp(const ReportSet& reports);

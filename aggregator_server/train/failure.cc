@@ -18,7 +18,7 @@ absl::Status OutOfMemory(const TrainDevice& device) {
           ? "use hard links in place of soft ones, a smaller hidden width, fewer threads where a search trains side by side, or a "
             "machine with more memory"
           : "use hard links in place of soft ones, a smaller hidden width, a GPU with more memory, or let it go on on the CPU "
-            "(--cpu-when-out-of-memory)"));
+            "(--on-out-of-memory cpu)"));
 }
 
 std::string FirstLine(const std::string& text) {

@@ -20,9 +20,10 @@ Progress::Progress(std::string what, uint64_t total, bool enabled)
       started_(absl::Now()),
       shown_(absl::InfinitePast()) {}
 
-std::unique_ptr<Progress> Progress::Percent(std::string what, bool enabled) {
+std::unique_ptr<Progress> Progress::Percent(std::string what, bool enabled, bool tells_time) {
   auto progress = std::make_unique<Progress>(std::move(what), 100, enabled);
   progress->percent_ = true;
+  progress->tells_time_ = tells_time;
   return progress;
 }
 
@@ -32,7 +33,7 @@ std::string Progress::Text(uint64_t done, const std::string& detail) const {
                                   : absl::StrFormat("%s %d", what_, done);
   if (!detail.empty()) absl::StrAppend(&text, "  ", detail);
   const bool knows_better = absl::EndsWith(detail, " left");
-  if (total_ > 0 && done > 0 && done < total_ && !knows_better) {
+  if (tells_time_ && total_ > 0 && done > 0 && done < total_ && !knows_better) {
     const absl::Duration left = (absl::Now() - started_) * (static_cast<double>(total_ - done) / done);
     if (left >= absl::Seconds(1))
       absl::StrAppend(&text, "  ", absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");

@@ -326,9 +326,9 @@ def check_small_memory(host):
     # A context takes half a GiB; the training, with 4096 hidden, several times what is left.
     with little_memory_left(host, 600 * 2**20):
         refused = host.simulate(*arguments, expect=(RESOURCES,))
-        went_on = first_train(host.simulate(*arguments, "--cpu-when-out-of-memory"))
+        went_on = first_train(host.simulate(*arguments, "--on-out-of-memory", "cpu"))
     if not went_on["fell_back_to_cpu"] or not went_on["device"].startswith("cpu"):
-        raise Failed(f"with --cpu-when-out-of-memory it trained on {went_on['device']}")
+        raise Failed(f"with --on-out-of-memory cpu it trained on {went_on['device']}")
     return {"message": refused.err.strip()[-300:], "went_on_on": went_on["device"],
             "memory_used_before_mib": before and before[0]}
 

@@ -42,6 +42,9 @@ TEST(Progress, TellsOneRemainingTime) {
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_THAT(progress.Text(1, "epoch 3 of 300"), testing::EndsWith("s left"));
   EXPECT_EQ(progress.Text(1, "epoch 3 of 300, 8 s left"), "trials 1/100  epoch 3 of 300, 8 s left");
+  const auto silent = Progress::Percent("simulating", false, /*tells_time=*/false);
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(silent->Text(1, ""), "simulating 1 %");
 }
 
 TEST_F(DurableFileTest, ReplacesAFileAndLeavesNothingElse) {

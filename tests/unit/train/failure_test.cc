@@ -48,7 +48,7 @@ TEST(TrainFailure, AnythingElseIsInternalInOneLine) {
 TEST(TrainFailure, AdvisesWhatHelpsOnTheDevice) {
   const auto no_memory = [] { throw std::bad_alloc(); };
   const std::string gpu(StatusOf(no_memory).message()), cpu(StatusOf(no_memory, TrainDevice{}).message());
-  EXPECT_THAT(gpu, ::testing::HasSubstr("--cpu-when-out-of-memory"));
+  EXPECT_THAT(gpu, ::testing::HasSubstr("--on-out-of-memory cpu"));
   EXPECT_THAT(cpu, ::testing::HasSubstr("on cpu: use hard links"));
   EXPECT_THAT(cpu, ::testing::Not(::testing::HasSubstr("on the CPU")));
   EXPECT_THAT(cpu, ::testing::Not(::testing::HasSubstr("GPU")));
