@@ -1,7 +1,9 @@
 """Bad input: each kind is refused with its exit code and a precise sentence, and leaves the round and the ledger as
 they were."""
 import json
+import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -463,6 +465,20 @@ class BadOperators(BlinkTest):
             self.assertIs(privacy["private"], False)
             self.assertEqual(privacy["noise"], "seeded")
             self.assertIsNone(privacy["achieved_epsilon"])
+
+    def test_a_worker_says_what_is_wrong_in_words_to_a_person_and_in_json_to_the_aggregator(self):
+        command = [str(blinktest.BIN_DIR / "blink-worker"), "--round-folder", str(self.folder / "nowhere"),
+                   "--attributes", str(self.folder), "--output", str(self.folder / "result")]
+        terminal, programs_end = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        with open(programs_end, "wb", closefd=True) as out:
+            to_person = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(to_person.returncode, blinktest.BAD_INPUT, to_person.stderr)
+        self.assertIn("blink-worker: ", to_person.stderr)
+        to_aggregator = subprocess.run(command, capture_output=True, text=True, check=False)
+        told = json.loads(to_aggregator.stdout.splitlines()[-1])
+        self.assertEqual(told["exit_code"], blinktest.BAD_INPUT)
+        self.assertIn(f"blink-worker: {told['error']}\n", to_person.stderr)
 
     def test_unknown_flags_are_refused(self):
         for program in ("blink", "blink-node", "blink-aggregator", "blink-worker"):
