@@ -322,7 +322,7 @@ std::string PrivacyLines(const Json& json) {
   if (privacy["simulated"].get<bool>() && !seeded) {
     text += Line("simulated", "this process saw every list; cryptographic noise, as the nodes draw it");
   }
-  text += Line("epsilon asked", absl::StrFormat("%s (%s for the list, %s for the degree)", Number(privacy["epsilon"]),
+  text += Line("epsilon asked", absl::StrFormat("%s (%s for the bits, %s for the degree)", Number(privacy["epsilon"]),
                                                 Number(privacy["epsilon_list"]), Number(privacy["epsilon_degree"])));
   text += Line("flip probability", Number(privacy["flip_probability"]));
   if (!seeded) {
