@@ -42,7 +42,8 @@ Candidate CandidateOf(const v1::TrainingSpec& normal, Prior prior, Model model, 
 }
 
 constexpr double kLatentColumns = 64;      // kLatentWidth of aggregator_server/prior, which is not linked here
-constexpr int kAttributedPatience = 50;   // epochs: wide layers on clean links are at their best early, and what is not creeps
+// Epochs. Wide layers on clean links are at their best early; but some hardly move for longer than 60.
+constexpr int kAttributedPatience = 100;
 
 // Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of the layer (1
 // without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
@@ -243,7 +244,10 @@ void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, Prior search_prior,
     }
     Candidate candidate = CandidateOf(normal, prior, model, variant);
     if (!has_variant) candidate.variant.reset();
-    if (search_prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) candidate.options.patience = kAttributedPatience;
+    // Those of the beta prior and the MLP train as they do alone: they are there so that the choice is not worse than theirs.
+    if (candidate.prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) {
+      candidate.options.patience = kAttributedPatience;
+    }
     const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
     const double limit = search_prior == Prior::kAttributed && prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
     const bool costly = !insisted && NominalSeconds(candidate, size) > limit;

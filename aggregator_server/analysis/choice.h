@@ -14,7 +14,8 @@ struct Tried {
   Candidate candidate;
   std::string skipped;  // why it was not trained; empty: it was, and the rest says how well
   int best_epoch = 0;
-  int ended_after = 0;  // epochs, where it was ended since it would not have come near the best (TrainOptions::target); 0: it was not
+  int ended_after = 0;           // epochs, where they were fewer than asked for
+  bool ended_out_of_reach = false;  // TrainOptions::target; otherwise by patience
   double validation_loss = 0, validation_accuracy = 0;
   double test_accuracy = 0;  // for research: an aggregator has no use for it
 };
@@ -27,6 +28,12 @@ double Score(const Tried& tried, Prior prior);
 inline constexpr double kNearScore = 0.03;
 // One that was trained is better than one that was not.
 bool IsBetter(const Tried& a, const Tried& b, Prior prior);
+
+// The number of the candidate that is kept. What is as good to within one validation node, 1 / validation_nodes of the score, is equally
+// good: of that the mean of the most members, of those the best, of equals the first. With few validation nodes many are, and a mean of
+// many errs least. Under the beta prior, which has no means, and so in either case of singles alone, it is the best.
+// Requires that one was trained.
+size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes);
 
 // Means of probabilities that are tried under the attributed prior, as numbers of `best_of_kind`: the best candidate of each model
 // and prior, each trained, the best first. None twice, none of fewer than two:

@@ -201,7 +201,10 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
     entry["hidden"] = OfNetwork(options, options.hidden);
     if (tried.skipped.empty()) {
       entry["best_epoch"] = tried.best_epoch;
-      if (tried.ended_after > 0) entry["ended_after"] = tried.ended_after;
+      if (tried.ended_after > 0) {
+        entry["ended_after"] = tried.ended_after;
+        entry["ended_by"] = tried.ended_out_of_reach ? "reach" : "patience";
+      }
       entry["validation_loss"] = tried.validation_loss;
       entry["validation_accuracy"] = tried.validation_accuracy;
       if (research) entry["test_accuracy"] = tried.test_accuracy;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/epoch_text.h"
+#include "aggregator_server/train/labelled_nodes.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
@@ -68,6 +69,11 @@ class Searcher {
   }
 
  private:
+  struct OfKind {
+    std::optional<size_t> index;  // of the best
+    TrainResult result;
+  };
+
   std::string NothingToTrain() const {
     return absl::StrCat("every pair of model and variant that could be searched takes more than ",
                         kNominalSecondsMax / 60, " minutes of one core: name model and variant, or insist with allow_slow_attention "
@@ -174,7 +180,9 @@ class Searcher {
 
   static void Fill(const TrainResult& result, Tried& tried) {
     tried.best_epoch = result.best_epoch;
-    if (result.ended_out_of_reach) tried.ended_after = static_cast<int>(result.validation_losses.size());
+    const auto epochs = static_cast<int>(result.validation_losses.size());
+    if (IsNetwork(tried.candidate.options.model) && epochs < tried.candidate.options.epochs) tried.ended_after = epochs;
+    tried.ended_out_of_reach = result.ended_out_of_reach;
     tried.validation_loss = result.validation_loss;
     tried.validation_accuracy = result.validation_accuracy;
     tried.test_accuracy = result.test_accuracy;
@@ -213,6 +221,8 @@ class Searcher {
     });
     std::vector<Candidate> candidates;
     for (const OfKind* kind : kinds) candidates.push_back(tried_[*kind->index].candidate);
+    const size_t singles = tried_.size();
+    std::vector<std::vector<size_t>> means;
     for (std::vector<size_t> mean : MeansToTry(candidates)) {
       // One name for one mean, whichever member is the best: so that those of several trials can be compared.
       std::sort(mean.begin(), mean.end(),
@@ -220,19 +230,27 @@ class Searcher {
       Candidate candidate{.prior = Prior::kAttributed};
       candidate.options = candidates[mean[0]].options;  // the seed, and what else all have in common
       candidate.options.model = Model::kMean;
-      std::vector<const Candidate*> of_members;
-      std::vector<const TrainResult*> members;
-      for (const size_t member : mean) {
-        candidate.members.push_back(PairName(candidates[member]));
-        of_members.push_back(&candidates[member]);
-        members.push_back(&kinds[member]->result);
-      }
-      TrainResult result = MeanResult(of_members, members, *sources_.attributes);
-      const size_t index = tried_.size();
+      for (const size_t member : mean) candidate.members.push_back(PairName(candidates[member]));
       tried_.push_back({.candidate = std::move(candidate)});
-      Fill(result, tried_.back());
-      KeepBest(index, std::move(result));
+      Fill(MeanOf(mean, kinds, candidates), tried_.back());
+      means.push_back(std::move(mean));
     }
+    const size_t chosen = ChosenOf(tried_, grid_.prior(), LabelledNodes(*sources_.attributes, Split::kValidation).size());
+    if (chosen < singles) return;  // it is the best, which is kept already
+    best_ = chosen;
+    model_.trained = tried_[chosen].candidate;
+    model_.result = MeanOf(means[chosen - singles], kinds, candidates);
+  }
+
+  TrainResult MeanOf(const std::vector<size_t>& mean, const std::vector<const OfKind*>& kinds,
+                     const std::vector<Candidate>& candidates) const {
+    std::vector<const Candidate*> of_members;
+    std::vector<const TrainResult*> members;
+    for (const size_t member : mean) {
+      of_members.push_back(&candidates[member]);
+      members.push_back(&kinds[member]->result);
+    }
+    return MeanResult(of_members, members, *sources_.attributes);
   }
 
   void Tell(size_t index, double fraction, double& told) {
@@ -261,10 +279,6 @@ class Searcher {
   std::vector<Tried> tried_;
   std::vector<size_t> pair_of_;  // [tried]
   std::optional<size_t> best_;
-  struct OfKind {
-    std::optional<size_t> index;  // of the best
-    TrainResult result;
-  };
   std::map<std::pair<int, int>, OfKind> kinds_;  // by prior and model; of a search under the attributed prior
   TrainedModel model_;
   absl::Status fatal_, passed_over_;

@@ -57,9 +57,10 @@ TEST(AttributedGrid, TriesThePairsOfBothPriorsOnceFirstButForTheBetaPriorsAttent
   EXPECT_TRUE(grid.NextBatch({}).empty()) << "no pair is worth another setting";
 }
 
-TEST(AttributedGrid, EndsNetworksByPatienceUnlessOneIsGiven) {
+TEST(AttributedGrid, EndsItsOwnNetworksByPatienceUnlessOneIsGivenAndNeverThoseItIsToBeNoWorseThan) {
   for (const Candidate& pair : CandidateGrid::Create(AttributedSpec(24), true, kSmall)->pairs()) {
-    EXPECT_EQ(pair.options.patience, IsNetwork(pair.options.model) ? 50 : 0) << PairName(pair);
+    const bool own = pair.prior == Prior::kAttributed && IsNetwork(pair.options.model);
+    EXPECT_EQ(pair.options.patience, own ? 100 : 0) << PairName(pair);
   }
   v1::TrainingSpec spec = AttributedSpec(24);
   spec.set_patience(0);
@@ -274,6 +275,26 @@ TEST(Choice, WhatWasNotTrainedIsNeverBetter) {
   skipped.skipped = "diverged";
   EXPECT_FALSE(IsBetter(skipped, Of(9, 0), Prior::kAttributed));
   EXPECT_TRUE(IsBetter(Of(9, 0), skipped, Prior::kAttributed));
+}
+
+Tried MeanWith(double score, size_t members) {
+  Tried tried = Of(0, score);
+  tried.candidate.members.resize(members);
+  return tried;
+}
+
+TEST(Choice, OfWhatIsEquallyGoodToWithinAValidationNodeItTakesTheMeanOfTheMost) {
+  const std::vector<Tried> tried = {Of(0, 0.93), MeanWith(0.915, 3), MeanWith(0.92, 2), MeanWith(0.91, 3), MeanWith(0.87, 4)};
+  EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 20), 1u) << "0.05 is one of 20 nodes";
+  EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 90), 2u);
+  EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 500), 0u) << "0.01 is five of 500";
+}
+
+TEST(Choice, WithoutMeansItTakesTheBestAndOfEqualsTheFirst) {
+  Tried skipped = Of(0, 1);
+  skipped.skipped = "diverged";
+  EXPECT_EQ(ChosenOf({skipped, Of(0, 0.90), Of(0, 0.91), Of(0, 0.91)}, Prior::kAttributed, 10), 2u);
+  EXPECT_EQ(ChosenOf({Of(9, 0), skipped}, Prior::kAttributed, 10), 0u);
 }
 
 Candidate Kind(Prior prior, Model model) {
