@@ -6,10 +6,10 @@
 // A first batch tries every pair once, in the order of kBetaPairs or kAttributedPairs: the MLP, so that no search ends below what
 // the features alone give, then one strong pair of every variant and model, then the rest. Every later batch tries other settings of
 // the pairs that validated best, of fewer pairs each time, until the candidates are used up: so a small number covers
-// the pairs, and a large one the whole grid.
+// the pairs, and a large one the whole grid (under the attributed prior that of the pairs near the best).
 //
-// Under the attributed prior the beta prior's own pairs are candidates too, so that the choice is not worse than theirs, as long as
-// one of them does not take kBesideSecondsMax. The first batch is of a few pairs only, which cost little or are strong: what is tried
+// Under the attributed prior the beta prior's own pairs are candidates too, trained as they are alone, so that the choice is not much
+// worse than theirs, as long as one of them does not take kBesideSecondsMax. The first batch is of a few pairs only, which cost little or are strong: what is tried
 // after them has a score to reach (Searcher of search.cc). What is a mean of candidates is not counted here: it is made of what was
 // trained (choice.h).
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
