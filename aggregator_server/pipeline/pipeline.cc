@@ -31,10 +31,9 @@ uint32_t ActiveNodes(const v1::Round& round) {
 
 std::string TextOf(const absl::Status& status) { return status.ToString(absl::StatusToStringMode::kWithNoExtraData); }
 
-// Of what waits for the disk: the log says it once, however often it is tried.
-std::string TriedAgain(const PipelineOptions& options) {
-  return absl::StrCat("tried again after ", absl::FormatDuration(options.retry_after),
-                      ", then twice as long each time, at most ", absl::FormatDuration(options.retry_after_max));
+std::string TriedAgain(absl::Duration wait, const PipelineOptions& options) {
+  return absl::StrCat("tried again after ", absl::FormatDuration(wait), ", then twice as long each time, at most ",
+                      absl::FormatDuration(options.retry_after_max));
 }
 
 }  // namespace
@@ -288,11 +287,13 @@ void Pipeline::SealLater(const std::string& round_id, absl::Time now, const absl
     open_.erase(open);
     return;
   }
-  if (!open->second.backoff.has_value()) {
-    spdlog::error("round {} cannot be sealed: {}; {}", round_id, TextOf(why), TriedAgain(options_));
-    open->second.backoff.emplace(options_.retry_after, options_.retry_after_max);
+  std::optional<Retry>& retry = open->second.retry;
+  if (!retry.has_value()) retry.emplace(options_.retry_after, options_.retry_after_max);
+  const auto [wait, is_news] = retry->Failed(why);
+  if (is_news) {
+    spdlog::error("round {} cannot be sealed: {}; {}", round_id, TextOf(why), TriedAgain(wait, options_));
   }
-  open->second.not_before = now + open->second.backoff->Next();
+  open->second.not_before = now + wait;
 }
 
 std::vector<std::pair<std::string, std::string>> Pipeline::DueAt(absl::Time now) const {
@@ -309,14 +310,19 @@ std::vector<std::pair<std::string, std::string>> Pipeline::DueAt(absl::Time now)
 }
 
 void Pipeline::Run() {
-  Backoff backoff(options_.retry_after, options_.retry_after_max);
-  std::set<std::string> waiting;  // of which the log says so
   std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    wake_runner_.wait(lock, [&] { return stopping_ || !sealed_.empty(); });
-    if (stopping_) return;
-    const std::string round_id = sealed_.front();
-    sealed_.pop_front();
+  while (!stopping_) {
+    const auto next = FirstToRun();
+    if (next == sealed_.end()) {  // until one is due, or a change of sealed_ or cancelled_ makes one so
+      if (waiting_.empty()) {
+        wake_runner_.wait(lock);
+      } else {
+        wake_runner_.wait_until(lock, EndOfFirstWait());
+      }
+      continue;
+    }
+    const std::string round_id = *next;
+    sealed_.erase(next);
     lock.unlock();
     const absl::Status processed = RunOf(round_id).Run();
     if (const absl::StatusOr<v1::Round> round = store_.GetRound(round_id); round.ok() && IsTerminal(round->state())) {
@@ -324,20 +330,37 @@ void Pipeline::Run() {
     }
     lock.lock();
     live_.erase(round_id);
-    cancelled_.erase(round_id);
-    if (stopping_) continue;
-    if (processed.ok()) {
-      backoff.Reset();
-      waiting.erase(round_id);
-      continue;
+    const bool was_cancelled = cancelled_.erase(round_id) > 0;
+    if (processed.ok() || stopping_) {
+      waiting_.erase(round_id);
+    } else {
+      TryLater(round_id, processed, was_cancelled);
     }
-    if (waiting.insert(round_id).second) {
-      spdlog::error("round {} waits: {}; {}", round_id, TextOf(processed), TriedAgain(options_));
-    }
-    live_[round_id].text = absl::StrCat("waiting: ", processed.message());
-    sealed_.push_back(round_id);
-    wake_runner_.wait_for(lock, absl::ToChronoMilliseconds(backoff.Next()), [&] { return stopping_; });
   }
+}
+
+void Pipeline::TryLater(const std::string& round_id, const absl::Status& why, bool at_once) {
+  Waiting& waiting = waiting_.try_emplace(round_id, options_).first->second;
+  const auto [wait, is_news] = waiting.retry.Failed(why);
+  waiting.not_before = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(wait);
+  if (at_once) waiting.not_before = {};
+  if (is_news) spdlog::error("round {} waits: {}; {}", round_id, TextOf(why), TriedAgain(wait, options_));
+  live_[round_id].text = absl::StrCat("waiting: ", why.message());
+  sealed_.push_back(round_id);
+}
+
+std::deque<std::string>::iterator Pipeline::FirstToRun() {
+  const auto now = std::chrono::steady_clock::now();
+  return std::find_if(sealed_.begin(), sealed_.end(), [&](const std::string& round_id) {
+    const auto waiting = waiting_.find(round_id);
+    return waiting == waiting_.end() || waiting->second.not_before <= now || cancelled_.count(round_id) > 0;
+  });
+}
+
+std::chrono::steady_clock::time_point Pipeline::EndOfFirstWait() const {
+  auto first = std::chrono::steady_clock::time_point::max();
+  for (const auto& [round_id, waiting] : waiting_) first = std::min(first, waiting.not_before);
+  return first;
 }
 
 RoundRun Pipeline::RunOf(const std::string& round_id) {

@@ -9,7 +9,8 @@
 //
 // Two threads: the scheduler seals rounds when their time has come and tells the watchers what changed; the runner
 // takes the sealed rounds one at a time, writes DATA/rounds/<id>/{round.json,reports.blr}, and runs the worker on them.
-// Collection waits for neither.
+// Collection waits for neither, and no round for another that waits (for room on a disk): each is tried again in its
+// own time, and a cancelled one is ended at once.
 //
 // Every state is durable before anything follows from it, so that a new Pipeline on the same store goes on where the
 // old one stood: open rounds keep their deadline, rounds between sealed and ready run the worker again. A worker that
@@ -21,6 +22,7 @@
 #ifndef BLINK_AGGREGATOR_SERVER_PIPELINE_PIPELINE_H_
 #define BLINK_AGGREGATOR_SERVER_PIPELINE_PIPELINE_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -90,7 +92,12 @@ class Pipeline {
     uint32_t active_nodes = 0;
     bool complete = false;                       // all have reported
     absl::Time not_before = absl::InfinitePast();  // after a failed seal
-    std::optional<Backoff> backoff;                // likewise
+    std::optional<Retry> retry;                    // likewise
+  };
+  struct Waiting {  // a round whose run failed for now
+    explicit Waiting(const PipelineOptions& options) : retry(options.retry_after, options.retry_after_max) {}
+    Retry retry;
+    std::chrono::steady_clock::time_point not_before;
   };
   struct Live {
     double progress = 0;
@@ -100,6 +107,11 @@ class Pipeline {
 
   void Schedule();
   void Run();
+  // With the lock, all three. The first of sealed_ that does not wait, or is to be ended: sealed_.end() for none.
+  std::deque<std::string>::iterator FirstToRun();
+  std::chrono::steady_clock::time_point EndOfFirstWait() const;
+  // `at_once`: it was cancelled meanwhile.
+  void TryLater(const std::string& round_id, const absl::Status& why, bool at_once);
   // (round id, why) of the rounds that are to be sealed; with the lock.
   std::vector<std::pair<std::string, std::string>> DueAt(absl::Time now) const;
   absl::Status CheckTrainableByWorker(const v1::Round& round);
@@ -127,6 +139,7 @@ class Pipeline {
   bool seal_now_ = false;
   std::map<std::string, OpenRound> open_;
   std::deque<std::string> sealed_;    // and those that ended with reports to keep
+  std::map<std::string, Waiting> waiting_;  // of those, or the one that is tried again
   std::set<std::string> cancelled_;   // while the runner has them
   std::map<std::string, Live> live_;
   std::set<std::string> changed_;     // watchers are to be told

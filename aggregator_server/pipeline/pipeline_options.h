@@ -28,7 +28,8 @@ struct PipelineOptions {
   std::function<absl::StatusOr<TrainingFacts>()> facts;
   int crashes_max = 3;         // attempts that may end by a signal, without a new checkpoint in between
   uint32_t attempts_max = 10;  // in all, restarts of the aggregator included; one that made progress does not count
-  absl::Duration retry_after = absl::Seconds(5);      // after a full disk; then twice as long each time ...
+  // After a full disk, of each round on its own; then twice as long each time ...
+  absl::Duration retry_after = absl::Seconds(5);
   absl::Duration retry_after_max = absl::Minutes(1);  // ... up to this
 };
 

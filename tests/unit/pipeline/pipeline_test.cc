@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -25,6 +27,60 @@ using testing::MakeParameters;
 
 constexpr uint32_t kNodes = 20;
 
+// A store of which changes of rounds can be made to fail.
+class FailingStore final : public ReportStore {
+ public:
+  explicit FailingStore(std::unique_ptr<ReportStore> store) : store_(std::move(store)) {}
+
+  // From now on changes of rounds that may be in `state` fail with `error`, unless that is OK.
+  void Fail(v1::RoundState state, const absl::Status& error) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    state_ = state;
+    error_ = error;
+    failures_ = 0;
+  }
+  int failures() const { return failures_; }  // since then
+
+  absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
+                                        const std::function<absl::Status(v1::Round&)>& change) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_.ok() && std::count(expected.begin(), expected.end(), state_) > 0) {
+        ++failures_;
+        return error_;
+      }
+    }
+    return store_->UpdateRound(round_id, expected, change);
+  }
+  absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) override {
+    return store_->CreateRound(round, request_id);
+  }
+  absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override { return store_->GetRound(round_id); }
+  std::vector<v1::Round> ListRounds() override { return store_->ListRounds(); }
+  std::vector<v1::Round> ListOpenRounds() override { return store_->ListOpenRounds(); }
+  void PutReport(CheckedReport report, PutCallback done) override {
+    store_->PutReport(std::move(report), std::move(done));
+  }
+  absl::StatusOr<std::optional<Digest>> GetDigest(const std::string& round_id, uint64_t node) override {
+    return store_->GetDigest(round_id, node);
+  }
+  absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
+                            const std::function<absl::Status(uint64_t, const Digest&)>& visit) override {
+    return store_->VisitDigests(round_id, first, last, limit, visit);
+  }
+  absl::Status VisitReports(const std::string& round_id,
+                            const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override {
+    return store_->VisitReports(round_id, visit);
+  }
+
+ private:
+  const std::unique_ptr<ReportStore> store_;
+  std::mutex mutex_;
+  v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
+  absl::Status error_;
+  std::atomic<int> failures_{0};
+};
+
 class PipelineTest : public ::testing::Test {
  protected:
   PipelineTest() {
@@ -40,7 +96,7 @@ class PipelineTest : public ::testing::Test {
   void SetUp() override {
     auto store = OpenRocksDbStore(folder_ / "store");
     ASSERT_TRUE(store.ok()) << store.status();
-    store_ = *std::move(store);
+    store_ = std::make_unique<FailingStore>(*std::move(store));
     StartPipeline();
   }
   void TearDown() override {
@@ -97,7 +153,7 @@ class PipelineTest : public ::testing::Test {
   testing::ManualClock clock_;
   PipelineOptions options_;
   const PrivacyParameters parameters_ = MakeParameters(kNodes);
-  std::unique_ptr<ReportStore> store_;
+  std::unique_ptr<FailingStore> store_;
   std::unique_ptr<Pipeline> pipeline_;
 };
 
@@ -299,6 +355,70 @@ TEST(BackoffTest, DoublesTheWaitUpToItsLimitAndBeginsAnewAfterASuccess) {
   EXPECT_EQ(Backoff(absl::Minutes(2), absl::Minutes(1)).Next(), absl::Minutes(1)) << "never beyond the limit";
 }
 
+TEST(RetryTest, WaitsLongerEachTimeAndHasNewsWhereTheCauseIsAnotherOne) {
+  Retry retry(absl::Seconds(5), absl::Minutes(1));
+  const absl::Status full = absl::ResourceExhaustedError("write a: no space"), lost = absl::DataLossError("a hole");
+  EXPECT_TRUE(retry.Failed(full).is_news);
+  const Retry::Failure again = retry.Failed(absl::ResourceExhaustedError("write b: no space"));
+  EXPECT_FALSE(again.is_news);
+  EXPECT_EQ(again.wait, absl::Seconds(10));
+  EXPECT_TRUE(retry.Failed(lost).is_news);
+  EXPECT_FALSE(retry.Failed(lost).is_news);
+  const Retry::Failure back = retry.Failed(full);
+  EXPECT_TRUE(back.is_news);
+  EXPECT_EQ(back.wait, absl::Minutes(1)) << "causes that take turns are no reason for haste";
+}
+
+int CountOf(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++count;
+  return count;
+}
+
+TEST_F(PipelineTest, SaysOfEachCauseOnceWhyARoundCannotBeSealedOrWaits) {
+  LogCapture log;
+  options_.retry_after = absl::Milliseconds(10);
+  options_.retry_after_max = absl::Milliseconds(20);
+  StartPipeline();
+  const absl::Status causes[] = {absl::ResourceExhaustedError("no room"), absl::UnavailableError("a busy store")};
+  const auto fail_with_each = [&](v1::RoundState state) {
+    for (const absl::Status& cause : causes) {
+      store_->Fail(state, cause);
+      EXPECT_TRUE(Eventually([&] {
+        clock_.Advance(absl::Milliseconds(20));
+        return store_->failures() >= 4;
+      }));
+    }
+  };
+  store_->Fail(v1::ROUND_STATE_OPEN, causes[0]);
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  fail_with_each(v1::ROUND_STATE_OPEN);
+  fail_with_each(v1::ROUND_STATE_SEALED);
+  pipeline_->Stop();
+  const std::string text = log.text();
+  for (const char* what : {" cannot be sealed: ", " waits: "}) {
+    EXPECT_EQ(CountOf(text, what), 2) << text;
+    EXPECT_THAT(text, HasSubstr(absl::StrCat(what, "RESOURCE_EXHAUSTED: no room; tried again after 10ms")));
+    EXPECT_THAT(text, HasSubstr(absl::StrCat(what, "UNAVAILABLE: a busy store; tried again after 20ms")));
+  }
+}
+
+TEST_F(PipelineTest, DelaysEachRoundByItsOwnFailuresAlone) {
+  LogCapture log;
+  Behave("disk-full");
+  options_.retry_after = absl::Milliseconds(10);
+  StartPipeline();
+  const std::string first = Create();
+  Report(first, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Starts() >= 5; }));
+  const std::string second = Create();
+  Report(second, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return absl::StartsWith(Get(second).progress_text(), "waiting: "); }));
+  pipeline_->Stop();
+  EXPECT_EQ(CountOf(log.text(), "tried again after 10ms"), 2) << log.text();
+}
+
 TEST_F(PipelineTest, SaysOnceThatARoundWaitsForTheDiskHoweverOftenItIsTried) {
   LogCapture log;
   Behave("disk-full");
@@ -316,20 +436,22 @@ TEST_F(PipelineTest, SaysOnceThatARoundWaitsForTheDiskHoweverOftenItIsTried) {
   EXPECT_EQ(text.find(" waits: ", said + 1), std::string::npos) << text;
 }
 
-TEST_F(PipelineTest, TakesTheNextRoundInTurnWhileOneWaitsForTheDiskAndEndsThatOneWhenItIsCancelled) {
+TEST_F(PipelineTest, TakesTheNextRoundWhileOneWaitsForTheDiskAndEndsThatOneAtOnceWhenItIsCancelled) {
   Behave("disk-full");
-  options_.retry_after = absl::Milliseconds(100);
+  options_.retry_after = options_.retry_after_max = absl::Hours(1);
   StartPipeline();
   const std::string waiting = Create();
   Report(waiting, 0, kNodes - 1);
   ASSERT_TRUE(Eventually([&] { return absl::StartsWith(Get(waiting).progress_text(), "waiting: "); }));
-  ASSERT_TRUE(pipeline_->Cancel(waiting).ok());
   Behave("succeed");
   const std::string next = Create();
   Report(next, 0, kNodes - 1);
   ASSERT_TRUE(Reaches(next, v1::ROUND_STATE_READY));
-  EXPECT_EQ(Get(waiting).state(), v1::ROUND_STATE_CANCELLED);
+  EXPECT_TRUE(HasCheckpoint(waiting));
+  EXPECT_TRUE(absl::StartsWith(Get(waiting).progress_text(), "waiting: "));
+  ASSERT_TRUE(pipeline_->Cancel(waiting).ok());
   EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(waiting); }));
+  EXPECT_EQ(Get(waiting).state(), v1::ROUND_STATE_CANCELLED);
 }
 
 TEST_F(PipelineTest, FailsForWantOfMemoryAndForAnErrorThatOnlySpeaksOfADisk) {
