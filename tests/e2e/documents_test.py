@@ -255,6 +255,7 @@ class Demo(BlinkTest):
     def other_programs(self, name, script):
         """A folder of the programs, of which one is a script that may go on as the program: "$program" "$@"."""
         folder = self.folder / "programs"
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for program in PROGRAMS:
             (folder / program).symlink_to(BIN_DIR / program)
@@ -264,18 +265,21 @@ class Demo(BlinkTest):
         return str(folder)
 
     def test_a_node_that_refuses_ends_it_and_is_shown(self):
-        refusing = '[[ $1 == run && $3 == */nodes-0-* ]] && { echo "this is too much"; exit 4; }\nexec "$program" "$@"'
-        programs = self.other_programs("blink-node", refusing)
-        done = self.demo("--nodes", 40, "--kits", 2, BLINK_BIN_DIR=programs)
-        self.assertEqual(done.returncode, blinktest.REFUSED_BY_POLICY, done.stdout + done.stderr)
-        self.assertIn("nodes-0-19 ended with exit code 4", done.stderr)
-        self.assertEqual(re.findall(r"--- the end of (.*)", done.stderr), ["nodes-0-19.log"])
-        self.assertIn("this is too much", done.stderr)
-        self.assertEqual(self.processes(), [])
+        for ending, code in (("exit 4", blinktest.REFUSED_BY_POLICY), ("exit 2", blinktest.USAGE), ("kill -9 $$", 137)):
+            refusing = ('[[ $1 == run && $3 == */nodes-0-* ]] && { echo "this is too much"; ' + ending + "; }\n"
+                        'exec "$program" "$@"')
+            programs = self.other_programs("blink-node", refusing)
+            done = self.demo("--nodes", 40, "--kits", 2, BLINK_BIN_DIR=programs)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertIn(f"nodes-0-19 ended with exit code {code}", done.stderr)
+            self.assertEqual(re.findall(r"--- the end of (.*)", done.stderr), ["nodes-0-19.log"])
+            self.assertIn("this is too much", done.stderr)
+            self.assertEqual(self.processes(), [])
 
     def test_the_nodes_policies_allow_the_epsilon_that_was_asked_for(self):
         programs = self.other_programs("blink-aggregator", "exit 6")
-        done = self.demo("--nodes", 40, "--kits", 2, "--epsilon", 9.5, "--keep", BLINK_BIN_DIR=programs)
+        done = self.demo("--nodes", 40, "--kits", 2, "--epsilon", 9.5, "--keep",
+                         BLINK_BIN_DIR=os.path.relpath(programs))  # from where it is started
         self.assertEqual(done.returncode, blinktest.UNREACHABLE, done.stdout + done.stderr)
         self.assertIn("aggregator ended with exit code 6", done.stderr)
         policies = list(self.folder.glob("blink-demo.*/out/kits/*/policy.json"))
@@ -283,7 +287,7 @@ class Demo(BlinkTest):
         self.assertEqual(allowed, [9_500_000] * 2)
 
     def test_a_build_says_how_far_it_has_come(self):
-        script = ("source $0/scripts/lib.sh; seen() { until grep -q $1 said; do sleep 0.1; done; }; "
+        script = ("source \"$0/scripts/lib.sh\"; seen() { until grep -q \"$1\" said; do sleep 0.1; done; }; "
                   "echo '[1/9] x' > log; tell_progress log 1 > said & seen 1/9; echo '[2/9] y' >> log; seen 2/9; "
                   "echo '[2/9] z' >> log; sleep 2.5; kill %1; cat said")
         done = subprocess.run(["bash", "-c", script, SOURCE_DIR], cwd=self.folder, capture_output=True, text=True,
