@@ -92,6 +92,12 @@ inline const CLI::Option* TooNarrow(const CLI::App& app, const CLI::ConversionEr
   return nullptr;
 }
 
+inline bool FitsInto32Bits(const std::string& text, bool is_signed) {
+  int32_t signed_value = 0;
+  uint32_t value = 0;
+  return is_signed ? absl::SimpleAtoi(text, &signed_value) : absl::SimpleAtoi(text, &value);
+}
+
 // For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs. To be called before the arguments
 // are parsed.
 inline void RefuseEmptyValues(int argc, const char* const* argv) {
@@ -151,7 +157,11 @@ inline void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
     if (option == nullptr) throw;
     const bool is_signed = absl::StartsWith(option->get_type_name(), "INT");
     const std::string range = is_signed ? "-2147483648 to 2147483647" : "0 to 4294967295";
-    throw CLI::ValidationError(option->get_name(), option->results().back() + " is not a whole number from " + range);
+    for (const std::string& text : option->results()) {
+      if (FitsInto32Bits(text, is_signed)) continue;
+      throw CLI::ValidationError(option->get_name(), text + " is not a whole number from " + range);
+    }
+    throw;
   }
 }
 

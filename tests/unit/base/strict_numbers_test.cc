@@ -19,8 +19,8 @@ struct Values {
   std::vector<uint32_t> list;
 };
 
-// The error of a program with `--flag=value`, or nothing.
-std::string Parse(const std::string& flag, const std::string& value, Values& values) {
+// The error of a program with `command` and these arguments, or nothing.
+std::string ParseArguments(const std::vector<std::string>& given, Values& values) {
   CLI::App app("test", "test");
   CLI::App* command = app.add_subcommand("command");
   command->add_option("--whole", values.whole);
@@ -31,14 +31,18 @@ std::string Parse(const std::string& flag, const std::string& value, Values& val
   command->add_option("--plain", values.plain);
   command->add_option("--real", values.real)->check(CLI::Range(0.0, 100.0));
   command->add_option("--list", values.list);
-  const std::string argument = "--" + flag + "=" + value;
-  const char* const arguments[] = {"test", "command", argument.c_str()};
+  std::vector<const char*> arguments = {"test", "command"};
+  for (const std::string& argument : given) arguments.push_back(argument.c_str());
   try {
-    ParseStrictly(app, 3, arguments);
+    ParseStrictly(app, static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     return error.what();
   }
   return "";
+}
+
+std::string Parse(const std::string& flag, const std::string& value, Values& values) {
+  return ParseArguments({"--" + flag + "=" + value}, values);
 }
 
 TEST(StrictNumbers, TakesWhatIsWritten) {
@@ -119,6 +123,13 @@ TEST(StrictNumbers, NamesTheRangeOfWhatHas32Bits) {
   EXPECT_EQ(Parse("list", "4294967296", values), "--list: 4294967296 is not a whole number from 0 to 4294967295");
   EXPECT_EQ(Parse("plain", "-2147483649", values),
             "--plain: -2147483649 is not a whole number from -2147483648 to 2147483647");
+  for (const std::vector<std::string>& list :
+       {std::vector<std::string>{"--list=4294967296", "--list=5"}, {"--list=5", "--list=4294967296"},
+        {"--list", "4294967295", "4294967296", "0"}}) {
+    EXPECT_EQ(ParseArguments(list, values), "--list: 4294967296 is not a whole number from 0 to 4294967295") << list[0];
+  }
+  EXPECT_EQ(ParseArguments({"--list=4294967295", "--list=5"}, values), "");
+  EXPECT_EQ(values.list, (std::vector<uint32_t>{4294967295, 5}));
   EXPECT_EQ(Parse("small", "4294967295", values), "");
   EXPECT_EQ(values.small, 4294967295u);
 }

@@ -117,6 +117,8 @@ TEST_F(DatasetTest, NamesTheRemedyWhereLabelsOrSplitAreMissing) {
     if (std::string(name) == "split.csv") {
       EXPECT_THAT(std::string(status.message()), HasSubstr("--random-split SEED"));
     }
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_TRUE(IsFileError(status)) << "the program's exit code hangs on it";
   }
 }
 
