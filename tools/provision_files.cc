@@ -1,7 +1,6 @@
 #include "tools/provision_files.h"
 
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"

@@ -1,6 +1,6 @@
 #include "aggregator_server/analysis/trainable.h"
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -402,15 +402,28 @@ class BadOperators(BlinkTest):
                         blinktest.USAGE, "--checkpoint-every")
 
     def test_every_number_is_refused_with_its_flag_and_what_it_may_be(self):
-        for command in (("blink", "simulate"), ("blink-node", "run"), ("blink-node", "account"), ("blink-aggregator",),
-                        ("blink-worker",)):
-            flags = re.findall(r"^ +(--[a-z-]+) (?:UINT|INT|FLOAT)", must(*command, "--help").out, re.MULTILINE)
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 40)
+        wide = {"--seed", "--give-up-after", "--worker-memory-bytes", "--worker-cpu-seconds", "--worker-seconds-max"}
+        seen = set()
+        # with what is looked at before some of the ranges are
+        for command, needed in ((("blink", "simulate"), {"--dataset": dataset, "--epsilon": 6}),
+                                (("blink-node", "run"), {}), (("blink-node", "account"), {}),
+                                (("blink-aggregator",), {}),
+                                (("blink-worker",), {"--round-folder": "r", "--attributes": "a", "--output": "o"})):
+            flags = re.findall(r"^ +(--[a-z-]+) (UINT|INT|FLOAT)", must(*command, "--help").out, re.MULTILINE)
             self.assertTrue(flags, command)
-            for flag in flags:
+            for flag, kind in flags:
+                seen.add(flag)
                 self.assertEnds(run(*command, f"{flag}=six"), blinktest.USAGE, f"{flag}: six is not a ")
-                done = run(*command, f"{flag}={2**32}")
+                given = [f"{name}={value}" for name, value in needed.items() if name != flag]
+                beyond = 2**32 if flag not in wide else 2**64 if kind != "FLOAT" else "1e999"
+                done = run(*command, *given, f"{flag}={beyond}")
                 self.assertEnds(done, blinktest.USAGE)
+                written = rf"{beyond}|{re.escape(f'{beyond:g}')}" if beyond == 2**32 else str(beyond)
+                self.assertRegex(done.err + done.out, rf"{flag}(:| is)( Value)? ({written})\b", f"\n{done}")
                 self.assertNotIn("could not convert", done.err.lower(), f"\n{done}")
+        self.assertEqual(wide - seen, set())
 
     def test_a_result_that_cannot_be_printed_is_no_success(self):
         dataset = self.folder / "dataset"
