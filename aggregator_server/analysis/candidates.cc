@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "aggregator_server/prior/node_profiles.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
 
@@ -41,7 +42,6 @@ Candidate CandidateOf(const v1::TrainingSpec& normal, Prior prior, Model model, 
   return candidate;
 }
 
-constexpr double kLatentColumns = 64;      // kLatentWidth of aggregator_server/prior, which is not linked here
 // Epochs. Wide layers on clean links are at their best early; but some hardly move for longer than 60.
 constexpr int kAttributedPatience = 100;
 
@@ -117,7 +117,7 @@ double OwnPairs(const Candidate& candidate, const ProblemSize& size) {
 double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes) {
   constexpr double kPasses = 4;      // a first posterior, two network rounds, and the sample that is fitted on
   constexpr double kOfPair = 60;     // multiplications that a pair costs beside its columns, its exponentials above all
-  const double columns = kLatentColumns + dense_columns + 2.0 * classes;
+  const double columns = kLatentWidth + dense_columns + 2.0 * classes;
   return kPasses * 0.5 * nodes * nodes * (2 * kOfPair + columns) / kMultiplicationsPerSecond;
 }
 

@@ -14,6 +14,10 @@ double Score(const Tried& tried, Prior prior) {
   return tried.validation_accuracy - LossWeight(prior) * tried.validation_loss;
 }
 
+bool IsNear(const Tried& tried, double best_score, Prior prior) {
+  return tried.skipped.empty() && Score(tried, prior) >= best_score - kNearScore;
+}
+
 bool IsBetter(const Tried& a, const Tried& b, Prior prior) {
   if (!a.skipped.empty() || !b.skipped.empty()) return a.skipped.empty() && !b.skipped.empty();
   return Score(a, prior) > Score(b, prior);

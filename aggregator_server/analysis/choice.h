@@ -26,6 +26,8 @@ double Score(const Tried& tried, Prior prior);
 // Under the attributed prior: what is this much below the best is not worth more time, since neither it nor a mean with it is likely to
 // be chosen.
 inline constexpr double kNearScore = 0.03;
+// Whether `tried` was trained, to a score that is not more than that below the best of a search under `prior`.
+bool IsNear(const Tried& tried, double best_score, Prior prior);
 // One that was trained is better than one that was not.
 bool IsBetter(const Tried& a, const Tried& b, Prior prior);
 

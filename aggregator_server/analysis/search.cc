@@ -90,10 +90,11 @@ class Searcher {
       if (best == tried_.size() || IsBetter(tried_[k], tried_[best])) best = k;
     }
     std::vector<size_t> ranking;
-    const std::optional<TargetScore> near = NearBest();
+    const bool near_alone = grid_.prior() == Prior::kAttributed && best_;
     for (size_t pair = 0; pair < best_of_pair.size(); ++pair) {
       const size_t best = best_of_pair[pair];
-      if (best == tried_.size() || (near && !(Score(tried_[best], grid_.prior()) >= near->score))) continue;
+      if (best == tried_.size()) continue;
+      if (near_alone && !IsNear(tried_[best], BestScore(), grid_.prior())) continue;
       ranking.push_back(pair);
     }
     std::stable_sort(ranking.begin(), ranking.end(),
@@ -105,8 +106,9 @@ class Searcher {
   // trained before a batch, never of what is trained beside: nothing may depend on which of them is done first.
   std::optional<TargetScore> NearBest() const {
     if (grid_.prior() != Prior::kAttributed || !best_) return std::nullopt;
-    return TargetScore{.score = Score(tried_[*best_], grid_.prior()) - kNearScore, .loss_weight = LossWeight(grid_.prior())};
+    return TargetScore{.score = BestScore() - kNearScore, .loss_weight = LossWeight(grid_.prior())};
   }
+  double BestScore() const { return Score(tried_[*best_], grid_.prior()); }
 
   void TrainBatch(const std::vector<CandidateGrid::Entry>& batch) {
     const size_t first = tried_.size();

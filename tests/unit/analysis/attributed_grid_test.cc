@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -295,6 +296,19 @@ TEST(Choice, WithoutMeansItTakesTheBestAndOfEqualsTheFirst) {
   skipped.skipped = "diverged";
   EXPECT_EQ(ChosenOf({skipped, Of(0, 0.90), Of(0, 0.91), Of(0, 0.91)}, Prior::kAttributed, 10), 2u);
   EXPECT_EQ(ChosenOf({Of(9, 0), skipped}, Prior::kAttributed, 10), 0u);
+}
+
+TEST(Choice, WhatWasNotTrainedIsNeverNearTheBestHoweverLowTheScoresAre) {
+  const Tried best = Of(9, 0.5);
+  const double score = Score(best, Prior::kAttributed);
+  ASSERT_LT(score, 0);
+  EXPECT_TRUE(IsNear(best, score, Prior::kAttributed));
+  EXPECT_TRUE(IsNear(Of(9, 0.48), score, Prior::kAttributed));
+  EXPECT_FALSE(IsNear(Of(9, 0.46), score, Prior::kAttributed));
+  Tried skipped;
+  skipped.skipped = "diverged";
+  EXPECT_FALSE(IsNear(skipped, score, Prior::kAttributed));
+  EXPECT_FALSE(IsNear(Of(std::nan(""), 0.9), score, Prior::kAttributed));
 }
 
 Candidate Kind(Prior prior, Model model) {
