@@ -91,14 +91,15 @@ Json QualityJson(const std::optional<PosteriorQuality>& quality) {
   if (!quality) return nullptr;
   Json bins = Json::array();
   for (const PosteriorQuality::Bin& bin : quality->bins) {
-    bins.push_back({{"from", bin.from}, {"to", bin.to}, {"pairs", bin.pairs}, {"links", bin.links}, {"mean_p", bin.mean_p}});
+    bins.push_back(
+        {{"from", bin.from}, {"to", bin.to}, {"pairs", bin.pairs}, {"links", bin.links}, {"mean_p", bin.mean_p}});
   }
   return {{"log_likelihood", quality->log_likelihood}, {"auc", quality->auc}, {"bins", std::move(bins)}};
 }
 
 // Against the truth; `links` of the estimate, of which `true_positives` are.
-void TellTruth(double mae, uint64_t true_positives, uint64_t links, uint64_t true_links, const std::optional<PosteriorQuality>& quality,
-               Json& json) {
+void TellTruth(double mae, uint64_t true_positives, uint64_t links, uint64_t true_links,
+               const std::optional<PosteriorQuality>& quality, Json& json) {
   json["mae"] = mae;
   json["true_positives"] = true_positives;
   json["precision"] = Share(true_positives, links);
@@ -158,7 +159,9 @@ Json MeanQuality(const Json& trials, const std::string& path) {
       for (const char* key : {"pairs", "links"}) bin[key] = bin[key].get<uint64_t>() + of_trial[k][key].get<uint64_t>();
     }
   }
-  return {{"log_likelihood", MeanAt(trials, path + "/log_likelihood")}, {"auc", MeanAt(trials, path + "/auc")}, {"bins", std::move(bins)}};
+  return {{"log_likelihood", MeanAt(trials, path + "/log_likelihood")},
+          {"auc", MeanAt(trials, path + "/auc")},
+          {"bins", std::move(bins)}};
 }
 
 // What TellTruth says, of all trials together; `of` "/estimate", or "/estimate/beta".
@@ -226,12 +229,14 @@ Json EstimatePart(const Simulation& simulation, const Json& trials) {
   return json;
 }
 
-// Of a search in every trial: which candidate was chosen most often, and of every candidate how it did where it was trained.
+// Of a search in every trial: which candidate was chosen most often, and of every candidate how it did where it was
+// trained.
 void TellSearches(const Json& trials, Json& json) {
   const std::vector<const char*> figures = {"validation_loss", "validation_accuracy", "test_accuracy"};
   std::vector<Json> found;  // in the order of the trials; sums at first
   const auto entry_of = [&](const std::string& name) -> Json& {
-    const auto same = std::find_if(found.begin(), found.end(), [&](const Json& entry) { return entry["name"] == name; });
+    const auto same =
+        std::find_if(found.begin(), found.end(), [&](const Json& entry) { return entry["name"] == name; });
     if (same != found.end()) return *same;
     return found.emplace_back(Json{{"name", name}, {"trials", 0}, {"chosen", 0}});
   };
@@ -241,7 +246,8 @@ void TellSearches(const Json& trials, Json& json) {
     for (const Json& candidate : train["candidates"]) {
       Json& entry = entry_of(candidate["name"].get<std::string>());
       if (candidate.contains("skipped")) {
-        if (!entry.contains("skipped")) entry["skipped"] = candidate["skipped"];  // in the first trial of those that skipped it
+        if (!entry.contains("skipped"))
+          entry["skipped"] = candidate["skipped"];  // in the first trial of those that skipped it
         continue;
       }
       entry["trials"] = entry["trials"].get<int>() + 1;
@@ -256,8 +262,9 @@ void TellSearches(const Json& trials, Json& json) {
       entry[figure] = times > 0 ? Json(entry.value(figure, 0.0) / times) : Json(nullptr);
     }
   }
-  const auto most = std::max_element(found.begin(), found.end(),
-                                     [](const Json& a, const Json& b) { return a["chosen"].get<int>() < b["chosen"].get<int>(); });
+  const auto most = std::max_element(found.begin(), found.end(), [](const Json& a, const Json& b) {
+    return a["chosen"].get<int>() < b["chosen"].get<int>();
+  });
   json["chosen"] = (*most)["name"];
   json["candidates"] = found;
 }
@@ -298,7 +305,9 @@ Json TrainPart(const Simulation& simulation, const Json& trials) {
   return json;
 }
 
-std::string Line(const std::string& name, const std::string& value) { return absl::StrFormat("  %-26s %s\n", name, value); }
+std::string Line(const std::string& name, const std::string& value) {
+  return absl::StrFormat("  %-26s %s\n", name, value);
+}
 
 std::string Number(const Json& value, const char* unit = "", int digits = 6) {
   if (value.is_null()) return "none";
@@ -327,7 +336,8 @@ std::string PrivacyLines(const Json& json) {
   text += Line("flip probability", Number(privacy["flip_probability"]));
   if (!seeded) {
     text += Line("achieved, per list entry", Number(privacy["achieved_epsilon"], "", 10));
-    text += Line("achieved, per link", Number(privacy["achieved_epsilon_per_undirected_link"], "  (it stands in two lists)", 10));
+    text += Line("achieved, per link",
+                 Number(privacy["achieved_epsilon_per_undirected_link"], "  (it stands in two lists)", 10));
   }
   return text;
 }
@@ -351,7 +361,8 @@ std::string WhatWasTrained(const Json& trials) {
     const Json& train = trial["train"];
     std::string kind = train["model"].get<std::string>();
     if (!train["variant"].is_null()) absl::StrAppend(&kind, ", ", train["variant"].get<std::string>());
-    const bool of_other_prior = !train["prior"].is_null() && trial["estimate"].is_object() && trial["estimate"]["prior"] != train["prior"];
+    const bool of_other_prior =
+        !train["prior"].is_null() && trial["estimate"].is_object() && trial["estimate"]["prior"] != train["prior"];
     if (of_other_prior) absl::StrAppend(&kind, ", of the ", train["prior"].get<std::string>(), " prior");
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& entry) { return entry.first == kind; });
     if (same == kinds.end()) kinds.emplace_back(kind, 1);
@@ -372,7 +383,8 @@ std::string Accuracy(const Json& train) {
 std::string TrainedLinksText(const Json& estimate) {
   if (estimate["trained_weight"].is_null()) return "none";  // a model that sees none, or not the same of all trials
   if (estimate["trained_links"].is_null()) {
-    return absl::StrCat("every pair, by its probability: ", Number(estimate["trained_weight"], "", 10), " links in all");
+    return absl::StrCat("every pair, by its probability: ", Number(estimate["trained_weight"], "", 10),
+                        " links in all");
   }
   return absl::StrFormat("%s, of weight %s in all; precision %s, recall %s", Number(estimate["trained_links"], "", 10),
                          Number(estimate["trained_weight"], "", 10), Percent(estimate["trained_precision"]),
@@ -381,21 +393,24 @@ std::string TrainedLinksText(const Json& estimate) {
 
 std::string AttributedLines(const Json& estimate) {
   std::string text = Line("of the beta prior", Number(estimate["beta"]["mae"]));
-  text += Line("attributed prior", absl::StrFormat("%s, %s rounds over the network", Number(estimate["attributed_seconds"], " s", 3),
-                                                   Number(estimate["network_rounds"])));
-  for (const auto& [feature, theta] : estimate["coefficients"].items()) text += Line("  " + feature, Number(theta, "", 3));
+  text += Line("attributed prior",
+               absl::StrFormat("%s, %s rounds over the network", Number(estimate["attributed_seconds"], " s", 3),
+                               Number(estimate["network_rounds"])));
+  for (const auto& [feature, theta] : estimate["coefficients"].items())
+    text += Line("  " + feature, Number(theta, "", 3));
   return text;
 }
 
-// Of what the searches tried what was chosen, the best of what was tried every time, and the MLP, which is the bound without links;
-// the lowest loss first.
+// Of what the searches tried what was chosen, the best of what was tried every time, and the MLP, which is the bound
+// without links; the lowest loss first.
 std::string CandidateLines(const Json& train, size_t trials) {
   constexpr size_t kShown = 12;
   std::vector<Json> shown;
   for (const Json& entry : train["candidates"]) {
     if (entry["trials"] == trials || entry["chosen"] > 0) shown.push_back(entry);
   }
-  std::stable_sort(shown.begin(), shown.end(), [](const Json& a, const Json& b) { return a["validation_loss"] < b["validation_loss"]; });
+  std::stable_sort(shown.begin(), shown.end(),
+                   [](const Json& a, const Json& b) { return a["validation_loss"] < b["validation_loss"]; });
   std::string text;
   size_t lines = 0;
   for (size_t k = 0; k < shown.size(); ++k) {
@@ -403,10 +418,12 @@ std::string CandidateLines(const Json& train, size_t trials) {
     const auto name = entry["name"].get<std::string>();
     if (k >= kShown && entry["chosen"] == 0 && name.rfind("mlp", 0) != 0) continue;
     ++lines;
-    text += absl::StrFormat("    %-60s validation %s, loss %s; test %s; chosen %d of %d\n", name, Percent(entry["validation_accuracy"]),
-                            Number(entry["validation_loss"], "", 3), Percent(entry["test_accuracy"]), entry["chosen"].get<int>(), trials);
+    text += absl::StrFormat("    %-60s validation %s, loss %s; test %s; chosen %d of %d\n", name,
+                            Percent(entry["validation_accuracy"]), Number(entry["validation_loss"], "", 3),
+                            Percent(entry["test_accuracy"]), entry["chosen"].get<int>(), trials);
   }
-  if (const size_t more = train["candidates"].size() - lines; more > 0) text += absl::StrFormat("    and %d more: --json lists them\n", more);
+  if (const size_t more = train["candidates"].size() - lines; more > 0)
+    text += absl::StrFormat("    and %d more: --json lists them\n", more);
   return text;
 }
 
@@ -445,14 +462,16 @@ std::string SimulationTable(const Json& json) {
     if (json["missing"].get<double>() > 0) text += Line("nodes that never report", Percent(json["missing"]));
     text += Line("bytes", Number(report["bytes_mean"]));
     text += Line("entropy, bytes", Number(report["entropy_bytes"]));
-    if (!report["privatize_us_mean"].is_null()) text += Line("time to privatise", Number(report["privatize_us_mean"], " us", 4));
+    if (!report["privatize_us_mean"].is_null())
+      text += Line("time to privatise", Number(report["privatize_us_mean"], " us", 4));
   }
   if (const Json& checks = json["plausibility"]; !checks.is_null()) {
     text += "Plausibility (means)\n";
-    text += Line("flagged, dropped", absl::StrFormat("%s of %s, %s (policy %s)", Number(checks["flagged"]), Number(checks["tested"]),
-                                                     Number(checks["dropped"]), checks["policy"].get<std::string>()));
-    text += Line("smallest lie seen", absl::StrFormat("%s links in half the cases, %s in 95 %%", Number(checks["lie_seen_half"]),
-                                                      Number(checks["lie_seen_95"])));
+    text += Line("flagged, dropped",
+                 absl::StrFormat("%s of %s, %s (policy %s)", Number(checks["flagged"]), Number(checks["tested"]),
+                                 Number(checks["dropped"]), checks["policy"].get<std::string>()));
+    text += Line("smallest lie seen", absl::StrFormat("%s links in half the cases, %s in 95 %%",
+                                                      Number(checks["lie_seen_half"]), Number(checks["lie_seen_95"])));
     if (!checks["note"].is_null()) text += Line("note", checks["note"].get<std::string>());
   }
   if (const Json& estimate = json["estimate"]; !estimate.is_null()) {
@@ -464,17 +483,18 @@ std::string SimulationTable(const Json& json) {
     text += Line("mean absolute error", Number(estimate["mae"]));
     if (estimate["prior"] == "attributed") text += AttributedLines(estimate);
     text += Line("distinct degrees", Number(estimate["distinct_degrees"]));
-    text += Line("maximum likelihood", absl::StrFormat("%s in %s iterations, residual %s%s", Number(estimate["mle_seconds"], " s", 3),
-                                                       Number(estimate["mle_iterations"], "", 4),
-                                                       Number(estimate["mle_residual"], "", 2),
-                                                       !estimate["mle_regularised"].get<bool>() ? ""
-                                                       : estimate["mle_exists"].get<bool>() ? "; regularised"
-                                                                                            : "; NO FINITE SOLUTION: regularised"));
+    text += Line("maximum likelihood",
+                 absl::StrFormat("%s in %s iterations, residual %s%s", Number(estimate["mle_seconds"], " s", 3),
+                                 Number(estimate["mle_iterations"], "", 4), Number(estimate["mle_residual"], "", 2),
+                                 !estimate["mle_regularised"].get<bool>() ? ""
+                                 : estimate["mle_exists"].get<bool>()     ? "; regularised"
+                                                                          : "; NO FINITE SOLUTION: regularised"));
     text += Line("denoising", Number(estimate["denoise_seconds"], " s", 3));
   }
   const Json& train = json["train"];
   const size_t trials = json["trials"].size();
-  text += absl::StrFormat("Training (%d trial%s of %s)\n", trials, trials == 1 ? "" : "s", WhatWasTrained(json["trials"]));
+  text +=
+      absl::StrFormat("Training (%d trial%s of %s)\n", trials, trials == 1 ? "" : "s", WhatWasTrained(json["trials"]));
   if (json["trials"][0]["train"].contains("chosen")) {
     constexpr size_t kShown = 10;
     for (size_t t = 0; t < std::min(kShown, json["trials"].size()); ++t) {
@@ -490,8 +510,9 @@ std::string SimulationTable(const Json& json) {
   const std::string device = train["device"].is_null() ? "several devices" : train["device"].get<std::string>();
   const std::string threads = train["threads"].is_null() ? "several" : absl::StrCat(train["threads"].get<int>());
   const Json& epoch = train["epoch_ms_mean"];  // null where a trial's model is no network
-  text += Line("device", absl::StrFormat("%s, %s threads%s", device, threads,
-                                         epoch.is_null() ? "" : absl::StrCat(", ", Number(epoch, " ms", 3), " an epoch")));
+  text +=
+      Line("device", absl::StrFormat("%s, %s threads%s", device, threads,
+                                     epoch.is_null() ? "" : absl::StrCat(", ", Number(epoch, " ms", 3), " an epoch")));
   for (const Json& warning : train["warnings"]) text += Line("warning", warning.get<std::string>());
   text += Line("peak memory", absl::StrFormat("%.0f MB", json["peak_rss_bytes"].get<double>() / 1e6));
   return text;

@@ -47,7 +47,9 @@ struct Plan {
   std::optional<Candidate> one;
   std::optional<CandidateGrid> grid;
   bool Needs(Prior prior, Variant variant) const {
-    const auto takes = [&](const Candidate& candidate) { return candidate.prior == prior && candidate.variant == variant; };
+    const auto takes = [&](const Candidate& candidate) {
+      return candidate.prior == prior && candidate.variant == variant;
+    };
     return one.has_value() ? takes(*one) : std::any_of(grid->pairs().begin(), grid->pairs().end(), takes);
   }
 };
@@ -62,8 +64,10 @@ absl::StatusOr<Plan> PlanOf(const v1::TrainingSpec& spec, bool estimated, const 
   return plan;
 }
 
-absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const TrainingSources& sources, const TrainingOptions& options) {
-  return plan.one.has_value() ? TrainOne(*plan.one, sources, options) : Search(*std::move(plan.grid), size, sources, options);
+absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const TrainingSources& sources,
+                                    const TrainingOptions& options) {
+  return plan.one.has_value() ? TrainOne(*plan.one, sources, options)
+                              : Search(*std::move(plan.grid), size, sources, options);
 }
 
 // Everything of the attributed prior that is not part of the result.
@@ -76,8 +80,9 @@ struct Attributed {
 using TellFraction = std::function<void(double fraction, const std::string& text)>;
 
 // Profiles, class model, and the estimate, which goes to `analysis`.
-absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, const NodeAttributes& attributes, uint64_t seed, const Plan& plan,
-                                                   const AnalysisOptions& options, const TellFraction& tell, Analysis& analysis) {
+absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, const NodeAttributes& attributes,
+                                                   uint64_t seed, const Plan& plan, const AnalysisOptions& options,
+                                                   const TellFraction& tell, Analysis& analysis) {
   constexpr double kProfiles = 0.05, kNearest = 0.1, kClasses = 0.3;  // shares of the time at which these end, roughly
   Attributed attributed;
   tell(0, "comparing the features of the nodes");
@@ -104,7 +109,9 @@ absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, con
   estimate_options.hybrid = plan.Needs(Prior::kAttributed, Variant::kHybrid);
   estimate_options.threads = options.threads;
   estimate_options.truth = options.truth;
-  estimate_options.progress = [&](double fraction) { tell(kClasses + (1 - kClasses) * fraction, "estimating links from bits and attributes"); };
+  estimate_options.progress = [&](double fraction) {
+    tell(kClasses + (1 - kClasses) * fraction, "estimating links from bits and attributes");
+  };
   BLINK_ASSIGN_OR_RETURN(analysis.attributed,
                          EstimateAttributed(reports, profiles, attributed.class_model.probabilities, estimate_options));
   if (profiles.scaled.cols == 0) return attributed;
@@ -136,7 +143,8 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
   BLINK_ASSIGN_OR_RETURN(Plan plan, PlanOf(spec, /*estimated=*/false, size));
   if (plan.one.has_value()) plan.one->variant.reset();
   const LinkWeights weights = LinkWeights::Unweighted(graph);
-  const TrainingSources sources{.attributes = &attributes, .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; }};
+  const TrainingSources sources{.attributes = &attributes,
+                                .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; }};
   return Follow(std::move(plan), size, sources, options);
 }
 
@@ -162,7 +170,9 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   estimate_options.truth = options.truth;
   const bool is_attributed = FromProto(spec.prior()).value_or(Prior::kBeta) == Prior::kAttributed;
   const double beta_share = is_attributed ? 0.1 : 1;  // of the time, roughly
-  estimate_options.progress = [&](double fraction) { tell(Stage::kEstimating, beta_share * fraction, "estimating links"); };
+  estimate_options.progress = [&](double fraction) {
+    tell(Stage::kEstimating, beta_share * fraction, "estimating links");
+  };
   estimate_options.tie_seed = options.tie_seed;
   estimate_options.soft = plan.Needs(Prior::kBeta, Variant::kSoft);
   estimate_options.hybrid = plan.Needs(Prior::kBeta, Variant::kHybrid);
@@ -178,8 +188,8 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     const TellFraction tell_attributed = [&](double fraction, const std::string& text) {
       tell(Stage::kEstimating, beta_share + (1 - beta_share) * fraction, text);
     };
-    BLINK_ASSIGN_OR_RETURN(attributed, EstimateUnderAttributed(kept.has_value() ? *kept : reports, attributes, spec.seed(), plan, options,
-                                                               tell_attributed, analysis));
+    BLINK_ASSIGN_OR_RETURN(attributed, EstimateUnderAttributed(kept.has_value() ? *kept : reports, attributes,
+                                                               spec.seed(), plan, options, tell_attributed, analysis));
     attributed->sources.class_model = &attributed->class_model;
     if (attributed->scaled) attributed->sources.scaled = &*attributed->scaled;
     if (analysis.attributed->training.soft) {
@@ -209,9 +219,10 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
   // What the pairs cost depends on the links, which are known only now: the plan above was made as if there were none.
   size.links = analysis.estimate.expected_links;
   BLINK_ASSIGN_OR_RETURN(plan, PlanOf(spec, /*estimated=*/true, size));
-  const TrainingSources sources{.attributes = &attributes,
-                                .weights_of = [&](const Candidate& candidate) -> const LinkWeights& { return WeightsOf(analysis, candidate); },
-                                .attributed = attributed ? &attributed->sources : nullptr};
+  const TrainingSources sources{
+      .attributes = &attributes,
+      .weights_of = [&](const Candidate& candidate) -> const LinkWeights& { return WeightsOf(analysis, candidate); },
+      .attributed = attributed ? &attributed->sources : nullptr};
   BLINK_ASSIGN_OR_RETURN(TrainedModel model, Follow(std::move(plan), size, sources, training_options));
   analysis.trained = std::move(model.trained);
   analysis.training = std::move(model.result);

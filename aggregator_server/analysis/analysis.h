@@ -50,7 +50,8 @@ struct Checks {
 
 struct Analysis {
   Checks checks;
-  LinkEstimate estimate;  // of the beta prior: some candidates of the attributed prior are trained on it, and it is there to compare with
+  LinkEstimate estimate;  // of the beta prior: some candidates of the attributed prior are trained on it, and it is
+                          // there to compare with
   std::optional<AttributedEstimate> attributed;  // of the attributed prior, where the spec asks for it
   uint64_t tie_seed = 0;
   Candidate trained;
@@ -58,16 +59,19 @@ struct Analysis {
   std::vector<Tried> search;  // empty: none was asked for
 };
 
-// What `trained` saw of the links: those of its variant, under its prior; of a model of the attributed prior that looks at links but
-// has no variant (stacked, a mean of several) the Soft ones. Null: it saw none.
-const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained);
+// What `trained` saw of the links: those of its variant, under its prior; of a model of the attributed prior that looks
+// at links but has no variant (stacked, a mean of several) the Soft ones. Null: it saw none.
+const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed,
+                             const Candidate& trained);
 
-// Of what LinksSeen gives: how many links, absent where it weighs every pair, and the sum of their weights. Both absent: none.
+// Of what LinksSeen gives: how many links, absent where it weighs every pair, and the sum of their weights. Both
+// absent: none.
 struct SeenFigures {
   std::optional<uint64_t> links;
   std::optional<double> weight;
 };
-SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained);
+SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed,
+                          const Candidate& trained);
 
 // CheckTrainable (trainable.h) with this machine's GPUs; `estimated`: on links from reports, not on given ones.
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
@@ -98,14 +102,15 @@ inline bool IsSimulated(ReportOrigin origin) {
 }
 
 // The parts of metrics.json that `blink simulate` prints as well. EstimateJson holds nothing that needs the true graph.
-// `private`: the noise is cryptographic; from a seed it is not, and has no achieved epsilon. `simulated`: one process knew
-// every list, so the figures are those that a round would give, and no list was protected from it.
+// `private`: the noise is cryptographic; from a seed it is not, and has no achieved epsilon. `simulated`: one process
+// knew every list, so the figures are those that a round would give, and no list was protected from it.
 nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOrigin origin);
-// It is of the attributed prior where there is such an estimate, with `beta` beside it; what belongs to the beta-model alone (degree
-// classes, MLE) keeps its place. links: how many links Hard has, whatever was trained on. trained_links: how many the model was
-// trained on, null for the beta prior's Soft (every pair) and for a model that sees none; trained_weight: the sum of their weights.
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, uint64_t tie_seed,
-                                    const SeenFigures& seen);
+// It is of the attributed prior where there is such an estimate, with `beta` beside it; what belongs to the beta-model
+// alone (degree classes, MLE) keeps its place. links: how many links Hard has, whatever was trained on. trained_links:
+// how many the model was trained on, null for the beta prior's Soft (every pair) and for a model that sees none;
+// trained_weight: the sum of their weights.
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed,
+                                    uint64_t tie_seed, const SeenFigures& seen);
 // Without the list of flags where the policy is to keep.
 nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& trained);
@@ -113,8 +118,8 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
 
 // metrics.json: kind ("round", "replay" or "simulation"), privacy, reports, plausibility, estimate, train (accuracies,
-// device, threads, seed, hyper-parameters, warnings), classes (how many, of the test nodes the figures of the first 1,000, and up to 64 their confusion matrix).
-// `active`: n less the retired nodes; 0: n. Who is retired is not missing.
+// device, threads, seed, hyper-parameters, warnings), classes (how many, of the test nodes the figures of the first
+// 1,000, and up to 64 their confusion matrix). `active`: n less the retired nodes; 0: n. Who is retired is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
                                    ReportOrigin origin, uint32_t active = 0);
 
@@ -122,8 +127,9 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
 //   metrics.json      MetricsJson
 //   predictions.csv   node,prediction,confidence (softmax),split
 //   curves.csv        epoch,train_loss,validation_loss,validation_accuracy; no line of a model that has no epochs
-//   links.csv, links.npz  what the model saw (link_files.h); of a model that saw none the links of Hard, of the prior in use
-//   plausibility.csv  node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not made is empty;
+//   links.csv, links.npz  what the model saw (link_files.h); of a model that saw none the links of Hard, of the prior
+//   in use plausibility.csv  node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not
+//   made is empty;
 //                     no line where the policy is to keep
 //   model.pt          a state dict for torch.load
 //   model.ts          the same model for torch.jit.load (torch_script.h); not of a model that is no network

@@ -45,8 +45,8 @@ Candidate CandidateOf(const v1::TrainingSpec& normal, Prior prior, Model model, 
 // Epochs. Wide layers on clean links are at their best early; but some hardly move for longer than 60.
 constexpr int kAttributedPatience = 100;
 
-// Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of the layer (1
-// without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
+// Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of
+// the layer (1 without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
 double PairAttentionSeconds(const TrainOptions& options, const ProblemSize& size) {
   constexpr double kSecondsPerOperation = 5e-11;
   double operations = 0;
@@ -77,12 +77,14 @@ std::string CandidateName(const Candidate& candidate) {
 }
 
 bool AttendsAllPairs(const Candidate& candidate) {
-  return candidate.options.model == Model::kGat && candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta;
+  return candidate.options.model == Model::kGat && candidate.variant == Variant::kSoft &&
+         candidate.prior == Prior::kBeta;
 }
 
 std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size) {
-  const std::string takes = absl::StrFormat("it takes about %.1f hours of one core, and more than %g are not spent unasked: ",
-                                            NominalSeconds(candidate, size) / 3600, kNominalSecondsMax / 3600);
+  const std::string takes =
+      absl::StrFormat("it takes about %.1f hours of one core, and more than %g are not spent unasked: ",
+                      NominalSeconds(candidate, size) / 3600, kNominalSecondsMax / 3600);
   if (!AttendsAllPairs(candidate)) return takes + "name its model and variant to train it all the same";
   return takes + "use Hard or Hybrid links, GCN or GraphSAGE, or fewer epochs, or insist with allow_slow_attention "
                  "(--allow-slow-attention)";
@@ -129,7 +131,8 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
   const double own = OwnPairs(candidate, size);
   if (options.model == Model::kStacked) {
     constexpr double kEvaluations = 1000;  // of all ridges, on the training nodes: half of all, about
-    // Under the beta prior two products with every pair, and the squares of their rows: three passes like an estimate's.
+    // Under the beta prior two products with every pair, and the squares of their rows: three passes like an
+    // estimate's.
     const double sums = candidate.prior == Prior::kBeta ? 2 * own * size.classes + 3 * 8 * n * n : own * size.classes;
     return (kEvaluations * n * 9 * size.classes * size.classes + sums) / kMultiplicationsPerSecond;
   }
@@ -153,25 +156,29 @@ double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
   const double n = size.nodes, p = size.flip_probability;
   if (!IsNetwork(options.model)) return n * size.classes * (options.model == Model::kStacked ? 25 : 2) * sizeof(float);
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
-  double bytes = FeatureValues(candidate, size) * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
+  double bytes =
+      FeatureValues(candidate, size) * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
   if (options.model == Model::kMlp) return bytes;
   const double listed = candidate.prior == Prior::kAttributed ? OwnPairs(candidate, size) : 2 * size.links;
   bytes += listed * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
   // Of a soft pair with a one either an entry, or two bits of n^2.
-  if (candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta) bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
+  if (candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta)
+    bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
   return bytes;
 }
 
 const std::vector<CandidateGrid::Setting>& CandidateGrid::Settings(Prior prior) {
-  // The published learning rates and weight decays, but for their dropouts, which hardly differ, a strong one too. In the
-  // order in which they were the best so far on citation graphs; the second and the third differ from the first in all.
+  // The published learning rates and weight decays, but for their dropouts, which hardly differ, a strong one too. In
+  // the order in which they were the best so far on citation graphs; the second and the third differ from the first in
+  // all.
   static const std::vector<Setting> kBeta = {
-      {0.01, 1e-4, 0.1}, {0.1, 1e-3, 0.1},   {0.01, 1e-4, 0.5}, {0.01, 1e-3, 0.1},  {0.1, 1e-4, 0.1},  {0.01, 1e-4, 0.01},
-      {0.1, 1e-3, 0.01}, {0.01, 1e-3, 0.01}, {0.1, 1e-4, 0.5},  {0.01, 1e-5, 0.5},  {0.1, 1e-4, 0.01}, {0.1, 1e-3, 0.5},
-      {0.01, 1e-3, 0.5}, {0.01, 1e-5, 0.1},  {0.1, 1e-5, 0.1},  {0.01, 1e-5, 0.01}, {0.1, 1e-5, 0.01}, {0.1, 1e-5, 0.5}};
+      {0.01, 1e-4, 0.1},  {0.1, 1e-3, 0.1},  {0.01, 1e-4, 0.5},  {0.01, 1e-3, 0.1}, {0.1, 1e-4, 0.1},
+      {0.01, 1e-4, 0.01}, {0.1, 1e-3, 0.01}, {0.01, 1e-3, 0.01}, {0.1, 1e-4, 0.5},  {0.01, 1e-5, 0.5},
+      {0.1, 1e-4, 0.01},  {0.1, 1e-3, 0.5},  {0.01, 1e-3, 0.5},  {0.01, 1e-5, 0.1}, {0.1, 1e-5, 0.1},
+      {0.01, 1e-5, 0.01}, {0.1, 1e-5, 0.01}, {0.1, 1e-5, 0.5}};
   // Wide and well regularised, the published one, and what lies around them.
-  static const std::vector<Setting> kAttributed = {
-      {0.01, 5e-4, 0.5, 64}, {0.01, 1e-4, 0.1, 16}, {0.01, 2e-3, 0.5, 64}, {0.01, 1e-4, 0.5, 64}, {0.01, 5e-4, 0.5, 16}, {0.01, 5e-4, 0.8, 64}};
+  static const std::vector<Setting> kAttributed = {{0.01, 5e-4, 0.5, 64}, {0.01, 1e-4, 0.1, 16}, {0.01, 2e-3, 0.5, 64},
+                                                   {0.01, 1e-4, 0.5, 64}, {0.01, 5e-4, 0.5, 16}, {0.01, 5e-4, 0.8, 64}};
   return prior == Prior::kAttributed ? kAttributed : kBeta;
 }
 
@@ -183,8 +190,8 @@ struct Pair {
   Variant variant;
 };
 
-// In the order of a search (docs/TUNING.md): the bound without links, then pairs whose variants and models all differ, the
-// strongest first, then the others.
+// In the order of a search (docs/TUNING.md): the bound without links, then pairs whose variants and models all differ,
+// the strongest first, then the others.
 constexpr Pair kBetaPairs[] = {
     {Prior::kBeta, Model::kMlp, Variant::kHard},   {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
     {Prior::kBeta, Model::kGcn, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kHard},
@@ -192,8 +199,9 @@ constexpr Pair kBetaPairs[] = {
     {Prior::kBeta, Model::kGcn, Variant::kHard},   {Prior::kBeta, Model::kGraphSage, Variant::kHard},
     {Prior::kBeta, Model::kGat, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kSoft}};
 
-// Likewise: what is there already or costs next to nothing, the strong ones of this prior, then the pairs of the beta prior among
-// the others of this one. Without the beta prior's GAT over all pairs, which costs as much as half of the others together.
+// Likewise: what is there already or costs next to nothing, the strong ones of this prior, then the pairs of the beta
+// prior among the others of this one. Without the beta prior's GAT over all pairs, which costs as much as half of the
+// others together.
 constexpr Pair kAttributedPairs[] = {
     {Prior::kBeta, Model::kMlp, Variant::kHard},          {Prior::kAttributed, Model::kStacked, Variant::kSoft},
     {Prior::kAttributed, Model::kClassModel, Variant::kSoft}, {Prior::kBeta, Model::kStacked, Variant::kSoft},
@@ -229,7 +237,8 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   return grid;
 }
 
-void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, Prior search_prior, bool estimated, const ProblemSize& size) {
+void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, Prior search_prior, bool estimated,
+                             const ProblemSize& size) {
   const bool takes_variant = estimated && TakesVariant(FromProto(normal.model()).value_or(Model::kGcn));
   const bool named =
       normal.model() != v1::MODEL_UNSPECIFIED && (!takes_variant || normal.variant() != v1::VARIANT_UNSPECIFIED);
@@ -244,12 +253,14 @@ void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, Prior search_prior,
     }
     Candidate candidate = CandidateOf(normal, prior, model, variant);
     if (!has_variant) candidate.variant.reset();
-    // Those of the beta prior and the MLP train as they do alone: they are there so that the choice is not worse than theirs.
+    // Those of the beta prior and the MLP train as they do alone: they are there so that the choice is not worse than
+    // theirs.
     if (candidate.prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) {
       candidate.options.patience = kAttributedPatience;
     }
     const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
-    const double limit = search_prior == Prior::kAttributed && prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
+    const double limit =
+        search_prior == Prior::kAttributed && prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
     const bool costly = !insisted && NominalSeconds(candidate, size) > limit;
     (costly ? too_costly_ : pairs_).push_back(std::move(candidate));
   }
@@ -270,14 +281,19 @@ const std::vector<CandidateGrid::Setting>& CandidateGrid::SettingsOf(size_t pair
   return pairs_[pair].prior == Prior::kAttributed ? attributed_settings_ : beta_settings_;
 }
 
-size_t CandidateGrid::CountOf(size_t pair) const { return IsNetwork(pairs_[pair].options.model) ? SettingsOf(pair).size() : 1; }
+size_t CandidateGrid::CountOf(size_t pair) const {
+  return IsNetwork(pairs_[pair].options.model) ? SettingsOf(pair).size() : 1;
+}
 
 std::string CandidateGrid::WhyLeftOut(const Candidate& candidate, const ProblemSize& size) const {
   const double seconds = NominalSeconds(candidate, size);
-  if (prior_ == Prior::kBeta || candidate.prior == Prior::kAttributed || seconds > kNominalSecondsMax) return WhyTooCostly(candidate, size);
-  return absl::StrFormat("it takes about %.0f minutes of one core, and beside the attributed prior no more than %g are spent on a candidate of "
-                         "the beta prior: search with --prior beta",
-                         seconds / 60, kBesideSecondsMax / 60);
+  if (prior_ == Prior::kBeta || candidate.prior == Prior::kAttributed || seconds > kNominalSecondsMax)
+    return WhyTooCostly(candidate, size);
+  return absl::StrFormat(
+      "it takes about %.0f minutes of one core, and beside the attributed prior no more than %g are spent on a "
+      "candidate of "
+      "the beta prior: search with --prior beta",
+      seconds / 60, kBesideSecondsMax / 60);
 }
 
 // How many links there are is known only when the reports are spent, and then a search must not come to nothing for it.
@@ -310,7 +326,8 @@ std::vector<CandidateGrid::Entry> CandidateGrid::NextBatch(const std::vector<siz
   std::vector<Entry> batch;
   const auto full = [&] { return given_ == count_; };
   if (next_pair_ < pairs_.size()) {
-    const size_t end = prior_ == Prior::kAttributed && next_pair_ == 0 ? std::min(kFirstAttributed, pairs_.size()) : pairs_.size();
+    const size_t end =
+        prior_ == Prior::kAttributed && next_pair_ == 0 ? std::min(kFirstAttributed, pairs_.size()) : pairs_.size();
     for (; next_pair_ < end && !full(); ++next_pair_) batch.push_back(Take(next_pair_));
     return batch;
   }

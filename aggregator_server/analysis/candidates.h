@@ -3,15 +3,16 @@
 //   pair     a model and the links it is trained on: a variant of the posterior under a prior (the MLP has none)
 //   setting  learning rate, weight decay, dropout; under the attributed prior the width of the layers too
 //
-// A first batch tries every pair once, in the order of kBetaPairs or kAttributedPairs: the MLP, so that no search ends below what
-// the features alone give, then one strong pair of every variant and model, then the rest. Every later batch tries other settings of
-// the pairs that validated best, of fewer pairs each time, until the candidates are used up: so a small number covers
-// the pairs, and a large one the whole grid (under the attributed prior that of the pairs near the best).
+// A first batch tries every pair once, in the order of kBetaPairs or kAttributedPairs: the MLP, so that no search ends
+// below what the features alone give, then one strong pair of every variant and model, then the rest. Every later batch
+// tries other settings of the pairs that validated best, of fewer pairs each time, until the candidates are used up: so
+// a small number covers the pairs, and a large one the whole grid (under the attributed prior that of the pairs near
+// the best).
 //
-// Under the attributed prior the beta prior's own pairs are candidates too, trained as they are alone, so that the choice is not much
-// worse than theirs, as long as one of them does not take kBesideSecondsMax. The first batch is of a few pairs only, which cost little or are strong: what is tried
-// after them has a score to reach (Searcher of search.cc). What is a mean of candidates is not counted here: it is made of what was
-// trained (choice.h).
+// Under the attributed prior the beta prior's own pairs are candidates too, trained as they are alone, so that the
+// choice is not much worse than theirs, as long as one of them does not take kBesideSecondsMax. The first batch is of a
+// few pairs only, which cost little or are strong: what is tried after them has a score to reach (Searcher of
+// search.cc). What is a mean of candidates is not counted here: it is made of what was trained (choice.h).
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_CANDIDATES_H_
 
@@ -35,7 +36,8 @@ struct Candidate {
 };
 
 // "gcn soft, learning rate 0.01, weight decay 0.0001, dropout 0.1"; under the attributed prior
-// "gcn soft attributed, learning rate 0.01, weight decay 0.0005, dropout 0.5, hidden 64"; "mean of stacked soft attributed + gcn hard".
+// "gcn soft attributed, learning rate 0.01, weight decay 0.0005, dropout 0.5, hidden 64"; "mean of stacked soft
+// attributed + gcn hard".
 std::string CandidateName(const Candidate& candidate);
 // "gcn soft", "gcn soft attributed"
 std::string PairName(const Candidate& candidate);
@@ -55,24 +57,25 @@ struct ProblemSize {
   double attributed_links = 0, attributed_kept = 0;
 };
 
-// Seconds that a training takes on one nominal core, roughly. A matter of counting, never of measuring: what is tried or refused must
-// depend on neither the machine nor its threads.
+// Seconds that a training takes on one nominal core, roughly. A matter of counting, never of measuring: what is tried
+// or refused must depend on neither the machine nor its threads.
 double NominalSeconds(const Candidate& candidate, const ProblemSize& size);
 
-// Seconds of one nominal core that the estimate under the attributed prior takes, both posteriors, with at most two network rounds:
-// it grows as n^2 * (latent + dense columns). `dense_columns`: of features that are not sparse.
+// Seconds of one nominal core that the estimate under the attributed prior takes, both posteriors, with at most two
+// network rounds: it grows as n^2 * (latent + dense columns). `dense_columns`: of features that are not sparse.
 double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes);
 
-// Bytes that a training takes beside what all trainings share (the links, the attributes), roughly and at most: copies of
-// the features, the links of the model's own, the layers with their gradients.
+// Bytes that a training takes beside what all trainings share (the links, the attributes), roughly and at most: copies
+// of the features, the links of the model's own, the layers with their gradients.
 double TrainingBytes(const Candidate& candidate, const ProblemSize& size);
 
-// What takes longer is not done unless somebody insists: a search leaves out such a pair whose model and variant the spec does not
-// both name; attention over all pairs of nodes (GAT on Soft), which alone grows as n^2 whatever the reports say, needs
-// allow_slow_attention, named or not.
+// What takes longer is not done unless somebody insists: a search leaves out such a pair whose model and variant the
+// spec does not both name; attention over all pairs of nodes (GAT on Soft), which alone grows as n^2 whatever the
+// reports say, needs allow_slow_attention, named or not.
 inline constexpr double kNominalSecondsMax = 3600;
 bool AttendsAllPairs(const Candidate& candidate);
-// A pair of the beta prior that takes longer is left out of a search under the attributed prior, unless model and variant are named.
+// A pair of the beta prior that takes longer is left out of a search under the attributed prior, unless model and
+// variant are named.
 inline constexpr double kBesideSecondsMax = 120;
 // "it takes about 2.3 hours of one core ..." and what to do.
 std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size);
@@ -98,8 +101,8 @@ class CandidateGrid {
     size_t pair = 0;
     Candidate candidate;
   };
-  // The next candidates, independent of each other; none at the end. `ranking`: the pairs that may be tried with other settings, the best
-  // first, according to all that was trained before.
+  // The next candidates, independent of each other; none at the end. `ranking`: the pairs that may be tried with other
+  // settings, the best first, according to all that was trained before.
   std::vector<Entry> NextBatch(const std::vector<size_t>& ranking);
 
  private:

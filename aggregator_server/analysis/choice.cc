@@ -8,8 +8,8 @@ namespace blink {
 
 double LossWeight(Prior prior) { return prior == Prior::kAttributed ? 0.5 : 0.2; }
 
-// Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards cautious probabilities, which differ with the
-// dropout; together they choose better than either (docs/TUNING.md).
+// Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards cautious probabilities, which
+// differ with the dropout; together they choose better than either (docs/TUNING.md).
 double Score(const Tried& tried, Prior prior) {
   return tried.validation_accuracy - LossWeight(prior) * tried.validation_loss;
 }
@@ -27,7 +27,9 @@ size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_
   const auto best_of = [&](auto&& is_in) {
     size_t best = tried.size();
     for (size_t k = 0; k < tried.size(); ++k) {
-      if (tried[k].skipped.empty() && is_in(tried[k]) && (best == tried.size() || IsBetter(tried[k], tried[best], prior))) best = k;
+      if (tried[k].skipped.empty() && is_in(tried[k]) &&
+          (best == tried.size() || IsBetter(tried[k], tried[best], prior)))
+        best = k;
     }
     return best;
   };
@@ -35,7 +37,8 @@ size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_
   const double equally_good = Score(tried[best], prior) - 1.0 / static_cast<double>(validation_nodes);
   size_t members = 0;
   for (const Tried& one : tried) {
-    if (one.skipped.empty() && Score(one, prior) >= equally_good) members = std::max(members, one.candidate.members.size());
+    if (one.skipped.empty() && Score(one, prior) >= equally_good)
+      members = std::max(members, one.candidate.members.size());
   }
   if (members == 0) return best;
   return best_of([&](const Tried& one) {
@@ -58,7 +61,8 @@ std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_o
   }
   const auto add = [&](std::vector<size_t> members) {
     std::sort(members.begin(), members.end());
-    if (members.size() > 1 && std::find(means.begin(), means.end(), members) == means.end()) means.push_back(std::move(members));
+    if (members.size() > 1 && std::find(means.begin(), means.end(), members) == means.end())
+      means.push_back(std::move(members));
   };
   const auto add_if_all = [&](const std::vector<std::optional<size_t>>& members) {
     std::vector<size_t> there;

@@ -1,4 +1,5 @@
-// Which of the candidates of a search is kept, and which means of them are tried beside them. Test nodes decide nothing. No LibTorch.
+// Which of the candidates of a search is kept, and which means of them are tried beside them. Test nodes decide
+// nothing. No LibTorch.
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_CHOICE_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_CHOICE_H_
 
@@ -20,29 +21,30 @@ struct Tried {
   double test_accuracy = 0;  // for research: an aggregator has no use for it
 };
 
-// What the best of a search under `prior` is chosen by, validation accuracy - LossWeight * validation loss: the larger, the better.
+// What the best of a search under `prior` is chosen by, validation accuracy - LossWeight * validation loss: the larger,
+// the better.
 double LossWeight(Prior prior);
 double Score(const Tried& tried, Prior prior);
-// Under the attributed prior: what is this much below the best is not worth more time, since neither it nor a mean with it is likely to
-// be chosen.
+// Under the attributed prior: what is this much below the best is not worth more time, since neither it nor a mean with
+// it is likely to be chosen.
 inline constexpr double kNearScore = 0.03;
 // Whether `tried` was trained, to a score that is not more than that below the best of a search under `prior`.
 bool IsNear(const Tried& tried, double best_score, Prior prior);
 // One that was trained is better than one that was not.
 bool IsBetter(const Tried& a, const Tried& b, Prior prior);
 
-// The number of the candidate that is kept. What is as good to within one validation node, 1 / validation_nodes of the score, is equally
-// good: of that the mean of the most members, of those the best, of equals the first. With few validation nodes many are, and a mean of
-// many errs least. Under the beta prior, which has no means, and so in either case of singles alone, it is the best.
-// Requires that one was trained.
+// The number of the candidate that is kept. What is as good to within one validation node, 1 / validation_nodes of the
+// score, is equally good: of that the mean of the most members, of those the best, of equals the first. With few
+// validation nodes many are, and a mean of many errs least. Under the beta prior, which has no means, and so in either
+// case of singles alone, it is the best. Requires that one was trained.
 size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes);
 
-// Means of probabilities that are tried under the attributed prior, as numbers of `best_of_kind`: the best candidate of each model
-// and prior, each trained, the best first. None twice, none of fewer than two:
-//   the two stacked models; the stacked model with GCN, with GraphSAGE, with both, with GAT too, with both and the best network of the beta prior;
-//   GCN with GraphSAGE; the best two, three and four of all
-// A mean of unlike models is mostly better than each, and where one of them is of the beta prior or of features alone it guards
-// against a posterior that misleads.
+// Means of probabilities that are tried under the attributed prior, as numbers of `best_of_kind`: the best candidate of
+// each model and prior, each trained, the best first. None twice, none of fewer than two:
+//   the two stacked models; the stacked model with GCN, with GraphSAGE, with both, with GAT too, with both and the best
+//   network of the beta prior; GCN with GraphSAGE; the best two, three and four of all
+// A mean of unlike models is mostly better than each, and where one of them is of the beta prior or of features alone
+// it guards against a posterior that misleads.
 std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_of_kind);
 
 }  // namespace blink

@@ -73,7 +73,9 @@ nlohmann::ordered_json PrivacyJson(const PrivacyParameters& parameters, ReportOr
   json["epsilon_degree"] = share_trillionths / 1e12;
   json["flip_probability"] = parameters.sends_bits() ? nlohmann::ordered_json(parameters.flip_probability()) : nullptr;
   const bool seeded = origin == ReportOrigin::kSeededSimulation;
-  const auto achieved = [&](double epsilon) { return seeded ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(epsilon); };
+  const auto achieved = [&](double epsilon) {
+    return seeded ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(epsilon);
+  };
   json["achieved_epsilon"] = achieved(parameters.achieved_epsilon());
   // The link stands in two lists, so the two reports together cost it twice as much.
   json["achieved_epsilon_per_undirected_link"] = achieved(2 * parameters.achieved_epsilon());
@@ -181,9 +183,10 @@ nlohmann::ordered_json ClassesJson(const TrainResult& training) {
 std::string LeftOutOfClasses(const TrainResult& training) {
   const size_t classes = training.test.classes.size();
   if (!training.test_confusion.empty() || classes == 0) return "";
-  return absl::StrCat("of ", classes, " classes ",
-                      classes > kClassesListedMax ? absl::StrCat("only the first ", kClassesListedMax, " are listed here and ") : "",
-                      "no confusion matrix is kept: predictions.csv has the prediction of every node");
+  return absl::StrCat(
+      "of ", classes, " classes ",
+      classes > kClassesListedMax ? absl::StrCat("only the first ", kClassesListedMax, " are listed here and ") : "",
+      "no confusion matrix is kept: predictions.csv has the prediction of every node");
 }
 
 }  // namespace
@@ -216,9 +219,11 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
   return json;
 }
 
-const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained) {
+const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed,
+                             const Candidate& trained) {
   const Model model = trained.options.model;
-  if (!attributed.has_value() || trained.prior != Prior::kAttributed) return trained.variant ? &estimate.Of(*trained.variant) : nullptr;
+  if (!attributed.has_value() || trained.prior != Prior::kAttributed)
+    return trained.variant ? &estimate.Of(*trained.variant) : nullptr;
   const AttributedPosterior& posterior = attributed->training;
   std::optional<Variant> variant = trained.variant;
   if (!variant && (model == Model::kStacked || model == Model::kMean)) variant = Variant::kSoft;
@@ -227,7 +232,8 @@ const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<A
   return weights != nullptr ? weights : &posterior.hard;
 }
 
-SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, const Candidate& trained) {
+SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed,
+                          const Candidate& trained) {
   const LinkWeights* weights = LinksSeen(estimate, attributed, trained);
   if (weights == nullptr) return {};
   if (weights->has_background()) return {.weight = estimate.expected_links};
@@ -236,8 +242,8 @@ SeenFigures FiguresOfSeen(const LinkEstimate& estimate, const std::optional<Attr
   return {.links = links, .weight = weights->values.empty() ? static_cast<double>(links) : both_directions / 2};
 }
 
-nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed, uint64_t tie_seed,
-                                    const SeenFigures& seen) {
+nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::optional<AttributedEstimate>& attributed,
+                                    uint64_t tie_seed, const SeenFigures& seen) {
   const auto number = [](const auto& value) {
     return value.has_value() ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
@@ -262,8 +268,10 @@ nlohmann::ordered_json EstimateJson(const LinkEstimate& estimate, const std::opt
   json["network_rounds"] = attributed->network_rounds;
   json["left_out_links"] = attributed->training.left_out_links;
   json["coefficients"] = nlohmann::ordered_json::object();
-  for (const AttributedEstimate::Coefficient& coefficient : attributed->coefficients) json["coefficients"][coefficient.feature] = coefficient.theta;
-  json["training"] = {{"expected_links", attributed->training.expected_links}, {"links", attributed->training.hard.links.link_count()}};
+  for (const AttributedEstimate::Coefficient& coefficient : attributed->coefficients)
+    json["coefficients"][coefficient.feature] = coefficient.theta;
+  json["training"] = {{"expected_links", attributed->training.expected_links},
+                      {"links", attributed->training.hard.links.link_count()}};
   json["beta"] = {{"expected_links", estimate.expected_links}, {"links", estimate.links().link_count()}};
   return json;
 }
@@ -347,7 +355,8 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
                                   .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                               "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
+  BLINK_RETURN_IF_ERROR(
+      WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));

@@ -9,8 +9,8 @@
 // or the new one at DIR (or, where the file system cannot exchange two names, the old one at DIR.old, which the next
 // claim brings back), and at most a DIR.tmp, which the next claim clears.
 //
-// Deleted are only files that a result is made of (common/wire/artifacts.h), by their names, and a folder only when it is empty then: a folder
-// that somebody named by mistake keeps all that it holds.
+// Deleted are only files that a result is made of (common/wire/artifacts.h), by their names, and a folder only when it
+// is empty then: a folder that somebody named by mistake keeps all that it holds.
 #ifndef BLINK_AGGREGATOR_SERVER_ANALYSIS_RESULT_PLACE_H_
 #define BLINK_AGGREGATOR_SERVER_ANALYSIS_RESULT_PLACE_H_
 
@@ -37,8 +37,8 @@ class ResultPlace {
   ResultPlace& operator=(ResultPlace&& other) noexcept;
   ~ResultPlace();  // clears what was not published
 
-  // Whether `path` is, or is in, one of the folders that a result at `folder` takes: DIR, DIR.tmp and DIR.old. What somebody
-  // keeps there would be taken for a part of the result, or keep it from its place.
+  // Whether `path` is, or is in, one of the folders that a result at `folder` takes: DIR, DIR.tmp and DIR.old. What
+  // somebody keeps there would be taken for a part of the result, or keep it from its place.
   static bool Takes(const std::string& folder, const std::string& path);
 
   const std::string& folder() const { return folder_; }  // absolute, links followed

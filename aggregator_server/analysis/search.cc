@@ -76,7 +76,8 @@ class Searcher {
 
   std::string NothingToTrain() const {
     return absl::StrCat("every pair of model and variant that could be searched takes more than ",
-                        kNominalSecondsMax / 60, " minutes of one core: name model and variant, or insist with allow_slow_attention "
+                        kNominalSecondsMax / 60,
+                        " minutes of one core: name model and variant, or insist with allow_slow_attention "
                         "(--allow-slow-attention)");
   }
 
@@ -102,8 +103,9 @@ class Searcher {
     return ranking;
   }
 
-  // What a candidate has to reach so that it is worth its time; none under the beta prior, or where nothing was trained. Of all that was
-  // trained before a batch, never of what is trained beside: nothing may depend on which of them is done first.
+  // What a candidate has to reach so that it is worth its time; none under the beta prior, or where nothing was
+  // trained. Of all that was trained before a batch, never of what is trained beside: nothing may depend on which of
+  // them is done first.
   std::optional<TargetScore> NearBest() const {
     if (grid_.prior() != Prior::kAttributed || !best_) return std::nullopt;
     return TargetScore{.score = BestScore() - kNearScore, .loss_weight = LossWeight(grid_.prior())};
@@ -237,7 +239,8 @@ class Searcher {
       Fill(MeanOf(mean, kinds, candidates), tried_.back());
       means.push_back(std::move(mean));
     }
-    const size_t chosen = ChosenOf(tried_, grid_.prior(), LabelledNodes(*sources_.attributes, Split::kValidation).size());
+    const size_t chosen =
+        ChosenOf(tried_, grid_.prior(), LabelledNodes(*sources_.attributes, Split::kValidation).size());
     if (chosen < singles) return;  // it is the best, which is kept already
     best_ = chosen;
     model_.trained = tried_[chosen].candidate;
@@ -291,7 +294,8 @@ class Searcher {
 
 }  // namespace
 
-absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources, const TrainingOptions& options) {
+absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources,
+                                      const TrainingOptions& options) {
   Candidate trained = candidate;
   TrainOptions& train_options = trained.options;
   train_options.threads = options.threads;
@@ -314,12 +318,13 @@ absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const Training
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const TrainingSources& sources,
                                     const TrainingOptions& options) {
   if (!options.checkpoint_folder.empty()) BLINK_RETURN_IF_ERROR(MakeCheckpointFolder(options.checkpoint_folder));
-  // Train throws nothing; what is left is the search's own memory, and what the caller's functions throw (on any thread: RunOnThreads
-  // carries it here).
+  // Train throws nothing; what is left is the search's own memory, and what the caller's functions throw (on any
+  // thread: RunOnThreads carries it here).
   try {
     return Searcher(std::move(grid), size, sources, options).Run();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("the search ran out of memory: use fewer threads, or a machine with more memory");
+    return absl::ResourceExhaustedError(
+        "the search ran out of memory: use fewer threads, or a machine with more memory");
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("the search failed: ", error.what()));
   }

@@ -16,7 +16,8 @@ namespace {
 absl::StatusOr<TrainResult> TrainStacked(const Candidate& candidate, const TrainingSources& sources) {
   const bool is_beta = candidate.prior == Prior::kBeta;
   if (sources.attributed == nullptr || (is_beta && !sources.attributed->beta_stacked.has_value())) {
-    return absl::InvalidArgumentError(absl::StrCat(PairName(candidate), " needs the class model and sums over the links of its prior"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(PairName(candidate), " needs the class model and sums over the links of its prior"));
   }
   const StackedInput& input = is_beta ? *sources.attributed->beta_stacked : sources.attributed->stacked;
   BLINK_ASSIGN_OR_RETURN(const std::vector<float> features, StackedFeatures(input, candidate.options.threads));
@@ -43,10 +44,12 @@ absl::StatusOr<TrainResult> TrainCandidate(const Candidate& candidate, const Tra
     return absl::InvalidArgumentError(absl::StrCat(PairName(candidate), " needs the estimate of the attributed prior"));
   }
   if (IsNetwork(candidate.options.model)) return TrainNetwork(candidate, sources);
-  absl::StatusOr<TrainResult> result = absl::InvalidArgumentError(absl::StrCat(PairName(candidate), " is not trained by itself"));
+  absl::StatusOr<TrainResult> result =
+      absl::InvalidArgumentError(absl::StrCat(PairName(candidate), " is not trained by itself"));
   if (candidate.options.model == Model::kStacked) result = TrainStacked(candidate, sources);
   if (candidate.options.model == Model::kClassModel) {
-    result = ResultOfClassModel(*sources.attributed->class_model, *sources.attributes, candidate.options.balance_classes);
+    result =
+        ResultOfClassModel(*sources.attributed->class_model, *sources.attributes, candidate.options.balance_classes);
   }
   if (result.ok()) {
     result->threads = ThreadsOrCores(candidate.options.threads);
@@ -77,7 +80,8 @@ TrainResult MeanResult(const std::vector<const Candidate*>& candidates, const st
       }
     }
     for (const std::string& warning : member.warnings) {
-      if (std::find(result.warnings.begin(), result.warnings.end(), warning) == result.warnings.end()) result.warnings.push_back(warning);
+      if (std::find(result.warnings.begin(), result.warnings.end(), warning) == result.warnings.end())
+        result.warnings.push_back(warning);
     }
   }
   return result;

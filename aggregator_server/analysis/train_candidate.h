@@ -19,8 +19,8 @@ namespace blink {
 // What the attributed prior adds to train on; all of it outlives the training.
 struct AttributedSources {
   const ClassModel* class_model = nullptr;
-  // The attributes with NodeProfiles::scaled for features, which networks on links of the attributed prior get as they are, unless
-  // the specification asks for other features. Null: there are no features.
+  // The attributes with NodeProfiles::scaled for features, which networks on links of the attributed prior get as they
+  // are, unless the specification asks for other features. Null: there are no features.
   const NodeAttributes* scaled = nullptr;
   StackedInput stacked;                      // of its posterior
   std::optional<StackedInput> beta_stacked;  // of the beta prior's Soft; absent: it was not estimated
@@ -33,13 +33,14 @@ struct TrainingSources {
   const AttributedSources* attributed = nullptr;  // null: only candidates of the beta prior
 };
 
-// Errors of Train, and of the models' fits. A network's result is complete; of the others `model_bytes` is still to be made of `state`.
-// What `weights_of` throws it lets pass.
+// Errors of Train, and of the models' fits. A network's result is complete; of the others `model_bytes` is still to be
+// made of `state`. What `weights_of` throws it lets pass.
 absl::StatusOr<TrainResult> TrainCandidate(const Candidate& candidate, const TrainingSources& sources);
 
-// The mean of the probabilities of trained members: its logits are log-probabilities, its state dict has the members' tensors as
-// "<name of the pair with underscores>.<name>". What is said of device and determinism holds for all members, of features for the first
-// that has some. Throws std::bad_alloc.
+// The mean of the probabilities of trained members: its logits are log-probabilities, its state dict has the members'
+// tensors as
+// "<name of the pair with underscores>.<name>". What is said of device and determinism holds for all members, of
+// features for the first that has some. Throws std::bad_alloc.
 TrainResult MeanResult(const std::vector<const Candidate*>& candidates, const std::vector<const TrainResult*>& members,
                        const NodeAttributes& attributes);
 

@@ -101,8 +101,8 @@ void Hash(Sha256& hash, const std::vector<T>& values) {
 void HashWeights(Sha256& hash, const LinkWeights& weights, int threads) {
   hash.UpdateUint64(weights.node_count).UpdateUint64(weights.weighted);
   if (weights.node_count == 0) return;
-  // Two columns of numbers that nothing else is made of (Weyl sequences): equal products without equal weights would need
-  // float32 sums of unlike numbers to agree in every row.
+  // Two columns of numbers that nothing else is made of (Weyl sequences): equal products without equal weights would
+  // need float32 sums of unlike numbers to agree in every row.
   std::vector<float> x(2 * size_t{weights.node_count}), product(x.size());
   for (size_t k = 0; k < x.size(); ++k) {
     const double weyl = static_cast<double>(k + 1) * (k % 2 == 0 ? 0.6180339887498949 : 0.4142135623730951);
@@ -115,7 +115,8 @@ void HashWeights(Sha256& hash, const LinkWeights& weights, int threads) {
 }  // namespace
 
 Digest TrainingFingerprint(const TrainOptions& options, const std::string& device, const LinkWeights& weights,
-                           const NodeAttributes& attributes, const std::vector<std::vector<float>>& initial_parameters) {
+                           const NodeAttributes& attributes,
+                           const std::vector<std::vector<float>>& initial_parameters) {
   Writer text;
   text.Number(static_cast<int32_t>(options.model));
   text.Number(options.learning_rate);
@@ -173,7 +174,8 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerp
 
 namespace {
 
-// What is between magic and checksum: fingerprint and fields. The errors of DecodeCheckpoint that do not need the fingerprint.
+// What is between magic and checksum: fingerprint and fields. The errors of DecodeCheckpoint that do not need the
+// fingerprint.
 absl::StatusOr<absl::string_view> Unwrap(absl::string_view bytes) {
   constexpr size_t kDigestBytes = sizeof(Digest);
   const absl::string_view magic(kMagic, kMagicBytes);
@@ -218,7 +220,8 @@ absl::StatusOr<Checkpoint> DecodeFields(absl::string_view fields) {
 absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint) {
   BLINK_ASSIGN_OR_RETURN(const absl::string_view content, Unwrap(bytes));
   if (std::string(content.substr(0, sizeof(Digest))) != DigestToBytes(fingerprint)) {
-    return absl::FailedPreconditionError("the checkpoint is of another training (options, device, links or attributes differ)");
+    return absl::FailedPreconditionError(
+        "the checkpoint is of another training (options, device, links or attributes differ)");
   }
   return DecodeFields(content.substr(sizeof(Digest)));
 }
@@ -243,14 +246,16 @@ namespace {
 constexpr absl::string_view kUnfinished = ".checkpoint.tmp.";
 bool IsUnfinished(absl::string_view name) { return absl::StrContains(name, kUnfinished); }
 
-// Whether the process that began an unfinished checkpoint is there: then it may be writing it. This process has only begun.
+// Whether the process that began an unfinished checkpoint is there: then it may be writing it. This process has only
+// begun.
 bool IsBeingWritten(absl::string_view name) {
   int pid = 0;
   const absl::string_view number = name.substr(name.rfind('.') + 1);
   return absl::SimpleAtoi(number, &pid) && pid > 0 && pid != ::getpid() && (::kill(pid, 0) == 0 || errno != ESRCH);
 }
 
-std::vector<std::filesystem::path> FilesOf(const std::string& folder, const std::function<bool(const std::string& name)>& wanted) {
+std::vector<std::filesystem::path> FilesOf(const std::string& folder,
+                                           const std::function<bool(const std::string& name)>& wanted) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -282,7 +287,8 @@ absl::Status MakeCheckpointFolder(const std::string& folder) {
 }
 
 void RemoveCheckpoints(const std::string& folder) {
-  RemoveOwn(FilesOf(folder, [](const std::string& name) { return absl::EndsWith(name, ".checkpoint") || IsUnfinished(name); }));
+  RemoveOwn(FilesOf(folder,
+                    [](const std::string& name) { return absl::EndsWith(name, ".checkpoint") || IsUnfinished(name); }));
   ::rmdir(folder.c_str());
 }
 

@@ -1,5 +1,5 @@
-// The state of a training between two epochs, in one file: what a training that was ended needs to go on to exactly the result
-// that it would have had. Knows no LibTorch type.
+// The state of a training between two epochs, in one file: what a training that was ended needs to go on to exactly the
+// result that it would have had. Knows no LibTorch type.
 //
 //   magic, version | fingerprint [32] | the fields of Checkpoint | SHA-256 of all before it [32]      little endian
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_CHECKPOINT_H_
@@ -24,14 +24,15 @@ struct Checkpoint {
   double elapsed_ms = 0;  // of all the processes that took part
   std::vector<float> train_losses, validation_losses, validation_accuracies;  // [epoch]
   std::string generator;                                                      // state of the dropout's generator
-  std::vector<int64_t> steps;                                                 // Adam's, per parameter; empty: no step yet
+  std::vector<int64_t> steps;  // Adam's, per parameter; empty: no step yet
   std::vector<std::vector<float>> parameters, first_moments, second_moments;
   std::vector<std::vector<float>> best_parameters;  // empty: no epoch had a finite loss
   std::vector<float> best_logits;                   // [n, classes]
 };
 
-// Of everything that the result depends on: options, device, weights, attributes, and the initial parameters (which also tell
-// a change of the program's own drawing). The weights enter by their products with fixed vectors, whatever form they have.
+// Of everything that the result depends on: options, device, weights, attributes, and the initial parameters (which
+// also tell a change of the program's own drawing). The weights enter by their products with fixed vectors, whatever
+// form they have.
 Digest TrainingFingerprint(const TrainOptions& options, const std::string& device, const LinkWeights& weights,
                            const NodeAttributes& attributes, const std::vector<std::vector<float>>& initial_parameters);
 
@@ -40,15 +41,15 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerp
 // FAILED_PRECONDITION: of another training, or of another version of the format.
 absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint);
 
-// Reads `path`; NOT_FOUND where there is none, INVALID_ARGUMENT where it is no regular file, otherwise as DecodeCheckpoint, with the
-// path in front.
+// Reads `path`; NOT_FOUND where there is none, INVALID_ARGUMENT where it is no regular file, otherwise as
+// DecodeCheckpoint, with the path in front.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint);
 
 // The errors of ReadCheckpoint, but for those that need to know the training: whatever training it is of.
 absl::Status CheckCheckpointFile(const std::string& path);
 
-// Makes the folder and its parents, and tries whether a file can be made there; the error names it. Removes what processes that are no
-// more have left unfinished in it ("x.checkpoint.tmp.<process>").
+// Makes the folder and its parents, and tries whether a file can be made there; the error names it. Removes what
+// processes that are no more have left unfinished in it ("x.checkpoint.tmp.<process>").
 absl::Status MakeCheckpointFolder(const std::string& folder);
 // Removes the checkpoints in `folder`, and then the folder if nothing else is in it. What cannot be removed stays.
 void RemoveCheckpoints(const std::string& folder);

@@ -47,15 +47,16 @@ std::vector<int> DealFolds(size_t nodes, uint64_t seed) {
   std::vector<size_t> order(nodes);
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(seed ^ 0x636c6173736d6f64u);
-  for (size_t k = nodes; k > 1; --k) std::swap(order[k - 1], order[random() % k]);  // the same with every standard library
+  for (size_t k = nodes; k > 1; --k)
+    std::swap(order[k - 1], order[random() % k]);  // the same with every standard library
   std::vector<int> fold(nodes);
   for (size_t k = 0; k < nodes; ++k) fold[order[k]] = static_cast<int>(k % kFolds);
   return fold;
 }
 
 // All that is public but the features, with the training nodes of all folds but one.
-NodeAttributes WithoutFold(const NodeAttributes& attributes, const std::vector<int64_t>& train, const std::vector<int>& fold_of,
-                           int fold) {
+NodeAttributes WithoutFold(const NodeAttributes& attributes, const std::vector<int64_t>& train,
+                           const std::vector<int>& fold_of, int fold) {
   NodeAttributes result{.node_count = attributes.node_count,
                         .labels = attributes.labels,
                         .split = attributes.split,
@@ -134,7 +135,8 @@ absl::StatusOr<std::vector<TrainResult>> TrainFolds(const NodeAttributes& attrib
     fold_options.progress = [&](int epoch, double) { tell(epoch); };
     try {
       const LinkWeights no_links;
-      results[fold] = RunTraining(no_links, features, WithoutFold(attributes, train, fold_of, fold), fold_options, TrainDevice{});
+      results[fold] =
+          RunTraining(no_links, features, WithoutFold(attributes, train, fold_of, fold), fold_options, TrainDevice{});
     } catch (...) {
       results[fold] = StatusFromCurrentException(TrainDevice{});
     }
@@ -158,9 +160,9 @@ absl::Status CheckData(const NodeAttributes& attributes, const NodeProfiles& pro
   const uint32_t n = attributes.node_count;
   if (attributes.class_count == 0 || attributes.labels.size() != n || attributes.split.size() != n ||
       (profiles.scaled.cols > 0 && profiles.scaled.rows != n)) {
-    return absl::InvalidArgumentError(absl::StrCat("the attributes disagree: ", n, " nodes, ", attributes.class_count, " classes, ",
-                                                   attributes.labels.size(), " labels, ", attributes.split.size(),
-                                                   " entries of the split, ", profiles.scaled.rows, " rows of features"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the attributes disagree: ", n, " nodes, ", attributes.class_count, " classes, ", attributes.labels.size(),
+        " labels, ", attributes.split.size(), " entries of the split, ", profiles.scaled.rows, " rows of features"));
   }
   if (LabelledNodes(attributes, Split::kTrain).empty() || LabelledNodes(attributes, Split::kValidation).empty()) {
     return absl::InvalidArgumentError("no labelled node is in the training split, or none in the validation split");
@@ -205,9 +207,10 @@ absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, cons
   const std::vector<float> features = SideBySide(LogsOfOpen(first), first.class_count, shares.values, shares.width);
   std::vector<TrainResult> results;
   for (int fold = 0; fold < kFolds; ++fold) {
-    BLINK_ASSIGN_OR_RETURN(results.emplace_back(),
-                           FitStacked(features, first.class_count + shares.width,
-                                      WithoutFold(folds.attributes, folds.train, folds.of, fold), {.threads = options.threads}));
+    BLINK_ASSIGN_OR_RETURN(
+        results.emplace_back(),
+        FitStacked(features, first.class_count + shares.width,
+                   WithoutFold(folds.attributes, folds.train, folds.of, fold), {.threads = options.threads}));
     if (options.progress) options.progress(kFirstStageShare + (1 - kFirstStageShare) * (fold + 1) / kFolds);
   }
   return results;
@@ -222,13 +225,16 @@ absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const
   if (profiles.scaled.cols == 0 || train.size() < kFolds) return FrequencyModel(attributes, train);
   const Folds folds{attributes, train, DealFolds(train.size(), options.seed)};
   ClassModel model;
-  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first, TrainFolds(attributes, profiles.scaled, train, folds.of, options));
+  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first,
+                         TrainFolds(attributes, profiles.scaled, train, folds.of, options));
   AddStage(folds, std::move(first), "", model);
   if (options.nearest == nullptr) return model;
   model.nearest = NearestSharesOf(*options.nearest, model.probabilities);
-  // Numbers of a second stage's problem times its classes: beyond, as with hundreds of classes, it would take longer than all else.
+  // Numbers of a second stage's problem times its classes: beyond, as with hundreds of classes, it would take longer
+  // than all else.
   constexpr double kSecondStageMax = 5e6;
-  const double of_stage = static_cast<double>(train.size()) * attributes.class_count * (attributes.class_count + model.nearest.width);
+  const double of_stage =
+      static_cast<double>(train.size()) * attributes.class_count * (attributes.class_count + model.nearest.width);
   if (model.nearest.width == 0 || of_stage > kSecondStageMax) return model;
   BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> second,
                          FitSecondStage(folds, model.probabilities, model.nearest, options));

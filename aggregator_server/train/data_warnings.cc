@@ -10,7 +10,8 @@ namespace blink {
 namespace {
 
 std::string ClassName(const NodeAttributes& attributes, uint32_t index) {
-  return attributes.class_names.empty() ? absl::StrCat(index) : absl::StrCat(index, " (", attributes.class_names[index], ")");
+  return attributes.class_names.empty() ? absl::StrCat(index)
+                                        : absl::StrCat(index, " (", attributes.class_names[index], ")");
 }
 
 std::optional<std::string> AbsentClasses(const NodeAttributes& attributes) {
@@ -30,7 +31,8 @@ std::optional<std::string> AbsentClasses(const NodeAttributes& attributes) {
   absent.resize(std::min(count, kNamesMax));
   return absl::StrCat(count == 1 ? "class " : "classes ", absl::StrJoin(absent, ", "),
                       count > kNamesMax ? absl::StrCat(", and ", count - kNamesMax, " more,") : "",
-                      " without a labelled node in the training split: no model learns to predict ", count == 1 ? "it" : "them");
+                      " without a labelled node in the training split: no model learns to predict ",
+                      count == 1 ? "it" : "them");
 }
 
 // A thousand classes, or more classes than nodes to learn them from, is rarely meant.
@@ -41,8 +43,9 @@ std::optional<std::string> ManyClasses(const NodeAttributes& attributes) {
     train_nodes += attributes.labels[i] >= 0 && attributes.split[i] == Split::kTrain ? 1 : 0;
   }
   if (attributes.class_count < kClassesMany && attributes.class_count <= train_nodes) return std::nullopt;
-  return absl::StrCat(attributes.class_count, " classes and ", train_nodes,
-                      " nodes to learn them from: labels must count the classes from 0; are they ids, or a number to be predicted?");
+  return absl::StrCat(
+      attributes.class_count, " classes and ", train_nodes,
+      " nodes to learn them from: labels must count the classes from 0; are they ids, or a number to be predicted?");
 }
 
 // `scaled`: as the attributed prior compares nodes, where a feature that is the same for all has become zero.
@@ -60,11 +63,14 @@ void AddEmptyFeatures(const FeatureMatrix& features, bool scaled, std::vector<st
   const auto rows = std::count(row_filled.begin(), row_filled.end(), false);
   const auto columns = std::count(column_filled.begin(), column_filled.end(), false);
   if (rows > 0) {
-    warnings.push_back(absl::StrCat(rows, " of ", features.rows, scaled ? " nodes have no feature in which nodes differ: " : " nodes have no feature that is not zero: ",
-                                    "only their links say something about them"));
+    warnings.push_back(absl::StrCat(
+        rows, " of ", features.rows,
+        scaled ? " nodes have no feature in which nodes differ: " : " nodes have no feature that is not zero: ",
+        "only their links say something about them"));
   }
   if (columns > 0) {
-    warnings.push_back(absl::StrCat(columns, " of ", features.cols, scaled ? " features are the same for every node: they say nothing"
+    warnings.push_back(absl::StrCat(columns, " of ", features.cols,
+                                    scaled ? " features are the same for every node: they say nothing"
                                            : " features are zero for every node: they say nothing"));
   }
 }
@@ -72,11 +78,14 @@ void AddEmptyFeatures(const FeatureMatrix& features, bool scaled, std::vector<st
 // What stands for features that a data set does not have.
 std::optional<std::string> StandIn(const TrainOptions& options, NodeFeatures used) {
   if (used == NodeFeatures::kIdentity && options.model == Model::kMlp) {
-    return "with one feature per node (identity) and no links, an MLP learns nothing about the nodes that it is not trained on";
+    return "with one feature per node (identity) and no links, an MLP learns nothing about the nodes that it is not "
+           "trained on";
   }
   if (options.node_features != NodeFeatures::kAuto || used == NodeFeatures::kGiven) return std::nullopt;
-  if (used == NodeFeatures::kIdentity) return "the data set has no node features: one feature per node (identity) stands for them";
-  return "the data set has no node features: the estimated degree stands for them, which says little; one feature per node "
+  if (used == NodeFeatures::kIdentity)
+    return "the data set has no node features: one feature per node (identity) stands for them";
+  return "the data set has no node features: the estimated degree stands for them, which says little; one feature per "
+         "node "
          "(identity) is usually better, and takes the memory of a first layer as wide as the graph";
 }
 

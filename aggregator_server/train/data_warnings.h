@@ -11,8 +11,8 @@
 
 namespace blink {
 
-// Sentences, each about what is wrong and what follows: classes that the training split lacks, labels that look like ids,
-// features that say nothing or stand in for none, nodes without a link. `used`: from ResolveNodeFeatures.
+// Sentences, each about what is wrong and what follows: classes that the training split lacks, labels that look like
+// ids, features that say nothing or stand in for none, nodes without a link. `used`: from ResolveNodeFeatures.
 std::vector<std::string> DataWarnings(const LinkWeights& weights, const NodeAttributes& attributes,
                                       const TrainOptions& options, NodeFeatures used);
 

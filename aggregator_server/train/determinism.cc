@@ -13,7 +13,8 @@ namespace {
 class DeterministicAlgorithms {
  public:
   explicit DeterministicAlgorithms(bool warn_only)
-      : was_(at::globalContext().deterministicAlgorithms()), warned_(at::globalContext().deterministicAlgorithmsWarnOnly()) {
+      : was_(at::globalContext().deterministicAlgorithms()),
+        warned_(at::globalContext().deterministicAlgorithmsWarnOnly()) {
     at::globalContext().setDeterministicAlgorithms(true, warn_only);
   }
   ~DeterministicAlgorithms() { at::globalContext().setDeterministicAlgorithms(was_, warned_); }
@@ -49,7 +50,8 @@ absl::StatusOr<TrainResult> RunDeterministically(const std::string& device,
   if (!result.ok()) return result;
   result->deterministic = false;
   const std::string operation = lacking.substr(0, lacking.find(" does not have a deterministic implementation"));
-  result->warnings.push_back(absl::StrCat("not deterministic: on ", device, " ", operation.substr(0, operation.find('\n')),
+  result->warnings.push_back(absl::StrCat("not deterministic: on ", device, " ",
+                                          operation.substr(0, operation.find('\n')),
                                           " may round differently from run to run; train on the CPU for equal bits"));
   return result;
 }

@@ -10,9 +10,9 @@
 
 namespace blink {
 
-// run() with LibTorch's deterministic algorithms. When an operation has none, once more with those that there are: then the
-// result's `deterministic` is false, and a warning names the operation. The setting is the process's: no other training may
-// run on a GPU meanwhile (Search trains one at a time there). Throws what `run` throws, but for that lack.
+// run() with LibTorch's deterministic algorithms. When an operation has none, once more with those that there are: then
+// the result's `deterministic` is false, and a warning names the operation. The setting is the process's: no other
+// training may run on a GPU meanwhile (Search trains one at a time there). Throws what `run` throws, but for that lack.
 absl::StatusOr<TrainResult> RunDeterministically(const std::string& device,
                                                  absl::FunctionRef<absl::StatusOr<TrainResult>()> run);
 

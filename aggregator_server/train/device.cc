@@ -14,16 +14,16 @@
 namespace blink {
 namespace {
 
-// OK when LibTorch's CUDA half is loaded and sees a GPU. It must be loaded before LibTorch is first asked about CUDA, which
-// remembers the answer for the life of the process.
+// OK when LibTorch's CUDA half is loaded and sees a GPU. It must be loaded before LibTorch is first asked about CUDA,
+// which remembers the answer for the life of the process.
 absl::Status LoadCuda() {
   static const absl::Status result = [] {
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
       return absl::FailedPreconditionError("this machine has no NVIDIA driver (libcuda.so.1)");
     }
     if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("LibTorch's GPU libraries do not load (install them with scripts/install-deps --cuda): ", dlerror()));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "LibTorch's GPU libraries do not load (install them with scripts/install-deps --cuda): ", dlerror()));
     }
     if (!torch::cuda::is_available()) return absl::FailedPreconditionError("the NVIDIA driver shows no usable GPU");
     return absl::OkStatus();
@@ -39,7 +39,8 @@ std::string GpuName(int index) {
   const auto get_name = reinterpret_cast<DeviceGetName>(dlsym(RTLD_DEFAULT, "cuDeviceGetName"));
   int device = 0;
   char name[256] = {};
-  if (get == nullptr || get_name == nullptr || get(&device, index) != 0 || get_name(name, sizeof(name) - 1, device) != 0) {
+  if (get == nullptr || get_name == nullptr || get(&device, index) != 0 ||
+      get_name(name, sizeof(name) - 1, device) != 0) {
     return "";
   }
   return name;
@@ -52,7 +53,8 @@ absl::StatusOr<TrainDevice> Gpu(int index) {
   }
   const int count = static_cast<int>(torch::cuda::device_count());
   if (index >= count) {
-    return absl::FailedPreconditionError(absl::StrCat("device cuda:", index, " does not exist: this machine has ", count, " GPU(s)"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("device cuda:", index, " does not exist: this machine has ", count, " GPU(s)"));
   }
   const std::string name = GpuName(index);
   return TrainDevice{torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index)),
@@ -69,7 +71,8 @@ absl::StatusOr<TrainDevice> ChooseDevice(const std::string& name) {
   }
   uint32_t index = 0;
   if (name.size() > 5 && name.size() <= 8 && name.compare(0, 5, "cuda:") == 0 &&
-      name.find_first_not_of("0123456789", 5) == std::string::npos && absl::SimpleAtoi(name.substr(5), &index) && index < 128) {
+      name.find_first_not_of("0123456789", 5) == std::string::npos && absl::SimpleAtoi(name.substr(5), &index) &&
+      index < 128) {
     return Gpu(static_cast<int>(index));
   }
   return absl::InvalidArgumentError(

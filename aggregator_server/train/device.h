@@ -16,8 +16,8 @@ struct TrainDevice {
   std::string description = "cpu";  // for the result, e.g. "cuda:0 (NVIDIA H100 80GB HBM3)"
 };
 
-// "auto" (the first GPU, or the CPU where there is none), "cpu", "cuda:<index>". LibTorch's CUDA half is loaded only when a GPU
-// is asked for and a driver is there, so a machine without one needs none of its libraries.
+// "auto" (the first GPU, or the CPU where there is none), "cpu", "cuda:<index>". LibTorch's CUDA half is loaded only
+// when a GPU is asked for and a driver is there, so a machine without one needs none of its libraries.
 // INVALID_ARGUMENT: another name. FAILED_PRECONDITION: the GPU, or what it needs, is not here.
 absl::StatusOr<TrainDevice> ChooseDevice(const std::string& name);
 

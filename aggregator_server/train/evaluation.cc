@@ -47,7 +47,8 @@ SplitFigures EvaluateSplit(const std::vector<int32_t>& predictions, const NodeAt
   return figures;
 }
 
-std::vector<uint32_t> ConfusionMatrix(const std::vector<int32_t>& predictions, const NodeAttributes& attributes, Split split) {
+std::vector<uint32_t> ConfusionMatrix(const std::vector<int32_t>& predictions, const NodeAttributes& attributes,
+                                      Split split) {
   std::vector<uint32_t> counts(size_t{attributes.class_count} * attributes.class_count, 0);
   ForEachLabelled(attributes, split, [&](uint32_t node, int32_t label) {
     ++counts[static_cast<size_t>(label) * attributes.class_count + predictions[node]];

@@ -23,7 +23,8 @@ struct ClassFigures {
 struct SplitFigures {
   uint32_t nodes = 0;  // labelled; of 0 the two figures below are NaN
   double accuracy = std::numeric_limits<double>::quiet_NaN();
-  // Mean of F1 over the classes that occur among labels or predictions, as scikit-learn's f1_score(average="macro") has it.
+  // Mean of F1 over the classes that occur among labels or predictions, as scikit-learn's f1_score(average="macro") has
+  // it.
   double macro_f1 = std::numeric_limits<double>::quiet_NaN();
   std::vector<ClassFigures> classes;  // [class_count]
 };
@@ -32,7 +33,8 @@ struct SplitFigures {
 SplitFigures EvaluateSplit(const std::vector<int32_t>& predictions, const NodeAttributes& attributes, Split split);
 
 // [class_count, class_count] counts of the split's labelled nodes; row: the label, column: the prediction.
-std::vector<uint32_t> ConfusionMatrix(const std::vector<int32_t>& predictions, const NodeAttributes& attributes, Split split);
+std::vector<uint32_t> ConfusionMatrix(const std::vector<int32_t>& predictions, const NodeAttributes& attributes,
+                                      Split split);
 
 // Wilson's score interval of 95 % for a share of `share` among `nodes`, as if the nodes were drawn independently.
 std::pair<double, double> WilsonInterval(double share, uint32_t nodes);

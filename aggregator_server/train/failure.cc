@@ -12,13 +12,14 @@ namespace blink {
 namespace {
 
 absl::Status OutOfMemory(const TrainDevice& device) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "training ran out of memory on ", device.description, ": ",
-      device.device.is_cpu()
-          ? "use hard links in place of soft ones, a smaller hidden width, fewer threads where a search trains side by side, or a "
-            "machine with more memory"
-          : "use hard links in place of soft ones, a smaller hidden width, a GPU with more memory, or let it go on on the CPU "
-            "(--on-out-of-memory cpu)"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("training ran out of memory on ", device.description, ": ",
+                   device.device.is_cpu() ? "use hard links in place of soft ones, a smaller hidden width, fewer "
+                                            "threads where a search trains side by side, or a "
+                                            "machine with more memory"
+                                          : "use hard links in place of soft ones, a smaller hidden width, a GPU with "
+                                            "more memory, or let it go on on the CPU "
+                                            "(--on-out-of-memory cpu)"));
 }
 
 std::string FirstLine(const std::string& text) {

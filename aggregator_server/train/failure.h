@@ -10,8 +10,8 @@
 
 namespace blink {
 
-// For a catch (...) block: RESOURCE_EXHAUSTED for lack of memory, with what helps on this device; INTERNAL for anything else. One
-// sentence, no stack trace.
+// For a catch (...) block: RESOURCE_EXHAUSTED for lack of memory, with what helps on this device; INTERNAL for anything
+// else. One sentence, no stack trace.
 absl::Status StatusFromCurrentException(const TrainDevice& device);
 
 // run(device); when a GPU's memory did not suffice and `cpu_when_out_of_memory`, run(cpu) with fell_back_to_cpu set.

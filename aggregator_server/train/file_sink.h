@@ -9,8 +9,8 @@
 
 namespace blink {
 
-// LibTorch's writer of files ends the process when what it writes to fails: its destructor writes the end of the file, and throws. So a
-// lack of memory is kept, and thrown when the writer is gone.
+// LibTorch's writer of files ends the process when what it writes to fails: its destructor writes the end of the file,
+// and throws. So a lack of memory is kept, and thrown when the writer is gone.
 class FileSink {
  public:
   size_t Write(const void* data, size_t bytes) noexcept {

@@ -11,7 +11,8 @@ struct Gpus {
   std::string why_none;  // where there are none
 };
 
-// Loads LibTorch's CUDA half where a driver is there, which takes seconds: not for a machine or a round that trains on the CPU.
+// Loads LibTorch's CUDA half where a driver is there, which takes seconds: not for a machine or a round that trains on
+// the CPU.
 Gpus FindGpus();
 
 }  // namespace blink

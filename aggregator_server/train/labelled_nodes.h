@@ -12,8 +12,8 @@ namespace blink {
 // Labelled nodes of a split, ascending.
 std::vector<int64_t> LabelledNodes(const NodeAttributes& attributes, Split split);
 
-// [classes] m / (present * m_c) of the m labelled nodes of the training split, m_c of the class, `present` classes being there;
-// 1 for a class that is not. Their mean over the training nodes is 1.
+// [classes] m / (present * m_c) of the m labelled nodes of the training split, m_c of the class, `present` classes
+// being there; 1 for a class that is not. Their mean over the training nodes is 1.
 std::vector<float> BalancedClassWeights(const NodeAttributes& attributes);
 
 }  // namespace blink

@@ -74,7 +74,8 @@ void FillFigures(const NodeAttributes& attributes, TrainResult& result) {
   result.unlabelled = static_cast<uint32_t>(std::count(attributes.labels.begin(), attributes.labels.end(), -1));
 }
 
-TrainResult ResultOfLogProbabilities(std::vector<float> log_probabilities, const NodeAttributes& attributes, bool balance_classes) {
+TrainResult ResultOfLogProbabilities(std::vector<float> log_probabilities, const NodeAttributes& attributes,
+                                     bool balance_classes) {
   TrainResult result;
   result.device = "cpu";
   result.deterministic = true;

@@ -79,7 +79,8 @@ class Memory {
       alphas[k] = pairs_[k].inverse_product * Dot(pairs_[k].step, q);
       for (size_t i = 0; i < q.size(); ++i) q[i] -= alphas[k] * pairs_[k].change[i];
     }
-    const double scale = pairs_.empty() ? 1 : 1 / (pairs_.back().inverse_product * Dot(pairs_.back().change, pairs_.back().change));
+    const double scale =
+        pairs_.empty() ? 1 : 1 / (pairs_.back().inverse_product * Dot(pairs_.back().change, pairs_.back().change));
     for (double& value : q) value *= scale;
     for (size_t k = 0; k < pairs_.size(); ++k) {
       const double beta = pairs_[k].inverse_product * Dot(pairs_[k].change, q);

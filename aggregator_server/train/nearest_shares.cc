@@ -43,7 +43,8 @@ NearestShares NearestSharesOf(const NearestNodes& nearest, const ClassProbabilit
       for (size_t row = 0; row < block.size(); row += classes.class_count) {
         WriteLogShares(&block[row], classes.class_count, &block[row], nullptr);
       }
-      shares.values = shares.width == 0 ? std::move(block) : SideBySide(shares.values, shares.width, block, classes.class_count);
+      shares.values =
+          shares.width == 0 ? std::move(block) : SideBySide(shares.values, shares.width, block, classes.class_count);
       shares.width += classes.class_count;
     }
   }

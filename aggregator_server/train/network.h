@@ -29,7 +29,8 @@ struct NetworkInput {
   Propagation propagation;                     // of GCN and GraphSAGE
 };
 
-// `weights` is not copied on a CPU: it must outlive the input and all networks made of it. `normalize`: NormalizeFeatures is applied.
+// `weights` is not copied on a CPU: it must outlive the input and all networks made of it. `normalize`:
+// NormalizeFeatures is applied.
 NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
                        int threads, OperatorPath path = OperatorPath::kAuto, bool normalize = true);
 

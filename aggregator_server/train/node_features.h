@@ -18,7 +18,8 @@ NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attri
 //             1 + floor(log2(1 + s)) is 1; as many columns as the largest s needs
 //   identity  row i has a 1 in column i; never stored as n^2 numbers
 //   given and degree  NormalizeFeatures of the given ones, then those of the degree, so that neither drowns the other
-// INVALID_ARGUMENT: given ones that do not exist, or span more than float32 holds; a degree for the MLP, which must not see links.
+// INVALID_ARGUMENT: given ones that do not exist, or span more than float32 holds; a degree for the MLP, which must not
+// see links.
 absl::StatusOr<FeatureMatrix> MakeNodeFeatures(const LinkWeights& weights, const NodeAttributes& attributes,
                                                NodeFeatures kind, Model model, int threads);
 

@@ -37,8 +37,9 @@ class SparseOperator {
 torch::Tensor CsrTensor(const torch::Tensor& offsets, const torch::Tensor& columns, const torch::Tensor& values,
                         int64_t rows, int64_t cols);
 
-// A CSR matrix [rows, cols] times a dense one [cols, width]. On a GPU by cuSPARSE's default algorithm, whose sums may differ from run to
-// run: where LibTorch was told to be deterministic it throws (or warns), which LibTorch's own product does not.
+// A CSR matrix [rows, cols] times a dense one [cols, width]. On a GPU by cuSPARSE's default algorithm, whose sums may
+// differ from run to run: where LibTorch was told to be deterministic it throws (or warns), which LibTorch's own
+// product does not.
 torch::Tensor CsrTimesDense(const torch::Tensor& csr, const torch::Tensor& dense);
 
 // y = M x with dy/dx = M^T. M is constant.

@@ -19,18 +19,22 @@ namespace {
 
 absl::Status CheckSizes(const StackedInput& input) {
   const size_t entries = size_t{input.classes->node_count} * input.classes->class_count;
-  if (input.classes->class_count == 0 || input.classes->open.size() != entries || input.classes->clamped.size() != entries ||
-      (input.class_sums != nullptr && input.class_sums->size() != entries) || input.kept->node_count != input.classes->node_count) {
-    return absl::InvalidArgumentError(absl::StrCat("the class probabilities are of ", input.classes->node_count, " nodes and ",
-                                                   input.classes->class_count, " classes, which the posterior's ",
-                                                   input.kept->node_count, " nodes and ",
-                                                   input.class_sums == nullptr ? entries : input.class_sums->size(), " sums do not fit"));
+  if (input.classes->class_count == 0 || input.classes->open.size() != entries ||
+      input.classes->clamped.size() != entries ||
+      (input.class_sums != nullptr && input.class_sums->size() != entries) ||
+      input.kept->node_count != input.classes->node_count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the class probabilities are of ", input.classes->node_count, " nodes and ", input.classes->class_count,
+        " classes, which the posterior's ", input.kept->node_count, " nodes and ",
+        input.class_sums == nullptr ? entries : input.class_sums->size(), " sums do not fit"));
   }
-  if (input.nearest != nullptr && input.nearest->values.size() != size_t{input.nearest->width} * input.classes->node_count) {
+  if (input.nearest != nullptr &&
+      input.nearest->values.size() != size_t{input.nearest->width} * input.classes->node_count) {
     return absl::InvalidArgumentError("the shares of the nearest nodes are not of the class probabilities' nodes");
   }
   if (input.class_sums != nullptr && input.kept->has_background()) {
-    return absl::InvalidArgumentError("the stacked model takes a list of pairs beside sums over all pairs, not weights with a background");
+    return absl::InvalidArgumentError(
+        "the stacked model takes a list of pairs beside sums over all pairs, not weights with a background");
   }
   return absl::OkStatus();
 }
@@ -72,7 +76,8 @@ std::vector<float> SquareSumsOfList(const LinkWeights& kept) {
 struct Standard {
   std::vector<float> mean, scale;  // [width]
 
-  Standard(const std::vector<float>& features, uint32_t width, const std::vector<int64_t>& nodes) : mean(width), scale(width) {
+  Standard(const std::vector<float>& features, uint32_t width, const std::vector<int64_t>& nodes)
+      : mean(width), scale(width) {
     for (uint32_t f = 0; f < width; ++f) {
       double sum = 0, squares = 0;
       for (const int64_t node : nodes) sum += features[node * width + f];
@@ -113,7 +118,8 @@ struct Present {
 };
 
 // Log-probabilities [n, classes] of standardised `rows` [n, width]; parameters as LogisticFit has them.
-std::vector<float> LogProbabilities(const std::vector<double>& parameters, const std::vector<float>& rows, uint32_t width, uint32_t classes) {
+std::vector<float> LogProbabilities(const std::vector<double>& parameters, const std::vector<float>& rows,
+                                    uint32_t width, uint32_t classes) {
   const size_t n = rows.size() / width;
   std::vector<float> result(n * classes);
   std::vector<double> scores(classes);
@@ -129,14 +135,15 @@ std::vector<float> LogProbabilities(const std::vector<double>& parameters, const
   return result;
 }
 
-// [width + 1, all classes]: parameters of the present classes, and for an absent one no weights and a bias that gives it at most
-// 1 / (2 m): at the optimum the ridge has made the weights of each feature sum to 0, so the logarithm of the sum of the exponentials is
-// nowhere below that of their geometric mean, ln(present) + mean bias.
+// [width + 1, all classes]: parameters of the present classes, and for an absent one no weights and a bias that gives
+// it at most 1 / (2 m): at the optimum the ridge has made the weights of each feature sum to 0, so the logarithm of the
+// sum of the exponentials is nowhere below that of their geometric mean, ln(present) + mean bias.
 std::vector<double> OfAllClasses(const LogisticFit& fit, const Present& present, const LogisticProblem& problem) {
   const size_t all = present.number_of.size(), some = present.classes.size();
   if (all == some) return fit.parameters;
   double least = std::log(static_cast<double>(some));
-  for (size_t p = 0; p < some; ++p) least += fit.parameters[size_t{problem.width} * some + p] / static_cast<double>(some);
+  for (size_t p = 0; p < some; ++p)
+    least += fit.parameters[size_t{problem.width} * some + p] / static_cast<double>(some);
   std::vector<double> parameters((size_t{problem.width} + 1) * all, 0.0);
   for (size_t f = 0; f <= problem.width; ++f) {
     for (size_t p = 0; p < some; ++p) parameters[f * all + present.classes[p]] = fit.parameters[f * some + p];
@@ -148,7 +155,8 @@ std::vector<double> OfAllClasses(const LogisticFit& fit, const Present& present,
   return parameters;
 }
 
-std::vector<NamedValues> StateOf(const std::vector<double>& parameters, uint32_t classes, const Standard& standard, double ridge) {
+std::vector<NamedValues> StateOf(const std::vector<double>& parameters, uint32_t classes, const Standard& standard,
+                                 double ridge) {
   const size_t width = standard.mean.size();
   std::vector<float> weight(width * classes), bias(classes);
   for (size_t c = 0; c < classes; ++c) {
@@ -156,8 +164,11 @@ std::vector<NamedValues> StateOf(const std::vector<double>& parameters, uint32_t
     bias[c] = static_cast<float>(parameters[width * classes + c]);
   }
   const auto columns = static_cast<int64_t>(width), rows = static_cast<int64_t>(classes);
-  return {{"weight", {rows, columns}, std::move(weight)}, {"bias", {rows}, std::move(bias)}, {"mean", {columns}, standard.mean},
-          {"scale", {columns}, standard.scale}, {"ridge", {1}, {static_cast<float>(ridge)}}};
+  return {{"weight", {rows, columns}, std::move(weight)},
+          {"bias", {rows}, std::move(bias)},
+          {"mean", {columns}, standard.mean},
+          {"scale", {columns}, standard.scale},
+          {"ridge", {1}, {static_cast<float>(ridge)}}};
 }
 
 }  // namespace
@@ -174,7 +185,8 @@ absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, in
   const std::vector<float>& first = input.class_sums == nullptr ? own_sums : *input.class_sums;
   std::vector<float> second(size_t{n} * classes);
   Multiply(*input.kept, first.data(), classes, threads, second.data());
-  const std::vector<float> squares = input.kept->has_background() ? SquareSums(*input.kept, threads) : SquareSumsOfList(*input.kept);
+  const std::vector<float> squares =
+      input.kept->has_background() ? SquareSums(*input.kept, threads) : SquareSumsOfList(*input.kept);
   std::vector<float> sums(size_t{n} * of_sums);
   for (size_t i = 0; i < n; ++i) {
     float* row = &sums[i * of_sums];
@@ -191,11 +203,12 @@ absl::StatusOr<std::vector<float>> StackedFeatures(const StackedInput& input, in
   return features;
 }
 
-absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint32_t width, const NodeAttributes& attributes,
-                                       const StackedOptions& options) {
+absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint32_t width,
+                                       const NodeAttributes& attributes, const StackedOptions& options) {
   const uint32_t n = attributes.node_count;
   if (width == 0 || features.size() != size_t{n} * width) {
-    return absl::InvalidArgumentError(absl::StrCat("there are ", features.size(), " numbers for ", n, " nodes of ", width));
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", features.size(), " numbers for ", n, " nodes of ", width));
   }
   const std::vector<int64_t> train = LabelledNodes(attributes, Split::kTrain);
   if (train.empty() || LabelledNodes(attributes, Split::kValidation).empty()) {
@@ -204,7 +217,8 @@ absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint3
   const Standard standard(features, width, train);
   const Present present(attributes, train);
   const std::vector<float> balance = options.balance_classes ? BalancedClassWeights(attributes) : std::vector<float>();
-  LogisticProblem problem{.width = width, .classes = static_cast<uint32_t>(present.classes.size()), .rows = standard.Rows(features, train)};
+  LogisticProblem problem{
+      .width = width, .classes = static_cast<uint32_t>(present.classes.size()), .rows = standard.Rows(features, train)};
   for (const int64_t node : train) {
     problem.labels.push_back(present.number_of[attributes.labels[node]]);
     if (options.balance_classes) problem.weights.push_back(balance[attributes.labels[node]]);
@@ -220,8 +234,8 @@ absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint3
     problem.ridge = ridge;
     fit = FitLogistic(problem, {.threads = ThreadsOrCores(options.threads)}, std::move(fit.parameters));
     const std::vector<double> parameters = OfAllClasses(fit, present, problem);
-    TrainResult result = ResultOfLogProbabilities(LogProbabilities(parameters, rows, width, attributes.class_count), attributes,
-                                                  options.balance_classes);
+    TrainResult result = ResultOfLogProbabilities(LogProbabilities(parameters, rows, width, attributes.class_count),
+                                                  attributes, options.balance_classes);
     if (best && !(result.validation_loss < best->validation_loss)) continue;
     result.state = StateOf(parameters, attributes.class_count, standard, ridge);
     result.feature_count = width;

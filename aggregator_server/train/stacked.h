@@ -1,12 +1,13 @@
 // The stacked model: a logistic regression on what the class model says of a node and on what the posterior says of the
-// classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it is strong, since it
-// needs sums of P alone. No LibTorch type.
+// classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it is strong,
+// since it needs sums of P alone. No LibTorch type.
 //
 //   features of node i, standardised on the training nodes:
 //     log(Qo_i + 1e-3)
 //     the classes of the nearest nodes (nearest_shares.h)
-//     of S1_i = sum_j P_ij Qc_j (over all pairs), and of S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2 (over the kept pairs K,
-//     without the way back to i; under the beta prior, whose Soft weighs all pairs by few numbers, over all of them):   log of the share of each class,   log(S + 1e-2)
+//     of S1_i = sum_j P_ij Qc_j (over all pairs), and of S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2 (over the kept
+//     pairs K, without the way back to i; under the beta prior, whose Soft weighs all pairs by few numbers, over all of
+//     them):   log of the share of each class,   log(S + 1e-2)
 //
 // A training row never sees its own label: Qo is out of fold, P_ii = 0, and the way back is taken off.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_
@@ -44,13 +45,14 @@ struct StackedOptions {
   int threads = 0;                                        // 0: all cores. The result does not depend on it
 };
 
-// `features` [n, width]. Logits are log-probabilities. A class that the m training nodes lack gets a probability of at most 1 / (2 m), and
-// the loss of a node that has it is a number.
-// The state dict: weight [classes, width], bias [classes], mean [width], scale [width] (0 for a column that does not vary), ridge [1]:
+// `features` [n, width]. Logits are log-probabilities. A class that the m training nodes lack gets a probability of at
+// most 1 / (2 m), and the loss of a node that has it is a number. The state dict: weight [classes, width], bias
+// [classes], mean [width], scale [width] (0 for a column that does not vary), ridge [1]:
 //   log_softmax(((x - mean) * scale) @ weight.T + bias)
-// `state` only; the file is the caller's to make. INVALID_ARGUMENT: no training or validation node, or sizes that do not fit.
-absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint32_t width, const NodeAttributes& attributes,
-                                       const StackedOptions& options);
+// `state` only; the file is the caller's to make. INVALID_ARGUMENT: no training or validation node, or sizes that do
+// not fit.
+absl::StatusOr<TrainResult> FitStacked(const std::vector<float>& features, uint32_t width,
+                                       const NodeAttributes& attributes, const StackedOptions& options);
 
 }  // namespace blink
 

@@ -33,7 +33,8 @@ std::string SerializeStateDict(const std::vector<std::pair<std::string, torch::T
 
   FileSink file;
   {
-    caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, size_t size) { return file.Write(data, size); });
+    caffe2::serialize::PyTorchStreamWriter writer(
+        [&](const void* data, size_t size) { return file.Write(data, size); });
     writer.writeRecord("data.pkl", pickle.data(), pickle.size());
     for (size_t i = 0; i < storages.size(); ++i) {
       const torch::jit::WriteableTensorData data = torch::jit::getWriteableTensorData(storages[i]);

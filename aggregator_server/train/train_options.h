@@ -25,17 +25,18 @@ struct TrainOptions {
   // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
   bool balance_classes = false;
   NodeFeatures node_features = NodeFeatures::kAuto;
-  // The given features are what the first layer is to get (NodeProfiles::scaled of aggregator_server/prior): NormalizeFeatures is left out.
+  // The given features are what the first layer is to get (NodeProfiles::scaled of aggregator_server/prior):
+  // NormalizeFeatures is left out.
   bool features_as_they_are = false;
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
-  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price; TrainResult::deterministic says whether
-  // that sufficed. A CPU is deterministic always.
+  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price; TrainResult::deterministic says
+  // whether that sufficed. A CPU is deterministic always.
   bool deterministic = false;
   int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
-  // Where the state of the training is kept, so that the same training that is ended and started again goes on from there, to
-  // the same bits. What another training left there is not used and replaced. Empty: nowhere.
+  // Where the state of the training is kept, so that the same training that is ended and started again goes on from
+  // there, to the same bits. What another training left there is not used and replaced. Empty: nowhere.
   std::string checkpoint_file;
   double checkpoint_every_s = 20;  // and after the last epoch
   std::function<void(int epoch, double validation_loss)> progress;

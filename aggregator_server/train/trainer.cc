@@ -30,8 +30,8 @@ absl::Status ValidateOptions(const TrainOptions& options) {
                                               .layers = options.layers,
                                               .patience = options.patience}));
   if (!(options.checkpoint_every_s >= 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("checkpoint_every_s is ", options.checkpoint_every_s, ": it must be 0 (after every epoch) or more"));
+    return absl::InvalidArgumentError(absl::StrCat("checkpoint_every_s is ", options.checkpoint_every_s,
+                                                   ": it must be 0 (after every epoch) or more"));
   }
   if (options.threads < 0 || options.threads > 1024) {
     return absl::InvalidArgumentError(absl::StrCat("threads is ", options.threads, ": it must be in 0 .. 1024"));
@@ -41,7 +41,8 @@ absl::Status ValidateOptions(const TrainOptions& options) {
 
 absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attributes, Model model) {
   const uint32_t n = attributes.node_count;
-  if (n == 0 || (attributes.features.cols > 0 && attributes.features.rows != n) || attributes.labels.size() != n || attributes.split.size() != n) {
+  if (n == 0 || (attributes.features.cols > 0 && attributes.features.rows != n) || attributes.labels.size() != n ||
+      attributes.split.size() != n) {
     return absl::InvalidArgumentError(absl::StrCat("the attributes disagree: ", n, " nodes, ", attributes.features.rows,
                                                    " feature rows, ", attributes.labels.size(), " labels, ",
                                                    attributes.split.size(), " entries of the split"));
@@ -52,8 +53,8 @@ absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attr
   }
   for (uint32_t i = 0; i < n; ++i) {
     if (attributes.labels[i] < -1 || attributes.labels[i] >= static_cast<int64_t>(attributes.class_count)) {
-      return absl::InvalidArgumentError(absl::StrCat("node ", i, " has label ", attributes.labels[i], ", but there are ",
-                                                     attributes.class_count, " classes"));
+      return absl::InvalidArgumentError(absl::StrCat("node ", i, " has label ", attributes.labels[i],
+                                                     ", but there are ", attributes.class_count, " classes"));
     }
   }
   if (LabelledNodes(attributes, Split::kTrain).empty()) {
@@ -74,8 +75,8 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
   TrainOptions resolved = options;
   resolved.threads = ThreadsOrCores(options.threads);
-  // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do not:
-  // so the same seed gives the same model with any number of threads.
+  // LibTorch's sums depend on how many threads share them. Only this folder's kernels use more than one, and theirs do
+  // not: so the same seed gives the same model with any number of threads.
   at::set_num_threads(1);
   const NodeFeatures used = ResolveNodeFeatures(options.node_features, attributes);
   BLINK_ASSIGN_OR_RETURN(const FeatureMatrix features, MakeNodeFeatures(weights, attributes, options.node_features,
@@ -96,7 +97,8 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
   const std::vector<std::string> warnings = DataWarnings(weights, attributes, options, used);
   result->warnings.insert(result->warnings.begin(), warnings.begin(), warnings.end());
   if (result->fell_back_to_cpu) {
-    result->warnings.push_back(absl::StrCat("the memory of ", device.description, " did not suffice: trained on the CPU"));
+    result->warnings.push_back(
+        absl::StrCat("the memory of ", device.description, " did not suffice: trained on the CPU"));
   }
   return result;
 }
@@ -112,7 +114,8 @@ absl::StatusOr<std::string> ResolveDevice(const std::string& name) {
   }
 }
 
-absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
+absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes,
+                                  const TrainOptions& options) {
   try {
     return TrainOrThrow(weights, attributes, options);
   } catch (...) {  // what happens beside the training on the device: on this machine's processor and memory

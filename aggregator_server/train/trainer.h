@@ -26,8 +26,8 @@ std::string StateDictFile(const std::vector<NamedValues>& state);
 struct TrainResult {
   std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
   int threads = 0;
-  // The same seed on this device gives the same bits. Always on a CPU; on a GPU only when it was asked for and every operation
-  // had a deterministic algorithm, which a warning denies otherwise.
+  // The same seed on this device gives the same bits. Always on a CPU; on a GPU only when it was asked for and every
+  // operation had a deterministic algorithm, which a warning denies otherwise.
   bool deterministic = false;
   NodeFeatures node_features = NodeFeatures::kGiven;  // as used: never kAuto
   uint32_t feature_count = 0;          // width of the first layer's input
@@ -41,7 +41,8 @@ struct TrainResult {
   std::vector<uint32_t> test_confusion;  // ConfusionMatrix of the test split; empty beyond 64 classes
   std::vector<std::string> class_names;  // of the data set; empty: it names none
   uint32_t unlabelled = 0;             // nodes without a label
-  // One per epoch that was trained: fewer than asked for where `patience` ended the training, or the target was out of reach.
+  // One per epoch that was trained: fewer than asked for where `patience` ended the training, or the target was out of
+  // reach.
   std::vector<float> train_losses, validation_losses, validation_accuracies;
   bool ended_out_of_reach = false;     // of TrainOptions::target
   double epoch_ms_mean = 0;            // (training + evaluation) / epochs
@@ -57,11 +58,12 @@ struct TrainResult {
 // INVALID_ARGUMENT: no such name. FAILED_PRECONDITION: the device does not exist here.
 absl::StatusOr<std::string> ResolveDevice(const std::string& name);
 
-// Throws nothing. The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out of
-// range, features whose span float32 cannot hold, a training that diverged. What it would cost is not asked here
-// (analysis/trainable.h). FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on the
-// device or before. INTERNAL: anything else.
-absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options);
+// Throws nothing. The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out
+// of range, features whose span float32 cannot hold, a training that diverged. What it would cost is not asked here
+// (analysis/trainable.h). FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on
+// the device or before. INTERNAL: anything else.
+absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes,
+                                  const TrainOptions& options);
 
 }  // namespace blink
 

@@ -89,7 +89,8 @@ class Training {
     started_ = saved_ = Clock::now();
     // The first layer at the weights that epoch e left serves e's evaluation and the training of e + 1.
     torch::Tensor first = network_.First();
-    for (int epoch = result_.resumed_from_epoch + 1; epoch <= options_.epochs && !OutOfPatience() && !IsOutOfReach(); ++epoch) {
+    for (int epoch = result_.resumed_from_epoch + 1; epoch <= options_.epochs && !OutOfPatience() && !IsOutOfReach();
+         ++epoch) {
       const torch::Tensor train_loss = TrainOneEpoch(first);
       first = network_.First();
       Evaluate(epoch, first, train_loss);
@@ -101,7 +102,8 @@ class Training {
     if (!options_.checkpoint_file.empty() && Epochs() > result_.resumed_from_epoch) Save();
     if (result_.best_epoch == 0) {
       return absl::InvalidArgumentError(
-          "training diverged: no epoch had a finite validation loss; use a lower learning rate, or features without infinite values");
+          "training diverged: no epoch had a finite validation loss; use a lower learning rate, or features without "
+          "infinite values");
     }
     Finish();
     return std::move(result_);
@@ -114,7 +116,8 @@ class Training {
   }
   bool OutOfPatience() const { return options_.patience > 0 && Epochs() - result_.best_epoch >= options_.patience; }
   bool IsOutOfReach() const {
-    return options_.target.has_value() && IsHopeless(result_.validation_losses, result_.validation_accuracies, *options_.target);
+    return options_.target.has_value() &&
+           IsHopeless(result_.validation_losses, result_.validation_accuracies, *options_.target);
   }
 
   torch::Tensor Dropout(const torch::Tensor& x) {
@@ -155,13 +158,16 @@ class Training {
 
   // DATA_LOSS: there is a file of somebody else, which would be overwritten.
   absl::Status Resume() {
-    fingerprint_ = TrainingFingerprint(options_, device_.description, weights_, attributes_, ToVectors(network_.parameters()));
+    fingerprint_ =
+        TrainingFingerprint(options_, device_.description, weights_, attributes_, ToVectors(network_.parameters()));
     absl::StatusOr<Checkpoint> checkpoint = ReadCheckpoint(options_.checkpoint_file, *fingerprint_);
     if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
     if (absl::IsInvalidArgument(checkpoint.status())) {
-      return absl::DataLossError(absl::StrCat(checkpoint.status().message(), ": move it away, or name another folder for checkpoints"));
+      return absl::DataLossError(
+          absl::StrCat(checkpoint.status().message(), ": move it away, or name another folder for checkpoints"));
     }
-    if (checkpoint.ok() && !Fits(*checkpoint)) checkpoint = absl::DataLossError("the checkpoint does not fit the model");
+    if (checkpoint.ok() && !Fits(*checkpoint))
+      checkpoint = absl::DataLossError("the checkpoint does not fit the model");
     if (checkpoint.ok() && !RestoreGenerator(checkpoint->generator)) {
       checkpoint = absl::DataLossError("the checkpoint is damaged: the state of its random generator is none");
     }
@@ -216,7 +222,8 @@ class Training {
       state->exp_avg(LikeTensor(checkpoint.first_moments[k], parameters[k]));
       state->exp_avg_sq(LikeTensor(checkpoint.second_moments[k], parameters[k]));
       optimizer_.state()[parameters[k].unsafeGetTensorImpl()] = std::move(state);
-      if (checkpoint.best_epoch != 0) best_parameters_.push_back(LikeTensor(checkpoint.best_parameters[k], parameters[k]));
+      if (checkpoint.best_epoch != 0)
+        best_parameters_.push_back(LikeTensor(checkpoint.best_parameters[k], parameters[k]));
     }
     network_.LoadParameters(values);
     if (checkpoint.best_epoch != 0) {

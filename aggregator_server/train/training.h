@@ -11,8 +11,8 @@
 
 namespace blink {
 
-// `features` as from MakeNodeFeatures, or with options.features_as_they_are as they are meant to be; options.threads is at least 1. Throws what LibTorch throws. INVALID_ARGUMENT when no epoch
-// has a finite validation loss.
+// `features` as from MakeNodeFeatures, or with options.features_as_they_are as they are meant to be; options.threads is
+// at least 1. Throws what LibTorch throws. INVALID_ARGUMENT when no epoch has a finite validation loss.
 absl::StatusOr<TrainResult> RunTraining(const LinkWeights& weights, const FeatureMatrix& features,
                                         const NodeAttributes& attributes, const TrainOptions& options,
                                         const TrainDevice& device);

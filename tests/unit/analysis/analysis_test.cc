@@ -38,7 +38,8 @@ TEST_F(AnalysisTest, NamesOfClassesThatAreNoUtf8DoNotCostTheResult) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   data_.attributes.class_names = {"Th\xe9orie", "b", "c"};
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
-  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
+  ASSERT_TRUE(
+      WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   const auto metrics = nlohmann::json::parse(ReadFile(folder_ + "/result/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["classes"]["test"].size(), 3u);
 }
@@ -53,7 +54,8 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links().link_count() + 1);
   EXPECT_EQ(ReadFile(out + "/model.pt", 1 << 24).value(), analysis.training.model_bytes);
   EXPECT_EQ(ReadFile(out + "/model.ts", 1 << 24).value(), analysis.training.script_bytes);
-  EXPECT_THAT(ReadFile(out + "/predictions.csv", 1 << 20).value(), ::testing::StartsWith("node,prediction,confidence,split\n0,"));
+  EXPECT_THAT(ReadFile(out + "/predictions.csv", 1 << 20).value(),
+              ::testing::StartsWith("node,prediction,confidence,split\n0,"));
   EXPECT_THAT(ReadFile(out + "/curves.csv", 1 << 20).value(),
               ::testing::StartsWith("epoch,train_loss,validation_loss,validation_accuracy\n1,"));
   const auto metrics = nlohmann::json::parse(ReadFile(out + "/metrics.json", 1 << 20).value());
@@ -96,7 +98,8 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
 TEST_F(AnalysisTest, TheCurvesAreReadBackAsTheyWere) {
   const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
   const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
-  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
+  ASSERT_TRUE(
+      WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   std::istringstream curves(ReadFile(folder_ + "/result/curves.csv", 1 << 20).value());
   std::string line;
   std::getline(curves, line);
@@ -255,7 +258,8 @@ TEST_F(AnalysisTest, RefusesToEstimateWhenEveryReportWouldBeDropped) {
   EXPECT_EQ(analysis.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(analysis.status().message()), HasSubstr("all 3 reports are implausible"));
   options.degree_max = 200;
-  EXPECT_EQ(Analyse(reports, data_.attributes, testing::SmallSpec(), options).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Analyse(reports, data_.attributes, testing::SmallSpec(), options).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(AnalysisTest, RefusesAttributesOfAnotherSize) {

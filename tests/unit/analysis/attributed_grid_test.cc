@@ -17,8 +17,14 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const ProblemSize kSmall{.nodes = 200, .feature_values = 1000, .scaled_values = 1000, .classes = 3, .flip_probability = 0.1, .links = 400,
-                         .attributed_links = 400, .attributed_kept = 800};
+const ProblemSize kSmall{.nodes = 200,
+                         .feature_values = 1000,
+                         .scaled_values = 1000,
+                         .classes = 3,
+                         .flip_probability = 0.1,
+                         .links = 400,
+                         .attributed_links = 400,
+                         .attributed_kept = 800};
 
 v1::TrainingSpec AttributedSpec(uint32_t candidates) {
   v1::TrainingSpec spec;
@@ -46,7 +52,8 @@ std::set<std::string> PairsOf(const std::vector<Candidate>& candidates) {
 TEST(AttributedGrid, TriesThePairsOfBothPriorsOnceFirstButForTheBetaPriorsAttentionToAllPairs) {
   CandidateGrid grid = CandidateGrid::Create(AttributedSpec(1000), true, kSmall).value();
   EXPECT_EQ(grid.prior(), Prior::kAttributed);
-  EXPECT_EQ(grid.pairs().size(), 21u) << "nine of the beta prior, nine networks of this one, the stacked models of both, the class model";
+  EXPECT_EQ(grid.pairs().size(), 21u)
+      << "nine of the beta prior, nine networks of this one, the stacked models of both, the class model";
   EXPECT_EQ(PairsOf(grid.pairs()).size(), 21u);
   v1::TrainingSpec beta = AttributedSpec(1000);
   beta.set_prior(v1::PRIOR_BETA);
@@ -65,10 +72,12 @@ TEST(AttributedGrid, EndsItsOwnNetworksByPatienceUnlessOneIsGivenAndNeverThoseIt
   }
   v1::TrainingSpec spec = AttributedSpec(24);
   spec.set_patience(0);
-  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs()) EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
+  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs())
+    EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
   spec = AttributedSpec(24);
   spec.set_prior(v1::PRIOR_BETA);
-  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs()) EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
+  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs())
+    EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
 }
 
 TEST(AttributedGrid, BeginsWithWhatCostsNextToNothing) {
@@ -94,7 +103,8 @@ TEST(AttributedGrid, GivesAsManyAsAskedForAndNoneTwice) {
 TEST(AttributedGrid, TriesWidthsUnlessOneIsGiven) {
   std::set<int> widths;
   for (const Candidate& candidate : Everything(CandidateGrid::Create(AttributedSpec(1000), true, kSmall).value())) {
-    if (candidate.prior == Prior::kAttributed && IsNetwork(candidate.options.model)) widths.insert(candidate.options.hidden);
+    if (candidate.prior == Prior::kAttributed && IsNetwork(candidate.options.model))
+      widths.insert(candidate.options.hidden);
     if (candidate.prior == Prior::kBeta) {
       EXPECT_EQ(candidate.options.hidden, 16);
     }
@@ -102,14 +112,16 @@ TEST(AttributedGrid, TriesWidthsUnlessOneIsGiven) {
   EXPECT_THAT(widths, ElementsAre(16, 64));
   v1::TrainingSpec spec = AttributedSpec(1000);
   spec.set_hidden(24);
-  for (const Candidate& candidate : Everything(CandidateGrid::Create(spec, true, kSmall).value())) EXPECT_EQ(candidate.options.hidden, 24);
+  for (const Candidate& candidate : Everything(CandidateGrid::Create(spec, true, kSmall).value()))
+    EXPECT_EQ(candidate.options.hidden, 24);
 }
 
 TEST(AttributedGrid, WhatIsSetRestrictsBothPriors) {
   v1::TrainingSpec spec = AttributedSpec(1000);
   spec.set_model(v1::MODEL_GCN);
   spec.set_variant(v1::VARIANT_HYBRID);
-  EXPECT_THAT(PairsOf(CandidateGrid::Create(spec, true, kSmall)->pairs()), ElementsAre("gcn hybrid", "gcn hybrid attributed"));
+  EXPECT_THAT(PairsOf(CandidateGrid::Create(spec, true, kSmall)->pairs()),
+              ElementsAre("gcn hybrid", "gcn hybrid attributed"));
   spec = AttributedSpec(1000);
   spec.set_variant(v1::VARIANT_SOFT);
   const std::set<std::string> soft = PairsOf(CandidateGrid::Create(spec, true, kSmall)->pairs());
@@ -123,12 +135,19 @@ TEST(AttributedGrid, WhatIsSetRestrictsBothPriors) {
 }
 
 TEST(AttributedGrid, LeavesOutPairsOfTheBetaPriorThatTakeMinutes) {
-  const ProblemSize large{.nodes = 22'470, .feature_values = 2'876'160, .scaled_values = 2'876'160, .classes = 4, .flip_probability = 0.27, .links = 170'000,
-                          .attributed_links = 170'000, .attributed_kept = 400'000};
+  const ProblemSize large{.nodes = 22'470,
+                          .feature_values = 2'876'160,
+                          .scaled_values = 2'876'160,
+                          .classes = 4,
+                          .flip_probability = 0.27,
+                          .links = 170'000,
+                          .attributed_links = 170'000,
+                          .attributed_kept = 400'000};
   const CandidateGrid grid = CandidateGrid::Create(AttributedSpec(1000), true, large).value();
   std::set<std::string> left_out = PairsOf(grid.too_costly());
   EXPECT_THAT(left_out, ElementsAre("gcn soft", "graphsage soft"));
-  for (const Candidate& candidate : grid.too_costly()) EXPECT_THAT(grid.WhyLeftOut(candidate, large), HasSubstr("--prior beta"));
+  for (const Candidate& candidate : grid.too_costly())
+    EXPECT_THAT(grid.WhyLeftOut(candidate, large), HasSubstr("--prior beta"));
   v1::TrainingSpec named = AttributedSpec(1000);
   named.set_model(v1::MODEL_GCN);
   named.set_variant(v1::VARIANT_SOFT);
@@ -140,7 +159,8 @@ TEST(CandidateFromSpec, TakesTheOneModelOfTheAttributedPriorThatIsNamed) {
   spec.set_model(v1::MODEL_GRAPHSAGE);
   spec.set_variant(v1::VARIANT_HYBRID);
   const Candidate sage = CandidateFromSpec(spec).value();
-  EXPECT_EQ(CandidateName(sage), "graphsage hybrid attributed, learning rate 0.01, weight decay 0.0001, dropout 0.1, hidden 16");
+  EXPECT_EQ(CandidateName(sage),
+            "graphsage hybrid attributed, learning rate 0.01, weight decay 0.0001, dropout 0.1, hidden 16");
   EXPECT_EQ(sage.prior, Prior::kAttributed);
   spec.set_model(v1::MODEL_MLP);
   EXPECT_EQ(CandidateFromSpec(spec)->prior, Prior::kBeta) << "it sees no links";
@@ -163,7 +183,13 @@ TEST(CandidateFromSpec, RefusesModelsOfTheAttributedPriorUnderTheBetaPrior) {
       spec.set_model(model);
       EXPECT_EQ(CandidateFromSpec(spec).status().code(), absl::StatusCode::kInvalidArgument);
       EXPECT_EQ(CandidateGrid::Create(spec, true, kSmall).status().code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_EQ(CheckTrainable(spec, TrainingFacts{.nodes = 200, .features = 5, .classes = 3, .labelled_train = 9, .labelled_validation = 9}, {}).code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_EQ(
+          CheckTrainable(
+              spec,
+              TrainingFacts{.nodes = 200, .features = 5, .classes = 3, .labelled_train = 9, .labelled_validation = 9},
+              {})
+              .code(),
+          absl::StatusCode::kInvalidArgument);
     }
   }
 }
@@ -172,7 +198,8 @@ TEST(AttributedGrid, RefusesAVariantThatTheModelDoesNotHave) {
   v1::TrainingSpec spec = AttributedSpec(24);
   spec.set_model(v1::MODEL_STACKED);
   spec.set_variant(v1::VARIANT_HARD);
-  EXPECT_THAT(std::string(CandidateGrid::Create(spec, true, kSmall).status().message()), HasSubstr("the model stacked takes all links"));
+  EXPECT_THAT(std::string(CandidateGrid::Create(spec, true, kSmall).status().message()),
+              HasSubstr("the model stacked takes all links"));
 }
 
 TEST(CandidateName, OfTheBetaPriorIsAsItAlwaysWas) {
@@ -196,10 +223,17 @@ TEST(NominalSeconds, OfAttributedSoftLinksCountsThePairsThatAreKept) {
 // ---- what is refused before a report is drawn ----
 
 TrainingFacts Facts(uint32_t nodes, bool dense) {
-  return {.nodes = nodes, .features = 500, .feature_values = 50'000, .dense = dense, .classes = 7, .labelled_train = 100, .labelled_validation = 50};
+  return {.nodes = nodes,
+          .features = 500,
+          .feature_values = 50'000,
+          .dense = dense,
+          .classes = 7,
+          .labelled_train = 100,
+          .labelled_validation = 50};
 }
 
-void ExpectRefused(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place, const char* field, const char* remedy) {
+void ExpectRefused(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place,
+                   const char* field, const char* remedy) {
   const absl::Status refused = CheckTrainable(spec, facts, place);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(field), HasSubstr(remedy)));
@@ -222,8 +256,10 @@ TEST(CheckTrainable, RefusesAPriorOfLinksThatAreGiven) {
 }
 
 TEST(CheckTrainable, TakesFeaturesForDenseByTheirValuesAndNotByTheFormOfTheirFile) {
-  NodeAttributes attributes{.node_count = 2, .labels = {0, 1}, .split = {Split::kTrain, Split::kValidation}, .class_count = 2};
-  attributes.features = {.rows = 2, .cols = 8, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {1, 2}};
+  NodeAttributes attributes{
+      .node_count = 2, .labels = {0, 1}, .split = {Split::kTrain, Split::kValidation}, .class_count = 2};
+  attributes.features = {
+      .rows = 2, .cols = 8, .sparse = true, .row_offsets = {0, 1, 2}, .columns = {0, 1}, .values = {1, 2}};
   EXPECT_FALSE(FactsOf(attributes).dense);
   EXPECT_EQ(SizeOf(FactsOf(attributes)).scaled_values, 2u);
   attributes.features.values[0] = -1;
@@ -285,7 +321,8 @@ Tried MeanWith(double score, size_t members) {
 }
 
 TEST(Choice, OfWhatIsEquallyGoodToWithinAValidationNodeItTakesTheMeanOfTheMost) {
-  const std::vector<Tried> tried = {Of(0, 0.93), MeanWith(0.915, 3), MeanWith(0.92, 2), MeanWith(0.91, 3), MeanWith(0.87, 4)};
+  const std::vector<Tried> tried = {Of(0, 0.93), MeanWith(0.915, 3), MeanWith(0.92, 2), MeanWith(0.91, 3),
+                                    MeanWith(0.87, 4)};
   EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 20), 1u) << "0.05 is one of 20 nodes";
   EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 90), 2u);
   EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 500), 0u) << "0.01 is five of 500";
@@ -319,22 +356,26 @@ Candidate Kind(Prior prior, Model model) {
 }
 
 TEST(Choice, MeansAreOfUnlikeModelsAndNoneIsTriedTwice) {
-  const std::vector<Candidate> kinds = {Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kAttributed, Model::kStacked),
-                                        Kind(Prior::kAttributed, Model::kGraphSage), Kind(Prior::kBeta, Model::kGat), Kind(Prior::kBeta, Model::kMlp)};
+  const std::vector<Candidate> kinds = {
+      Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kAttributed, Model::kStacked),
+      Kind(Prior::kAttributed, Model::kGraphSage), Kind(Prior::kBeta, Model::kGat), Kind(Prior::kBeta, Model::kMlp)};
   const auto means = MeansToTry(kinds);
-  EXPECT_THAT(means, ::testing::UnorderedElementsAre(ElementsAre(0, 1), ElementsAre(1, 2), ElementsAre(0, 1, 2), ElementsAre(0, 1, 2, 3),
-                                                     ElementsAre(0, 2)));
+  EXPECT_THAT(means, ::testing::UnorderedElementsAre(ElementsAre(0, 1), ElementsAre(1, 2), ElementsAre(0, 1, 2),
+                                                     ElementsAre(0, 1, 2, 3), ElementsAre(0, 2)));
 }
 
 TEST(Choice, TheStackedModelsOfBothPriorsMakeAMean) {
-  const std::vector<Candidate> kinds = {Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kBeta, Model::kStacked), Kind(Prior::kBeta, Model::kGat),
-                                        Kind(Prior::kBeta, Model::kMlp), Kind(Prior::kAttributed, Model::kStacked)};
+  const std::vector<Candidate> kinds = {Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kBeta, Model::kStacked),
+                                        Kind(Prior::kBeta, Model::kGat), Kind(Prior::kBeta, Model::kMlp),
+                                        Kind(Prior::kAttributed, Model::kStacked)};
   EXPECT_THAT(MeansToTry(kinds), ::testing::Contains(ElementsAre(1, 4)));
 }
 
 TEST(Choice, TheMeanWithTheBetaPriorIsWithANetworkOfItHoweverGoodItsStackedModel) {
-  const std::vector<Candidate> kinds = {Kind(Prior::kBeta, Model::kStacked), Kind(Prior::kAttributed, Model::kStacked), Kind(Prior::kAttributed, Model::kGcn),
-                                        Kind(Prior::kAttributed, Model::kGraphSage), Kind(Prior::kBeta, Model::kGraphSage)};
+  const std::vector<Candidate> kinds = {Kind(Prior::kBeta, Model::kStacked), Kind(Prior::kAttributed, Model::kStacked),
+                                        Kind(Prior::kAttributed, Model::kGcn),
+                                        Kind(Prior::kAttributed, Model::kGraphSage),
+                                        Kind(Prior::kBeta, Model::kGraphSage)};
   EXPECT_THAT(MeansToTry(kinds), ::testing::Contains(ElementsAre(1, 2, 3, 4)));
 }
 

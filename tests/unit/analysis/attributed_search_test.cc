@@ -19,8 +19,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const ProblemSize kSmall{.nodes = 200, .feature_values = 1200, .scaled_values = 1200, .classes = 3, .flip_probability = 0.1, .links = 400,
-                         .attributed_links = 400, .attributed_kept = 400};
+const ProblemSize kSmall{.nodes = 200,
+                         .feature_values = 1200,
+                         .scaled_values = 1200,
+                         .classes = 3,
+                         .flip_probability = 0.1,
+                         .links = 400,
+                         .attributed_links = 400,
+                         .attributed_kept = 400};
 
 class AttributedSearch : public ::testing::Test {
  protected:
@@ -85,7 +91,9 @@ TEST_F(AttributedSearch, KeepsTheBestOfTheCandidatesAndTheirMeans) {
     means += tried.candidate.options.model == Model::kMean ? 1 : 0;
   }
   EXPECT_LE(model.search.size(), 23 + means);
-  const double kept = Score({.validation_loss = model.result.validation_loss, .validation_accuracy = model.result.validation_accuracy}, Prior::kAttributed);
+  const double kept =
+      Score({.validation_loss = model.result.validation_loss, .validation_accuracy = model.result.validation_accuracy},
+            Prior::kAttributed);
   EXPECT_LE(kept, best);
   EXPECT_GE(kept, best - 1.0 / 50) << "a validation node";
   const Tried& chosen = model.search[ChosenOf(model.search, Prior::kAttributed, 50)];
@@ -94,7 +102,8 @@ TEST_F(AttributedSearch, KeepsTheBestOfTheCandidatesAndTheirMeans) {
   EXPECT_FALSE(model.result.model_bytes.empty());
   EXPECT_EQ(model.result.predictions.size(), 200u);
   for (const Tried& tried : model.search) {
-    EXPECT_TRUE(std::is_sorted(tried.candidate.members.begin(), tried.candidate.members.end())) << "one name for one mean";
+    EXPECT_TRUE(std::is_sorted(tried.candidate.members.begin(), tried.candidate.members.end()))
+        << "one name for one mean";
   }
 }
 
@@ -121,7 +130,8 @@ TEST_F(AttributedSearch, AMeanIsTheMeanOfItsMembersProbabilities) {
   std::vector<float> p = a.logits, q = b.logits;
   LogSoftmaxRows(p, 3);
   LogSoftmaxRows(q, 3);
-  for (size_t k = 0; k < p.size(); ++k) EXPECT_NEAR(std::exp(mean.logits[k]), (std::exp(p[k]) + std::exp(q[k])) / 2, 1e-5);
+  for (size_t k = 0; k < p.size(); ++k)
+    EXPECT_NEAR(std::exp(mean.logits[k]), (std::exp(p[k]) + std::exp(q[k])) / 2, 1e-5);
   EXPECT_EQ(mean.state.size(), a.state.size() + b.state.size());
   EXPECT_EQ(mean.state[0].name, "stacked_soft_attributed.weight");
   EXPECT_THAT(mean.state.back().name, StartsWith("gcn_soft_attributed.conv2."));
@@ -146,8 +156,9 @@ TEST_F(AttributedSearch, NetworksOfThePriorGetTheScaledFeaturesUnlessOthersAreAs
 TEST_F(AttributedSearch, TrainsOneModelThatIsNoNetwork) {
   for (const Model model : {Model::kStacked, Model::kClassModel}) {
     std::string text;
-    const auto trained = TrainOne(Of(model, model == Model::kStacked ? std::optional(Variant::kSoft) : std::nullopt), sources_,
-                                  {.threads = 2, .progress = [&](double, const std::string& told) { text = told; }});
+    const auto trained =
+        TrainOne(Of(model, model == Model::kStacked ? std::optional(Variant::kSoft) : std::nullopt), sources_,
+                 {.threads = 2, .progress = [&](double, const std::string& told) { text = told; }});
     ASSERT_TRUE(trained.ok()) << trained.status();
     EXPECT_FALSE(trained->result.model_bytes.empty());
     EXPECT_TRUE(trained->result.validation_losses.empty()) << "no epochs, no curves";
@@ -161,7 +172,8 @@ TEST_F(AttributedSearch, GoesOnFromItsCheckpoints) {
   std::filesystem::remove_all(folder);
   const TrainedModel first = Searched(9, {.checkpoint_folder = folder});
   std::vector<std::string> told;
-  const TrainedModel again = Searched(9, {.progress = [&](double, const std::string& text) { told.push_back(text); }, .checkpoint_folder = folder});
+  const TrainedModel again = Searched(
+      9, {.progress = [&](double, const std::string& text) { told.push_back(text); }, .checkpoint_folder = folder});
   EXPECT_EQ(first.result.logits, again.result.logits);
   EXPECT_LE(told.size(), 2 * 9u) << "no epoch was trained twice";
   std::filesystem::remove_all(folder);
@@ -207,7 +219,8 @@ TEST_F(AttributedSearch, TriesTheStackedModelOnTheBetaPriorsLinksToo) {
   const TrainResult of_beta = TrainCandidate(candidate, sources_).value();
   EXPECT_NE(of_beta.logits, TrainCandidate(Of(Model::kStacked, Variant::kSoft), sources_)->logits);
   attributed_.beta_stacked.reset();
-  EXPECT_THAT(std::string(TrainCandidate(candidate, sources_).status().message()), HasSubstr("stacked soft needs the class model"));
+  EXPECT_THAT(std::string(TrainCandidate(candidate, sources_).status().message()),
+              HasSubstr("stacked soft needs the class model"));
 }
 
 TEST_F(AttributedSearch, RefusesACandidateOfThePriorWithoutItsEstimate) {
@@ -218,8 +231,10 @@ TEST_F(AttributedSearch, RefusesACandidateOfThePriorWithoutItsEstimate) {
 }
 
 TEST_F(AttributedSearch, RefusesToTrainAMeanByItself) {
-  EXPECT_THAT(std::string(TrainCandidate(Of(Model::kMean, std::nullopt), sources_).status().message()), HasSubstr("not trained by itself"));
-  EXPECT_EQ(Train(hard_, data_.attributes, Of(Model::kStacked, Variant::kSoft).options).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(TrainCandidate(Of(Model::kMean, std::nullopt), sources_).status().message()),
+              HasSubstr("not trained by itself"));
+  EXPECT_EQ(Train(hard_, data_.attributes, Of(Model::kStacked, Variant::kSoft).options).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(AttributedSearch, AStackedModelThatCannotBeIsPassedOver) {
@@ -227,7 +242,8 @@ TEST_F(AttributedSearch, AStackedModelThatCannotBeIsPassedOver) {
   const TrainedModel model = Searched(5);
   bool skipped = false;
   for (const Tried& tried : model.search) {
-    if (PairName(tried.candidate) == "stacked soft attributed") skipped = absl::StrContains(tried.skipped, "do not fit");
+    if (PairName(tried.candidate) == "stacked soft attributed")
+      skipped = absl::StrContains(tried.skipped, "do not fit");
     EXPECT_FALSE(absl::StrContains(CandidateName(tried.candidate), "+ stacked soft attributed"));
   }
   EXPECT_TRUE(skipped);

@@ -43,12 +43,16 @@ TEST_F(ModelFiles, GiveTheSameLogitsInPython) {
       spec.set_model(model);
       spec.set_variant(variant);
       if (variant == v1::VARIANT_HYBRID) spec.set_layers(3);
-      absl::StrAppend(&folders, " ", Result(spec, absl::StrCat("model", static_cast<int>(model), "_variant", static_cast<int>(variant))));
+      absl::StrAppend(
+          &folders, " ",
+          Result(spec, absl::StrCat("model", static_cast<int>(model), "_variant", static_cast<int>(variant))));
     }
   }
   ASSERT_FALSE(HasFailure());
-  const int ended = std::system(
-      absl::StrCat(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " " BLINK_MODEL_FILES_PY " ", folder_, "/attributes", folders).c_str());
+  const int ended =
+      std::system(absl::StrCat(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " " BLINK_MODEL_FILES_PY " ", folder_,
+                               "/attributes", folders)
+                      .c_str());
   if (WIFEXITED(ended) && WEXITSTATUS(ended) == 77) GTEST_SKIP() << "python3 cannot import torch here";
   EXPECT_EQ(ended, 0);
 }
@@ -93,7 +97,8 @@ TEST_F(ModelFiles, LinksOfSoftAreThoseAboveTheThresholdAndABackground) {
   EXPECT_EQ(matrix.columns, (std::vector<int32_t>{1, 2, 0, 0, 3, 2}));
   EXPECT_EQ(matrix.values, (std::vector<float>{0.25f, 0.5005f, 0.25f, 0.5005f, 0.125f, 0.125f}));
   const std::string bytes = ReadFile(path, 1 << 20).value();
-  for (const char* member : {"threshold.npy", "class_of_node.npy", "background.npy"}) EXPECT_THAT(bytes, HasSubstr(member));
+  for (const char* member : {"threshold.npy", "class_of_node.npy", "background.npy"})
+    EXPECT_THAT(bytes, HasSubstr(member));
 }
 
 TEST_F(ModelFiles, TooManyPairsOfSoftRaiseTheThreshold) {

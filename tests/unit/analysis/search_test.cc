@@ -151,7 +151,8 @@ TEST(CandidateGrid, LeavesOutWhatWouldTakeHoursUnlessItIsNamed) {
   spec.set_allow_slow_attention(false);
   spec.set_model(v1::MODEL_GAT);
   spec.set_variant(v1::VARIANT_SOFT);
-  EXPECT_TRUE(CandidateGrid::Create(spec, true, large)->pairs().empty()) << "attention over all pairs is insisted on by its own field";
+  EXPECT_TRUE(CandidateGrid::Create(spec, true, large)->pairs().empty())
+      << "attention over all pairs is insisted on by its own field";
   spec.set_allow_slow_attention(true);
   EXPECT_EQ(CandidateGrid::Create(spec, true, large)->pairs().size(), 1u);
 }
@@ -188,7 +189,8 @@ class SearchTest : public testing::SmallRound {
     return *std::move(analysis);
   }
 
-  // The search on one thread, and the same on so many threads and with other labels of the test nodes. Returns the first.
+  // The search on one thread, and the same on so many threads and with other labels of the test nodes. Returns the
+  // first.
   Analysis ExpectTheSameWithoutTestLabels(const v1::TrainingSpec& spec, int threads) {
     AnalysisOptions one, several;
     one.threads = 1;
@@ -254,7 +256,8 @@ TEST_F(SearchTest, TheBetaPriorsCandidatesAreTheSameUnderEitherPrior) {
 }
 
 TEST_F(SearchTest, WithoutASearchTheAttributedPriorTrainsExactlyWhatIsNamed) {
-  for (const auto& [model, name] : {std::pair(v1::MODEL_GCN, "gcn hybrid attributed, learning rate"), {v1::MODEL_STACKED, "stacked soft attributed"},
+  for (const auto& [model, name] : {std::pair(v1::MODEL_GCN, "gcn hybrid attributed, learning rate"),
+                                    {v1::MODEL_STACKED, "stacked soft attributed"},
                                     {v1::MODEL_CLASS_MODEL, "class-model"}}) {
     v1::TrainingSpec spec = AttributedSpec(0);
     spec.set_model(model);
@@ -373,10 +376,10 @@ TEST(Search, RefusesADeviceThatIsNotHereBeforeItTrains) {
 TEST(Search, NoExceptionLeavesIt) {
   const Dataset data = testing::SmallDataset();
   const auto searched = [&](auto thrown, int threads) {
-    return Search(
-               CandidateGrid::Create(SearchSpec(6), true, kSmall).value(), kSmall,
-               {.attributes = &data.attributes, .weights_of = [&](const Candidate&) -> const LinkWeights& { throw thrown; }},
-               {.threads = threads})
+    return Search(CandidateGrid::Create(SearchSpec(6), true, kSmall).value(), kSmall,
+                  {.attributes = &data.attributes,
+                   .weights_of = [&](const Candidate&) -> const LinkWeights& { throw thrown; }},
+                  {.threads = threads})
         .status()
         .code();
   };

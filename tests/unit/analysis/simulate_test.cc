@@ -54,13 +54,14 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   const std::map<std::string, std::vector<std::string>> documented = {
       {"dataset", {"nodes", "links", "features", "classes"}},
       {"privacy",
-       {"private", "simulated", "noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability", "achieved_epsilon"}},
+       {"private", "simulated", "noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree",
+        "flip_probability", "achieved_epsilon"}},
       {"report", {"bytes_mean", "entropy_bytes", "privatize_us_mean"}},
       {"plausibility", {"policy", "false_alarm", "threshold_z", "tested", "flagged", "dropped", "symmetric"}},
       {"estimate",
        {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "expected_links",
-        "links", "true_positives", "precision", "recall", "trained_links", "trained_weight",
-        "trained_precision", "trained_recall"}},
+        "links", "true_positives", "precision", "recall", "trained_links", "trained_weight", "trained_precision",
+        "trained_recall"}},
       {"train", {"model", "variant", "device", "epoch_ms_mean", "test_accuracy_mean", "test_accuracy_std"}}};
   for (const auto& [part, keys] : documented) {
     for (const std::string& key : keys) EXPECT_FALSE(json[part][key].is_null()) << part << "." << key;
@@ -161,7 +162,8 @@ TEST_F(SimulateTest, TellsTheLinksOfHardFromThoseThatWereTrainedOn) {
     options.training.set_variant(variant);
     return SimulationJson(Simulate(options).value(), 1)["estimate"];
   };
-  const auto hard = estimate(v1::VARIANT_HARD), soft = estimate(v1::VARIANT_SOFT), hybrid = estimate(v1::VARIANT_HYBRID);
+  const auto hard = estimate(v1::VARIANT_HARD), soft = estimate(v1::VARIANT_SOFT),
+             hybrid = estimate(v1::VARIANT_HYBRID);
   EXPECT_EQ(hard["trained_links"], hard["links"]);
   EXPECT_EQ(hard["trained_precision"], hard["precision"]);
   EXPECT_EQ(hard["trained_recall"], hard["recall"]);
@@ -260,7 +262,8 @@ TEST_F(SimulateTest, RefusesACheckpointFolderWhereItsResultGoes) {
   SimulateOptions options = Options();
   options.insecure_seeded_noise = true;
   options.output = folder_ + "/out";
-  for (const char* checkpoint : {"/out", "/out/", "/out/states", "/./out/../out/states", "/out.tmp", "/out.tmp/states", "/out.old"}) {
+  for (const char* checkpoint :
+       {"/out", "/out/", "/out/states", "/./out/../out/states", "/out.tmp", "/out.tmp/states", "/out.old"}) {
     options.checkpoint = folder_ + checkpoint;
     ExpectRefused(options, "name a folder apart from --output");
   }
@@ -407,12 +410,14 @@ TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
   EXPECT_EQ(json["privacy"]["degree_share"], 0.02) << "by the rule of this prior";
   const auto& estimate = json["estimate"];
   EXPECT_EQ(estimate["prior"], "attributed");
-  for (const char* key : {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae", "expected_links", "links",
-                          "true_positives", "precision", "recall", "network_rounds", "left_out_links", "attributed_seconds", "training"}) {
+  for (const char* key : {"distinct_degrees", "mle_seconds", "mle_iterations", "mle_residual", "denoise_seconds", "mae",
+                          "expected_links", "links", "true_positives", "precision", "recall", "network_rounds",
+                          "left_out_links", "attributed_seconds", "training"}) {
     EXPECT_FALSE(estimate[key].is_null()) << key;
   }
   for (const auto& of : {estimate, estimate["beta"]}) {
-    for (const char* key : {"mae", "true_positives", "precision", "recall", "expected_links", "links"}) EXPECT_TRUE(of[key].is_number()) << key;
+    for (const char* key : {"mae", "true_positives", "precision", "recall", "expected_links", "links"})
+      EXPECT_TRUE(of[key].is_number()) << key;
     EXPECT_GT(of["quality"]["auc"], 0.5);
     EXPECT_LT(of["quality"]["log_likelihood"], 0);
     uint64_t pairs = 0, links = 0;
@@ -432,7 +437,8 @@ TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
     EXPECT_LE(candidate["trials"], 2);
     EXPECT_TRUE(candidate["name"] != train["chosen"] || candidate["chosen"] >= 1);
     if (candidate["trials"] == 0) continue;
-    for (const char* key : {"validation_loss", "validation_accuracy", "test_accuracy"}) EXPECT_TRUE(candidate[key].is_number()) << key;
+    for (const char* key : {"validation_loss", "validation_accuracy", "test_accuracy"})
+      EXPECT_TRUE(candidate[key].is_number()) << key;
   }
   EXPECT_EQ(chosen, 2);
   const std::string table = SimulationTable(json);
@@ -512,7 +518,8 @@ TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
   const FeatureMatrix seen = ReadSparseNpz(options_.output + "/links.npz").value();
   EXPECT_EQ(seen.values.size(), 2 * metrics["estimate"]["trained_links"].get<size_t>());
   for (const float weight : seen.values) EXPECT_GT(weight, kKeptMin);
-  EXPECT_EQ(ReadFile(options_.output + "/curves.csv", 1 << 20).value(), "epoch,train_loss,validation_loss,validation_accuracy\n");
+  EXPECT_EQ(ReadFile(options_.output + "/curves.csv", 1 << 20).value(),
+            "epoch,train_loss,validation_loss,validation_accuracy\n");
   EXPECT_FALSE(std::filesystem::exists(options_.output + "/model.ts"));
   EXPECT_TRUE(CheckIsResult(options_.output).ok());
 }
@@ -622,7 +629,8 @@ TEST_F(SimulateTest, ASearchTakesTheLinksOfEachTrialsOneDraw) {
   const auto json = SimulationJson(simulation, 1);
   const auto& train = json["trials"][0]["train"];
   EXPECT_EQ(train["chosen"], CandidateName(simulation.trials[0].trained));
-  for (const auto& candidate : train["candidates"]) EXPECT_TRUE(candidate.contains("test_accuracy") || candidate.contains("skipped"));
+  for (const auto& candidate : train["candidates"])
+    EXPECT_TRUE(candidate.contains("test_accuracy") || candidate.contains("skipped"));
   EXPECT_EQ(json["train"]["weight_decay"], 0.0) << "asked for, so all trials agree on it";
   EXPECT_THAT(SimulationTable(json), HasSubstr("trial 2, best of 5"));
 }
@@ -637,7 +645,8 @@ TEST_F(AttributedSimulation, TheStackedModelOnTheBetaPriorsLinksIsTriedBesideIts
     EXPECT_EQ(tried.skipped, "");
     names.push_back(CandidateName(tried.candidate));
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("stacked soft attributed", "stacked soft", "mean of stacked soft + stacked soft attributed"));
+  EXPECT_THAT(names, ::testing::ElementsAre("stacked soft attributed", "stacked soft",
+                                            "mean of stacked soft + stacked soft attributed"));
 }
 
 TEST_F(SimulateTest, ASearchSaysWhyItSkippedACandidateForAllTrialsToo) {

@@ -13,7 +13,12 @@ constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kUnsuitable = absl::StatusCode::kFailedPrecondition;
 
 TrainingFacts Facts() {
-  return {.nodes = 2708, .features = 1433, .feature_values = 49'216, .classes = 7, .labelled_train = 1354, .labelled_validation = 677};
+  return {.nodes = 2708,
+          .features = 1433,
+          .feature_values = 49'216,
+          .classes = 7,
+          .labelled_train = 1354,
+          .labelled_validation = 677};
 }
 TrainingFacts WithoutFeatures() {
   TrainingFacts facts = Facts();
@@ -39,8 +44,8 @@ v1::TrainingSpec Spec(v1::Model model, v1::Variant variant = v1::VARIANT_UNSPECI
   return spec;
 }
 
-void ExpectRefused(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place, absl::StatusCode code,
-                   const std::string& field, const std::string& remedy) {
+void ExpectRefused(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place,
+                   absl::StatusCode code, const std::string& field, const std::string& remedy) {
   const absl::Status refused = CheckTrainable(spec, facts, place);
   EXPECT_EQ(refused.code(), code) << spec.ShortDebugString() << ": " << refused;
   EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(field), HasSubstr(remedy))) << spec.ShortDebugString();
@@ -64,19 +69,22 @@ TEST(CheckTrainable, RefusesAFieldOutOfRange) {
 
 TEST(CheckTrainable, RefusesAnMlpThatWouldHaveToSeeLinks) {
   for (const v1::NodeFeatures kind : {v1::NODE_FEATURES_DEGREE, v1::NODE_FEATURES_GIVEN_AND_DEGREE}) {
-    ExpectRefused(Spec(v1::MODEL_MLP, v1::VARIANT_HARD, kind), Facts(), {}, kInvalid, "training.node_features", "identity");
+    ExpectRefused(Spec(v1::MODEL_MLP, v1::VARIANT_HARD, kind), Facts(), {}, kInvalid, "training.node_features",
+                  "identity");
   }
-  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_MLP), WithoutFeatures(), {}).ok()) << "one feature per node stands for them";
+  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_MLP), WithoutFeatures(), {}).ok())
+      << "one feature per node stands for them";
   TrainingFacts very_large = WithoutFeatures();
   very_large.nodes = kIdentityNodesMax + 1;
   ExpectRefused(Spec(v1::MODEL_MLP), very_large, {}, kInvalid, "training.model is mlp", "identity");
-  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_MLP, v1::VARIANT_HARD, v1::NODE_FEATURES_IDENTITY), WithoutFeatures(), {}).ok());
+  EXPECT_TRUE(
+      CheckTrainable(Spec(v1::MODEL_MLP, v1::VARIANT_HARD, v1::NODE_FEATURES_IDENTITY), WithoutFeatures(), {}).ok());
 }
 
 TEST(CheckTrainable, RefusesGivenFeaturesThatThereAreNot) {
   for (const v1::NodeFeatures kind : {v1::NODE_FEATURES_GIVEN, v1::NODE_FEATURES_GIVEN_AND_DEGREE}) {
-    ExpectRefused(Spec(v1::MODEL_GCN, v1::VARIANT_HARD, kind), WithoutFeatures(), {}, kInvalid, "training.node_features",
-                  "features.npz");
+    ExpectRefused(Spec(v1::MODEL_GCN, v1::VARIANT_HARD, kind), WithoutFeatures(), {}, kInvalid,
+                  "training.node_features", "features.npz");
   }
 }
 
@@ -119,7 +127,8 @@ TEST(CheckTrainable, RefusesAttentionOfHoursUnlessSomebodyInsists) {
   EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_GAT, v1::VARIANT_SOFT), Facts(), WithGpus(0)).ok());
   TrainingPlace given = WithGpus(0);
   given.estimated = false;
-  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_GAT, v1::VARIANT_SOFT), Large(), given).ok()) << "a given graph has no variants";
+  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_GAT, v1::VARIANT_SOFT), Large(), given).ok())
+      << "a given graph has no variants";
 }
 
 TEST(CheckTrainable, OfASearchOnePairThatCanBeTrainedIsEnough) {
@@ -146,8 +155,10 @@ TEST(CheckTrainable, RefusesASearchOfWhichNothingIsLeft) {
 TEST(CheckTrainable, TakesItsFactsFromTheAttributes) {
   NodeAttributes attributes{.node_count = 6, .class_count = 2};
   attributes.labels = {0, 1, -1, 1, -1, 0};
-  attributes.split = {Split::kTrain, Split::kTrain, Split::kTrain, Split::kValidation, Split::kValidation, Split::kTest};
-  attributes.features = {.rows = 6, .cols = 3, .sparse = true, .row_offsets = {0, 1, 1, 1, 2, 2, 2}, .columns = {0, 2}, .values = {1, 1}};
+  attributes.split = {Split::kTrain,      Split::kTrain,      Split::kTrain,
+                      Split::kValidation, Split::kValidation, Split::kTest};
+  attributes.features = {
+      .rows = 6, .cols = 3, .sparse = true, .row_offsets = {0, 1, 1, 1, 2, 2, 2}, .columns = {0, 2}, .values = {1, 1}};
   const TrainingFacts facts = FactsOf(attributes);
   EXPECT_EQ(facts.nodes, 6u);
   EXPECT_EQ(facts.features, 3u);

@@ -92,7 +92,8 @@ TEST_P(WorkerAndSimulation, GiveExactlyTheSameOnTheSameReports) {
   const Trial& trial = simulation->trials[0];
   EXPECT_EQ(trial.seed, 7u);
   for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
-    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/replay" + file, 1 << 24).value()) << file;
+    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/replay" + file, 1 << 24).value())
+        << file;
   }
   const auto metrics = json::parse(ReadFile(Output() + "/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["train"]["test_accuracy"], trial.training.test_accuracy);
@@ -106,20 +107,20 @@ TEST_P(WorkerAndSimulation, GiveExactlyTheSameOnTheSameReports) {
   EXPECT_EQ(trial.search.size(), GetParam().candidates);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Asked, WorkerAndSimulation,
-    ::testing::Values(Asked{"Mlp", v1::VARIANT_HARD, v1::MODEL_MLP, 0}, Asked{"GcnHard", v1::VARIANT_HARD, v1::MODEL_GCN, 0},
-                      Asked{"GcnSoft", v1::VARIANT_SOFT, v1::MODEL_GCN, 0},
-                      Asked{"GcnHybrid", v1::VARIANT_HYBRID, v1::MODEL_GCN, 0},
-                      Asked{"GraphSageHard", v1::VARIANT_HARD, v1::MODEL_GRAPHSAGE, 0},
-                      Asked{"GraphSageSoft", v1::VARIANT_SOFT, v1::MODEL_GRAPHSAGE, 0},
-                      Asked{"GraphSageHybrid", v1::VARIANT_HYBRID, v1::MODEL_GRAPHSAGE, 0},
-                      Asked{"GatHard", v1::VARIANT_HARD, v1::MODEL_GAT, 0},
-                      Asked{"GatSoft", v1::VARIANT_SOFT, v1::MODEL_GAT, 0},
-                      Asked{"GatHybrid", v1::VARIANT_HYBRID, v1::MODEL_GAT, 0},
-                      Asked{"Search", v1::VARIANT_UNSPECIFIED, v1::MODEL_UNSPECIFIED, 13},
-                      Asked{"SearchOfHard", v1::VARIANT_HARD, v1::MODEL_UNSPECIFIED, 6}),
-    [](const ::testing::TestParamInfo<Asked>& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Asked, WorkerAndSimulation,
+                         ::testing::Values(Asked{"Mlp", v1::VARIANT_HARD, v1::MODEL_MLP, 0},
+                                           Asked{"GcnHard", v1::VARIANT_HARD, v1::MODEL_GCN, 0},
+                                           Asked{"GcnSoft", v1::VARIANT_SOFT, v1::MODEL_GCN, 0},
+                                           Asked{"GcnHybrid", v1::VARIANT_HYBRID, v1::MODEL_GCN, 0},
+                                           Asked{"GraphSageHard", v1::VARIANT_HARD, v1::MODEL_GRAPHSAGE, 0},
+                                           Asked{"GraphSageSoft", v1::VARIANT_SOFT, v1::MODEL_GRAPHSAGE, 0},
+                                           Asked{"GraphSageHybrid", v1::VARIANT_HYBRID, v1::MODEL_GRAPHSAGE, 0},
+                                           Asked{"GatHard", v1::VARIANT_HARD, v1::MODEL_GAT, 0},
+                                           Asked{"GatSoft", v1::VARIANT_SOFT, v1::MODEL_GAT, 0},
+                                           Asked{"GatHybrid", v1::VARIANT_HYBRID, v1::MODEL_GAT, 0},
+                                           Asked{"Search", v1::VARIANT_UNSPECIFIED, v1::MODEL_UNSPECIFIED, 13},
+                                           Asked{"SearchOfHard", v1::VARIANT_HARD, v1::MODEL_UNSPECIFIED, 6}),
+                         [](const ::testing::TestParamInfo<Asked>& info) { return std::string(info.param.name); });
 
 TEST_F(WorkerTest, FlagsGoBeforeWhatTheRoundSays) {
   const Ended ended = RunRound("--model graphsage --variant hybrid --dropout 0 --epochs 7 --hidden 5 --seed 11");
@@ -172,7 +173,8 @@ TEST_F(WorkerTest, AnalysesTheReportsOfARoundWithThePriorThatItDidNotHave) {
 }
 
 TEST_F(WorkerTest, RefusesAModelThatThePriorDoesNotHave) {
-  ExpectRefused(RunRound("--model stacked"), ExitCode::kBadInput, "training.model is stacked, which the attributed prior alone has");
+  ExpectRefused(RunRound("--model stacked"), ExitCode::kBadInput,
+                "training.model is stacked, which the attributed prior alone has");
   ExpectRefused(RunRound("--prior gamma"), ExitCode::kUsage, "--prior");
 }
 
@@ -225,7 +227,8 @@ TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThe
   const Ended ended = RunRound();
   ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
   for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
-    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/before" + file, 1 << 24).value()) << file;
+    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/before" + file, 1 << 24).value())
+        << file;
   }
 }
 
@@ -281,7 +284,8 @@ TEST_F(WorkerTest, DeletesNothingThatIsNoResult) {
     std::ofstream(place + "/thesis.tex") << "x";
     const Ended ended = RunRound();
     EXPECT_EQ(ended.exit_code, static_cast<int>(ExitCode::kBadInput));
-    EXPECT_THAT(ended.lines.back()["error"].get<std::string>(), HasSubstr(std::filesystem::path(place).filename().string() + " holds thesis.tex"));
+    EXPECT_THAT(ended.lines.back()["error"].get<std::string>(),
+                HasSubstr(std::filesystem::path(place).filename().string() + " holds thesis.tex"));
     EXPECT_THAT(ended.lines.back()["error"].get<std::string>(), HasSubstr("name another folder"));
     EXPECT_EQ(ReadFile(place + "/thesis.tex", 10).value(), "x");
     std::filesystem::remove_all(place);
@@ -296,22 +300,29 @@ TEST_F(WorkerTest, DeletesNothingThatIsNoResult) {
 }
 
 TEST_F(WorkerTest, EndsWithItsCodeWhenItsOutputOrItsResultCannotBeWritten) {
-  const std::string flags = absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
+  const std::string flags =
+      absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
   const int full = std::system(absl::StrCat(BLINK_WORKER, " ", flags, " > /dev/full 2>/dev/null").c_str());
   ASSERT_TRUE(WIFEXITED(full));
   EXPECT_EQ(WEXITSTATUS(full), static_cast<int>(ExitCode::kNoResources));
   // A file that is larger than the limit is an error of the write (EFBIG), not a death by SIGXFSZ.
-  const int large = std::system(absl::StrCat("ulimit -f 2; ", BLINK_WORKER, " ", flags, " 2>/dev/null | cat >/dev/null; exit ${PIPESTATUS[0]}")
-                                    .insert(0, "bash -c '").append("'").c_str());
+  const int large = std::system(
+      absl::StrCat("ulimit -f 2; ", BLINK_WORKER, " ", flags, " 2>/dev/null | cat >/dev/null; exit ${PIPESTATUS[0]}")
+          .insert(0, "bash -c '")
+          .append("'")
+          .c_str());
   ASSERT_TRUE(WIFEXITED(large));
   EXPECT_EQ(WEXITSTATUS(large), static_cast<int>(ExitCode::kNoResources));
 }
 
 TEST_F(WorkerTest, SaysOfAFullDiskAloneThatAnotherAttemptMaySucceed) {
-  const std::string arguments = absl::StrCat(" --round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
+  const std::string arguments =
+      absl::StrCat(" --round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
   const auto last_line = [&](const std::string& limit) {
     const std::string printed = folder_ + "/printed";
-    std::system(absl::StrCat("bash -c '(", limit, "; ", BLINK_WORKER, arguments, " 2>/dev/null) | tail -n 1 > ", printed, "'").c_str());
+    std::system(
+        absl::StrCat("bash -c '(", limit, "; ", BLINK_WORKER, arguments, " 2>/dev/null) | tail -n 1 > ", printed, "'")
+            .c_str());
     return json::parse(ReadFile(printed, 1 << 16).value(), nullptr, /*allow_exceptions=*/false);
   };
   const json full = last_line("ulimit -f 2");
@@ -319,7 +330,8 @@ TEST_F(WorkerTest, SaysOfAFullDiskAloneThatAnotherAttemptMaySucceed) {
   EXPECT_EQ(full["exit_code"], static_cast<int>(ExitCode::kNoResources));
   EXPECT_EQ(full.value("waits_for", ""), "disk") << full;
   EXPECT_THAT(full["error"].get<std::string>(), HasSubstr("File too large"));
-  const Ended other = RunWorker(absl::StrCat("--round-folder ", folder_, "/none --attributes ", folder_, "/attributes --output ", Output()));
+  const Ended other = RunWorker(
+      absl::StrCat("--round-folder ", folder_, "/none --attributes ", folder_, "/attributes --output ", Output()));
   ExpectRefused(other, ExitCode::kBadInput, "/none");
   EXPECT_FALSE(other.lines.back().contains("waits_for"));
 }
@@ -329,8 +341,8 @@ class KilledWorker : public WorkerTest {
  protected:
   std::string Checkpoint() const { return Output() + ".checkpoint/training.checkpoint"; }
 
-  // What the worker does, in a process that is killed when epoch `last` is done: the checkpoint is of that epoch, whatever the machine's
-  // speed. (One that is killed from outside may have ended before.)
+  // What the worker does, in a process that is killed when epoch `last` is done: the checkpoint is of that epoch,
+  // whatever the machine's speed. (One that is killed from outside may have ended before.)
   void StartAndKill(int last) {
     const pid_t worker = ::fork();
     ASSERT_GE(worker, 0);
@@ -345,7 +357,8 @@ class KilledWorker : public WorkerTest {
         int epoch = 0;
         if (std::sscanf(text.c_str(), "epoch %d", &epoch) == 1 && epoch >= last) ::kill(::getpid(), SIGKILL);
       };
-      const auto ended = Analyse(round.reports, ReadAttributes(folder_ + "/attributes").value(), round.round.training(), options);
+      const auto ended =
+          Analyse(round.reports, ReadAttributes(folder_ + "/attributes").value(), round.round.training(), options);
       ::_exit(ended.ok() ? 0 : 1);
     }
     int status = 0;
@@ -365,7 +378,8 @@ TEST_F(KilledWorker, StartedAgainGivesTheResultOfOneThatWasNot) {
   ASSERT_EQ(ended.exit_code, 0) << (ended.lines.empty() ? json() : ended.lines.back());
   EXPECT_EQ(TrainMetrics()["resumed_from_epoch"], 13);
   for (const char* file : {"/links.csv", "/links.npz", "/predictions.csv", "/curves.csv", "/model.pt", "/model.ts"}) {
-    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/uninterrupted" + file, 1 << 24).value()) << file;
+    EXPECT_EQ(ReadFile(Output() + file, 1 << 24).value(), ReadFile(folder_ + "/uninterrupted" + file, 1 << 24).value())
+        << file;
   }
   EXPECT_FALSE(std::filesystem::exists(Output() + ".checkpoint")) << "of no more use";
 }
@@ -429,8 +443,10 @@ TEST_F(WorkerTest, RefusesWrongFlags) {
   ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "");
   ExpectRefused(RunRound("--tune 1001"), ExitCode::kUsage, "--tune");
   ExpectRefused(RunRound("--dropout 1"), ExitCode::kUsage, "--dropout is 1");
-  ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every -1"), ExitCode::kUsage, "checkpoint-every");
-  ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every nan"), ExitCode::kUsage, "checkpoint-every");
+  ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every -1"), ExitCode::kUsage,
+                "checkpoint-every");
+  ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every nan"), ExitCode::kUsage,
+                "checkpoint-every");
 }
 
 }  // namespace

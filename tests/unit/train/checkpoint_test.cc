@@ -106,7 +106,8 @@ int EndedProcess() {
 TEST(MakeCheckpointFolder, RemovesWhatAKilledProcessLeftUnfinishedAndNothingElse) {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/unfinished_", ::getpid());
   ASSERT_TRUE(MakeCheckpointFolder(folder).ok());
-  const std::string whole = EncodeCheckpoint(SmallCheckpoint(), Fingerprint("this")), part = whole.substr(0, whole.size() / 2);
+  const std::string whole = EncodeCheckpoint(SmallCheckpoint(), Fingerprint("this")),
+                    part = whole.substr(0, whole.size() / 2);
   const std::string unfinished = folder + "/candidate-1.checkpoint.tmp.";
   const std::string killed = absl::StrCat(unfinished, EndedProcess()), own = absl::StrCat(unfinished, ::getpid()),
                     of_another = absl::StrCat(unfinished, ::getppid()), good = folder + "/candidate-1.checkpoint",

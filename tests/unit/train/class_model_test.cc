@@ -17,7 +17,8 @@ NodeProfiles ProfilesOf(const NodeAttributes& attributes) {
   FeatureMatrix& scaled = profiles.scaled;
   for (uint32_t i = 0; i < scaled.rows; ++i) {
     double squares = 0;
-    for (int64_t k = scaled.row_offsets[i]; k < scaled.row_offsets[i + 1]; ++k) squares += scaled.values[k] * scaled.values[k];
+    for (int64_t k = scaled.row_offsets[i]; k < scaled.row_offsets[i + 1]; ++k)
+      squares += scaled.values[k] * scaled.values[k];
     for (int64_t k = scaled.row_offsets[i]; k < scaled.row_offsets[i + 1]; ++k) {
       scaled.values[k] = static_cast<float>(scaled.values[k] / std::sqrt(squares));
     }
@@ -98,16 +99,20 @@ TEST_F(ClassModelTest, TheNearestNodesAddWhatTheirClassesTell) {
   }
   const ClassModel first = FitClassModel(attributes_, profiles_, {}).value();
   const ClassModel both = FitClassModel(attributes_, profiles_, {.nearest = &nearest}).value();
-  const TrainResult without = ResultOfClassModel(first, attributes_, false), with = ResultOfClassModel(both, attributes_, false);
+  const TrainResult without = ResultOfClassModel(first, attributes_, false),
+                    with = ResultOfClassModel(both, attributes_, false);
   EXPECT_LT(with.validation_loss, without.validation_loss - 0.1);
   EXPECT_GT(with.test_accuracy, without.test_accuracy);
   std::vector<double> told;
   const ClassModel one =
-      FitClassModel(attributes_, profiles_, {.nearest = &nearest, .threads = 1, .progress = [&](double f) { told.push_back(f); }}).value();
+      FitClassModel(attributes_, profiles_,
+                    {.nearest = &nearest, .threads = 1, .progress = [&](double f) { told.push_back(f); }})
+          .value();
   EXPECT_EQ(one.probabilities.open, both.probabilities.open);
   EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
   EXPECT_NEAR(told.back(), 1, 1e-9);
-  EXPECT_GE(std::count_if(told.begin(), told.end(), [](double f) { return f > 0.5; }), 5) << "the second stage tells of its folds";
+  EXPECT_GE(std::count_if(told.begin(), told.end(), [](double f) { return f > 0.5; }), 5)
+      << "the second stage tells of its folds";
 }
 
 TEST_F(ClassModelTest, WithoutANearestNodeThereIsNoSecondStage) {
@@ -164,7 +169,8 @@ TEST_F(ClassModelTest, AClassThatAFoldLacksIsNoObstacle) {
 
 TEST_F(ClassModelTest, TellsAProgressThatOnlyGrowsToOne) {
   std::vector<double> told;
-  ASSERT_TRUE(FitClassModel(attributes_, profiles_, {.threads = 2, .progress = [&](double f) { told.push_back(f); }}).ok());
+  ASSERT_TRUE(
+      FitClassModel(attributes_, profiles_, {.threads = 2, .progress = [&](double f) { told.push_back(f); }}).ok());
   EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
   EXPECT_NEAR(told.back(), 1, 1e-9);
 }
@@ -178,7 +184,8 @@ TEST_F(ClassModelTest, RefusesASplitWithoutLabelsAndSizesThatDoNotFit) {
     for (uint32_t i = 0; i < without.node_count; ++i) {
       if (without.split[i] == split) without.labels[i] = -1;
     }
-    EXPECT_EQ(FitClassModel(without, profiles_, {}).status().code(), absl::StatusCode::kInvalidArgument) << SplitName(split);
+    EXPECT_EQ(FitClassModel(without, profiles_, {}).status().code(), absl::StatusCode::kInvalidArgument)
+        << SplitName(split);
   }
 }
 

@@ -110,7 +110,8 @@ TEST(Determinism, IsNotClaimedWhereAnOperationHasNone) {
   EXPECT_FALSE(result->deterministic);
   ASSERT_EQ(result->warnings.size(), 1u);
   EXPECT_EQ(result->warnings[0],
-            "not deterministic: on cuda:0 the test's operation may round differently from run to run; train on the CPU for equal bits");
+            "not deterministic: on cuda:0 the test's operation may round differently from run to run; train on the CPU "
+            "for equal bits");
 }
 
 TEST(Determinism, OtherFailuresAreNotTakenForIt) {

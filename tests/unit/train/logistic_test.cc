@@ -15,7 +15,8 @@ LogisticProblem RandomProblem(uint32_t rows, uint32_t width, uint32_t classes, u
   for (uint32_t row = 0; row < rows; ++row) {
     const auto label = static_cast<int32_t>(row % classes);
     problem.labels.push_back(label);
-    for (uint32_t f = 0; f < width; ++f) problem.rows.push_back(normal(random) + (static_cast<int32_t>(f) == label ? 1.0f : 0.0f));
+    for (uint32_t f = 0; f < width; ++f)
+      problem.rows.push_back(normal(random) + (static_cast<int32_t>(f) == label ? 1.0f : 0.0f));
   }
   return problem;
 }
@@ -27,7 +28,8 @@ double SlowObjective(const LogisticProblem& problem, const std::vector<double>& 
     std::vector<double> scores;
     for (uint32_t c = 0; c < problem.classes; ++c) {
       double score = parameters[problem.width * problem.classes + c];
-      for (uint32_t f = 0; f < problem.width; ++f) score += problem.rows[row * problem.width + f] * parameters[f * problem.classes + c];
+      for (uint32_t f = 0; f < problem.width; ++f)
+        score += problem.rows[row * problem.width + f] * parameters[f * problem.classes + c];
       scores.push_back(score);
     }
     double sum = 0;
@@ -108,7 +110,8 @@ TEST(Logistic, TakesColumnsThatAreCopiesOfOneAnother) {
   }
   const LogisticFit fit = FitLogistic(twice, {});
   EXPECT_LE(fit.gradient_max, 1e-7);
-  for (uint32_t k = 0; k < 6; ++k) EXPECT_NEAR(fit.parameters[k], fit.parameters[6 + k], 1e-2) << "the ridge shares alike";
+  for (uint32_t k = 0; k < 6; ++k)
+    EXPECT_NEAR(fit.parameters[k], fit.parameters[6 + k], 1e-2) << "the ridge shares alike";
 }
 
 TEST(Logistic, EndsThoughItsIterationsDoNotSuffice) {

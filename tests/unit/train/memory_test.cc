@@ -50,7 +50,8 @@ TEST(TrainMemory, EveryFailingAllocationIsAStatus) {
       fails_at = 0;
       if (result.ok()) break;
       EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted) << at << ": " << result.status();
-      EXPECT_NE(std::string(result.status().message()).find("out of memory on cpu"), std::string::npos) << result.status();
+      EXPECT_NE(std::string(result.status().message()).find("out of memory on cpu"), std::string::npos)
+          << result.status();
       ++failures;
     }
     EXPECT_GT(failures, 20) << "the test reaches the allocations";

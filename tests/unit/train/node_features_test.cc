@@ -26,7 +26,8 @@ NodeAttributes Attributes(FeatureMatrix features) {
 }
 
 TEST(NodeFeatures, DegreesAreALogarithmAndABin) {
-  const FeatureMatrix x = MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kDegree, Model::kGcn, 1).value();
+  const FeatureMatrix x =
+      MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kDegree, Model::kGcn, 1).value();
   EXPECT_EQ(x.cols, 4u);  // the logarithm; degree 0; 1 and 2; 3 to 6
   EXPECT_EQ(x.columns, (std::vector<int32_t>{0, 3, 0, 2, 0, 2, 0, 2, 0, 1}));
   EXPECT_FLOAT_EQ(x.values[0], static_cast<float>(std::log(4.0) / std::log(5.0)));
@@ -45,7 +46,8 @@ TEST(NodeFeatures, WhatStandsForNoneDependsOnTheNumberOfNodes) {
 }
 
 TEST(NodeFeatures, IdentityIsSparse) {
-  const FeatureMatrix x = MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kIdentity, Model::kMlp, 1).value();
+  const FeatureMatrix x =
+      MakeNodeFeatures(Star(), Attributes({.rows = 5}), NodeFeatures::kIdentity, Model::kMlp, 1).value();
   EXPECT_EQ(x.columns, (std::vector<int32_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(x.values.size(), 5u);
 }
@@ -57,7 +59,8 @@ TEST(NodeFeatures, GivenAndDegreeJoinsSparseAndDense) {
   EXPECT_EQ(x.cols, 5u);
   EXPECT_EQ(x.values[5], 1);      // 2 / 2: normalised
   EXPECT_EQ(x.values[5 + 3], 1);  // degree 1
-  const FeatureMatrix sparse{.rows = 5, .cols = 7, .sparse = true, .row_offsets = {0, 1, 1, 1, 1, 1}, .columns = {6}, .values = {3}};
+  const FeatureMatrix sparse{
+      .rows = 5, .cols = 7, .sparse = true, .row_offsets = {0, 1, 1, 1, 1, 1}, .columns = {6}, .values = {3}};
   x = MakeNodeFeatures(Star(), Attributes(sparse), NodeFeatures::kGivenAndDegree, Model::kGcn, 1).value();
   EXPECT_TRUE(x.sparse);
   EXPECT_EQ(x.cols, 11u);
@@ -103,8 +106,12 @@ NodeAttributes Trained(FeatureMatrix features) {
 
 TEST(DataWarnings, CountRowsAndColumnsThatAreZero) {
   const FeatureMatrix dense{.rows = 5, .cols = 2, .values = {0, 0, 1, 0, 2, 0, 0, 0, 1, 0}};
-  const FeatureMatrix sparse{
-      .rows = 5, .cols = 2, .sparse = true, .row_offsets = {0, 1, 2, 3, 3, 4}, .columns = {1, 0, 0, 0}, .values = {0, 1, 2, 1}};
+  const FeatureMatrix sparse{.rows = 5,
+                             .cols = 2,
+                             .sparse = true,
+                             .row_offsets = {0, 1, 2, 3, 3, 4},
+                             .columns = {1, 0, 0, 0},
+                             .values = {0, 1, 2, 1}};
   for (const FeatureMatrix& features : {dense, sparse}) {
     const auto warnings = WarningsOf(Trained(features));
     EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("2 of 5 nodes have no feature that is not zero")));
@@ -114,14 +121,16 @@ TEST(DataWarnings, CountRowsAndColumnsThatAreZero) {
 
 TEST(DataWarnings, AreSilentAboutSoundData) {
   NodeAttributes attributes = Trained({.rows = 5, .cols = 1, .values = {1, 2, 3, 4, 5}});
-  EXPECT_THAT(WarningsOf(attributes), ::testing::ElementsAre(::testing::HasSubstr("have no link"))) << "node 4 of the star";
+  EXPECT_THAT(WarningsOf(attributes), ::testing::ElementsAre(::testing::HasSubstr("have no link")))
+      << "node 4 of the star";
 }
 
 TEST(DataWarnings, AskWhetherLabelsAreIds) {
   NodeAttributes attributes = Trained({.rows = 5, .cols = 1, .values = {1, 2, 3, 4, 5}});
   attributes.class_count = 5000;
   attributes.labels[0] = 4999;
-  EXPECT_THAT(WarningsOf(attributes), ::testing::Contains(::testing::HasSubstr("5000 classes and 4 nodes to learn them from")));
+  EXPECT_THAT(WarningsOf(attributes),
+              ::testing::Contains(::testing::HasSubstr("5000 classes and 4 nodes to learn them from")));
 }
 
 TEST(DataWarnings, NameTheClassesThatAreNotTrained) {

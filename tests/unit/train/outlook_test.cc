@@ -32,7 +32,8 @@ TEST(Outlook, WhatHasStoppedToImproveBelowTheTargetIsHopeless) {
 
 TEST(Outlook, WhatWouldGetThereIsNeverHopelessWhenEach25EpochsGainNoMoreThanFourFifthsOfTheLast) {
   for (const double kept : {0.3, 0.5, 0.7, 0.79}) {
-    for (int epochs = 1; epochs <= 300; ++epochs) EXPECT_FALSE(Slowing(epochs, kept).HopelessOf(-0.001)) << kept << ", " << epochs;
+    for (int epochs = 1; epochs <= 300; ++epochs)
+      EXPECT_FALSE(Slowing(epochs, kept).HopelessOf(-0.001)) << kept << ", " << epochs;
   }
 }
 
@@ -42,7 +43,8 @@ TEST(Outlook, WhatGathersPaceIsNotHopeless) {
 }
 
 TEST(Outlook, TheScoreAtTheLowestLossCountsWhereLaterOnesFall) {
-  const Curve curve(150, [](int epoch) { return epoch < 60 ? 1 : 1.4; }, [](int epoch) { return epoch < 60 ? 0.8 : 0.6; });
+  const Curve curve(
+      150, [](int epoch) { return epoch < 60 ? 1 : 1.4; }, [](int epoch) { return epoch < 60 ? 0.8 : 0.6; });
   EXPECT_FALSE(curve.HopelessOf(0.29));
   EXPECT_TRUE(curve.HopelessOf(0.31));
 }

@@ -1,5 +1,6 @@
-// The published accuracies of the two bounds on Cora: mean of 5 seeds within 0.010. The seeds are fixed, so on one machine the outcome
-// is always the same; over seeds, the mean of 5 has a standard error of 0.002 to 0.003 (measured), so that 0.010 is more than 3 of them.
+// The published accuracies of the two bounds on Cora: mean of 5 seeds within 0.010. The seeds are fixed, so on one
+// machine the outcome is always the same; over seeds, the mean of 5 has a standard error of 0.002 to 0.003 (measured),
+// so that 0.010 is more than 3 of them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -53,17 +53,20 @@ struct Case {
       attributes.labels.push_back(static_cast<int32_t>(i % kClasses));
       attributes.split.push_back(i % 4 < 2 ? Split::kTrain : i % 4 == 2 ? Split::kValidation : Split::kTest);
       std::vector<float> row;
-      for (uint32_t c = 0; c < kClasses; ++c) row.push_back(0.1f + static_cast<float>(random() % 100) / 100 + (c == i % kClasses ? 1.0f : 0.0f));
+      for (uint32_t c = 0; c < kClasses; ++c)
+        row.push_back(0.1f + static_cast<float>(random() % 100) / 100 + (c == i % kClasses ? 1.0f : 0.0f));
       const float total = row[0] + row[1] + row[2];
       for (uint32_t c = 0; c < kClasses; ++c) {
         classes.open.push_back(row[c] / total);
-        classes.clamped.push_back(attributes.split[i] == Split::kTrain ? (c == i % kClasses ? 1.0f : 0.0f) : row[c] / total);
+        classes.clamped.push_back(attributes.split[i] == Split::kTrain ? (c == i % kClasses ? 1.0f : 0.0f)
+                                                                       : row[c] / total);
       }
     }
     for (uint32_t i = 0; i < kNodes; ++i) {
       for (uint32_t j = 0; j < kNodes; ++j) {
         for (uint32_t c = 0; c < kClasses; ++c) {
-          sums[i * kClasses + c] += static_cast<float>(pairs.matrix[i * kNodes + j] * classes.clamped[j * kClasses + c]);
+          sums[i * kClasses + c] +=
+              static_cast<float>(pairs.matrix[i * kNodes + j] * classes.clamped[j * kClasses + c]);
         }
       }
     }
@@ -87,7 +90,8 @@ TEST(StackedFeatures, AreTheFormulaTermByTerm) {
         }
       }
     }
-    const double total_first = first[0] + first[1] + first[2] + 3e-2, total_second = second[0] + second[1] + second[2] + 3e-2;
+    const double total_first = first[0] + first[1] + first[2] + 3e-2,
+                 total_second = second[0] + second[1] + second[2] + 3e-2;
     for (uint32_t c = 0; c < classes; ++c) {
       const float* row = &features[i * 5 * classes];
       EXPECT_NEAR(row[c], std::log(data.classes.open[i * classes + c] + 1e-3), 1e-5);
@@ -104,16 +108,19 @@ TEST(StackedFeatures, OfATrainingRowDoNotDependOnItsOwnLabel) {
   Case after;
   const uint32_t classes = Case::kClasses;
   constexpr uint32_t kNode = 4;  // a training node
-  std::rotate(&after.classes.clamped[kNode * classes], &after.classes.clamped[kNode * classes] + 1, &after.classes.clamped[kNode * classes] + classes);
+  std::rotate(&after.classes.clamped[kNode * classes], &after.classes.clamped[kNode * classes] + 1,
+              &after.classes.clamped[kNode * classes] + classes);
   for (uint32_t i = 0; i < Case::kNodes; ++i) {
     for (uint32_t c = 0; c < classes; ++c) {
       after.sums[i * classes + c] += static_cast<float>(after.pairs.matrix[i * Case::kNodes + kNode] *
           (after.classes.clamped[kNode * classes + c] - before.classes.clamped[kNode * classes + c]));
     }
   }
-  const std::vector<float> a = StackedFeatures(before.Input(), 1).value(), b = StackedFeatures(after.Input(), 1).value();
+  const std::vector<float> a = StackedFeatures(before.Input(), 1).value(),
+                           b = StackedFeatures(after.Input(), 1).value();
   EXPECT_NE(a, b);
-  for (uint32_t f = 0; f < 5 * classes; ++f) EXPECT_NEAR(a[kNode * 5 * classes + f], b[kNode * 5 * classes + f], 1e-4) << f;
+  for (uint32_t f = 0; f < 5 * classes; ++f)
+    EXPECT_NEAR(a[kNode * 5 * classes + f], b[kNode * 5 * classes + f], 1e-4) << f;
 }
 
 TEST(StackedFeatures, OfWeightsThatHoldEveryPairAreThoseOfTheSamePairsListed) {
@@ -134,7 +141,8 @@ TEST(StackedFeatures, OfWeightsThatHoldEveryPairAreThoseOfTheSamePairsListed) {
   for (NodeIndex i = 0; i < n; ++i) {
     for (const NodeIndex j : listed.links.NeighboursOf(i)) {
       listed.values.push_back(static_cast<float>(data.pairs.matrix[i * n + j]) + kBackground);
-      for (uint32_t c = 0; c < Case::kClasses; ++c) sums[i * Case::kClasses + c] += listed.values.back() * data.classes.clamped[j * Case::kClasses + c];
+      for (uint32_t c = 0; c < Case::kClasses; ++c)
+        sums[i * Case::kClasses + c] += listed.values.back() * data.classes.clamped[j * Case::kClasses + c];
     }
   }
   const std::vector<float> of_listed = StackedFeatures({&data.classes, &sums, &listed}, 1).value();
@@ -179,7 +187,8 @@ TEST(Stacked, LearnsAndSaysHowItsStateGivesItsLogits) {
     }
     return std::vector<float>();
   };
-  const std::vector<float> weight = values("weight"), bias = values("bias"), mean = values("mean"), scale = values("scale");
+  const std::vector<float> weight = values("weight"), bias = values("bias"), mean = values("mean"),
+                           scale = values("scale");
   std::vector<float> logits;
   for (uint32_t i = 0; i < Case::kNodes; ++i) {
     for (uint32_t c = 0; c < 3; ++c) {
@@ -266,7 +275,8 @@ TEST(LogProbabilities, AProbabilityOfZeroIsANumber) {
 }
 
 TEST(LogProbabilities, TheLossOfASplitWithoutLabelsIsNoNumber) {
-  NodeAttributes attributes{.node_count = 2, .labels = {0, -1}, .split = {Split::kTrain, Split::kTest}, .class_count = 2};
+  NodeAttributes attributes{
+      .node_count = 2, .labels = {0, -1}, .split = {Split::kTrain, Split::kTest}, .class_count = 2};
   const std::vector<float> logs = {std::log(0.25f), std::log(0.75f), 0, 0};
   EXPECT_NEAR(CrossEntropy(logs, attributes, Split::kTrain, {}), std::log(4.0), 1e-6);
   EXPECT_TRUE(std::isnan(CrossEntropy(logs, attributes, Split::kTest, {})));

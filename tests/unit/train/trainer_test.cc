@@ -109,7 +109,8 @@ TEST(Trainer, PermutingTheNodesPermutesThePredictions) {
   options.dropout = 0;  // the masks belong to places, not to nodes
   options.epochs = 30;
   const TrainResult a = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
-  const TrainResult b = Train(LinkWeights::Unweighted(CsrGraph::FromLinks(n, links).value()), permuted, options).value();
+  const TrainResult b =
+      Train(LinkWeights::Unweighted(CsrGraph::FromLinks(n, links).value()), permuted, options).value();
   for (uint32_t i = 0; i < n; ++i) {
     for (int c = 0; c < 3; ++c) ASSERT_NEAR(a.logits[3 * i + c], b.logits[3 * to[i] + c], 2e-3);
   }
@@ -164,7 +165,8 @@ TEST(Trainer, StateDictNamesNothingThatWeightsOnlyLoadingRefuses) {
 
 TEST(Trainer, StateDictLoadsInPython) {
   const Dataset data = testing::SmallDataset();
-  const std::string folder = ::testing::TempDir() + "/trainer_state_dict_" + std::to_string(::getpid());  // tests run side by side
+  const std::string folder =
+      ::testing::TempDir() + "/trainer_state_dict_" + std::to_string(::getpid());  // tests run side by side
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/blink_state_dict.pt", std::ios::binary)
       << Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value().model_bytes;
@@ -193,7 +195,8 @@ TEST(Trainer, PatienceEndsTheTrainingAndChangesNothingBefore) {
   const TrainResult stopped = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
   ASSERT_LT(stopped.validation_losses.size(), 200u);
   EXPECT_EQ(static_cast<int>(stopped.validation_losses.size()), stopped.best_epoch + 10);
-  EXPECT_TRUE(std::equal(stopped.validation_losses.begin(), stopped.validation_losses.end(), all.validation_losses.begin()));
+  EXPECT_TRUE(
+      std::equal(stopped.validation_losses.begin(), stopped.validation_losses.end(), all.validation_losses.begin()));
   EXPECT_EQ(stopped.validation_accuracies.size(), stopped.validation_losses.size());
 }
 
@@ -202,14 +205,16 @@ TEST(Trainer, BalancedClassesRaiseTheRecallOfARareClass) {
   // Of class 2 every tenth training label stays.
   int seen = 0;
   for (uint32_t i = 0; i < 400; ++i) {
-    if (data.attributes.labels[i] == 2 && data.attributes.split[i] == Split::kTrain && seen++ % 10 != 0) data.attributes.labels[i] = -1;
+    if (data.attributes.labels[i] == 2 && data.attributes.split[i] == Split::kTrain && seen++ % 10 != 0)
+      data.attributes.labels[i] = -1;
   }
   TrainOptions options = Quick();
   const TrainResult plain = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
   options.balance_classes = true;
   const TrainResult balanced = Train(LinkWeights::Unweighted(data.graph), data.attributes, options).value();
   EXPECT_GT(balanced.test.classes[2].Recall(), plain.test.classes[2].Recall());
-  EXPECT_EQ(balanced.unlabelled, static_cast<uint32_t>(std::count(data.attributes.labels.begin(), data.attributes.labels.end(), -1)));
+  EXPECT_EQ(balanced.unlabelled,
+            static_cast<uint32_t>(std::count(data.attributes.labels.begin(), data.attributes.labels.end(), -1)));
 }
 
 TEST(Trainer, BalancedWeightsOfEqualClassesChangeNothingButRounding) {
@@ -260,7 +265,8 @@ TEST(Trainer, WarnsOfAClassWithoutTrainingNodeAndOfIsolatedNodes) {
     if (data.attributes.labels[i] == 2 && data.attributes.split[i] == Split::kTrain) data.attributes.labels[i] = -1;
   }
   const TrainResult result = Train(LinkWeights::Unweighted(data.graph), data.attributes, Quick()).value();
-  EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr("class 2 (blue) without a labelled node in the training split")));
+  EXPECT_THAT(result.warnings,
+              ::testing::Contains(HasSubstr("class 2 (blue) without a labelled node in the training split")));
   EXPECT_THAT(result.warnings, ::testing::Contains(HasSubstr("148 of 150 nodes have no link")));
   EXPECT_EQ(result.test.classes[2].right, 0u);
   EXPECT_GT(result.test.classes[2].nodes, 0u);
@@ -271,7 +277,8 @@ TEST(Trainer, WarnsOfAClassWithoutTrainingNodeAndOfIsolatedNodes) {
 class TrainerCheckpoint : public ::testing::TestWithParam<Model> {
  protected:
   TrainerCheckpoint() : data_(testing::SmallDataset()), weights_(LinkWeights::Unweighted(data_.graph)) {
-    path_ = ::testing::TempDir() + "/trainer_" + std::to_string(::getpid()) + "_" + ModelName(GetParam()) + ".checkpoint";
+    path_ =
+        ::testing::TempDir() + "/trainer_" + std::to_string(::getpid()) + "_" + ModelName(GetParam()) + ".checkpoint";
     std::filesystem::remove(path_);
     options_ = Quick(GetParam());
     options_.checkpoint_file = path_;
@@ -357,7 +364,8 @@ TEST_P(TrainerCheckpoint, IsIgnoredWhenTheGeneratorsStateIsNone) {
   const Digest fingerprint = DigestFromBytes(good.substr(sizeof("BLINKTRAIN-1\n") - 1, sizeof(Digest))).value();
   Checkpoint checkpoint = DecodeCheckpoint(good, fingerprint).value();
   const std::string state = checkpoint.generator;
-  for (const std::string& broken : {std::string(), std::string("x"), state + state, std::string(state.size(), '\xff')}) {
+  for (const std::string& broken :
+       {std::string(), std::string("x"), state + state, std::string(state.size(), '\xff')}) {
     checkpoint.generator = broken;
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << EncodeCheckpoint(checkpoint, fingerprint);
     const auto result = Train(weights_, data_.attributes, options);
@@ -503,15 +511,18 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
     change(options);
     ExpectRefused(data, options, name);
   };
-  for (const double bad : {0.0, -0.1, 10.5, nan, infinity}) refused([&](TrainOptions& o) { o.learning_rate = bad; }, "learning_rate");
-  for (const double bad : {-1e-9, 1.5, nan, infinity}) refused([&](TrainOptions& o) { o.weight_decay = bad; }, "weight_decay");
+  for (const double bad : {0.0, -0.1, 10.5, nan, infinity})
+    refused([&](TrainOptions& o) { o.learning_rate = bad; }, "learning_rate");
+  for (const double bad : {-1e-9, 1.5, nan, infinity})
+    refused([&](TrainOptions& o) { o.weight_decay = bad; }, "weight_decay");
   for (const double bad : {-0.1, 1.0, nan, infinity}) refused([&](TrainOptions& o) { o.dropout = bad; }, "dropout");
   for (const int bad : {0, -1, 100'001}) refused([&](TrainOptions& o) { o.epochs = bad; }, "epochs");
   for (const int bad : {0, -1, 4097}) refused([&](TrainOptions& o) { o.hidden = bad; }, "hidden");
   for (const int bad : {-1, 1025}) refused([&](TrainOptions& o) { o.threads = bad; }, "threads");
   for (const int bad : {0, -1, 9}) refused([&](TrainOptions& o) { o.layers = bad; }, "layers");
   for (const int bad : {-1, 100'001}) refused([&](TrainOptions& o) { o.patience = bad; }, "patience");
-  for (const double bad : {-1.0, nan}) refused([&](TrainOptions& o) { o.checkpoint_every_s = bad; }, "checkpoint_every_s");
+  for (const double bad : {-1.0, nan})
+    refused([&](TrainOptions& o) { o.checkpoint_every_s = bad; }, "checkpoint_every_s");
 }
 
 TEST(Trainer, SaysThatATrainingDiverged) {
