@@ -66,17 +66,17 @@ TEST(AttributedGrid, TriesThePairsOfBothPriorsOnceFirstButForTheBetaPriorsAttent
 }
 
 TEST(AttributedGrid, EndsItsOwnNetworksByPatienceUnlessOneIsGivenAndNeverThoseItIsToBeNoWorseThan) {
-  for (const Candidate& pair : CandidateGrid::Create(AttributedSpec(24), true, kSmall)->pairs()) {
+  for (const Candidate& pair : std::vector<Candidate>(CandidateGrid::Create(AttributedSpec(24), true, kSmall)->pairs())) {
     const bool own = pair.prior == Prior::kAttributed && IsNetwork(pair.options.model);
     EXPECT_EQ(pair.options.patience, own ? 100 : 0) << PairName(pair);
   }
   v1::TrainingSpec spec = AttributedSpec(24);
   spec.set_patience(0);
-  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs())
+  for (const Candidate& pair : std::vector<Candidate>(CandidateGrid::Create(spec, true, kSmall)->pairs()))
     EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
   spec = AttributedSpec(24);
   spec.set_prior(v1::PRIOR_BETA);
-  for (const Candidate& pair : CandidateGrid::Create(spec, true, kSmall)->pairs())
+  for (const Candidate& pair : std::vector<Candidate>(CandidateGrid::Create(spec, true, kSmall)->pairs()))
     EXPECT_EQ(pair.options.patience, 0) << PairName(pair);
 }
 
