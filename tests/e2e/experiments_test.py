@@ -482,6 +482,10 @@ class AttributedPrior(Experiment):
         self.assertIn("simulate --dataset", err)
         self.assertEqual(self.rows(), [])
 
+    def test_tables_of_what_was_never_run_are_refused(self):
+        _, err = self.call(*self.arguments("--tables-only"), expect=3)
+        self.assertIn("nothing was run with this --output", err)
+
     def test_wrong_input_is_refused_with_the_remedy(self):
         self.call(*self.arguments("--draws", 0), expect=2)
         self.assertIn("--blink", self.call(*self.arguments("--blink", self.folder / "nothing"), expect=3)[1])
