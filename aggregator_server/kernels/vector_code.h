@@ -1,5 +1,6 @@
 // What the kernels of this folder share: an exponential that compilers vectorise, and vectors of eight floats. Internal
-// to .cc files, here and in prior/; common/base/instruction_set.h tells how a body is compiled for several instruction sets.
+// to .cc files, here and in prior/; common/base/instruction_set.h tells how a body is compiled for several instruction
+// sets.
 #ifndef BLINK_AGGREGATOR_SERVER_KERNELS_VECTOR_CODE_H_
 #define BLINK_AGGREGATOR_SERVER_KERNELS_VECTOR_CODE_H_
 

@@ -20,7 +20,8 @@ class ReportSet {
  public:
   explicit ReportSet(const PrivacyParameters& parameters);
 
-  // Each node at most once, in any order; INVALID_ARGUMENT on a repeated node, a wrong size, or a missing or surplus part.
+  // Each node at most once, in any order; INVALID_ARGUMENT on a repeated node, a wrong size, or a missing or surplus
+  // part.
   absl::Status Add(NodeIndex node, PrivateReport report);
   // As if the node had never reported.
   void Drop(NodeIndex node);

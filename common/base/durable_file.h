@@ -1,8 +1,8 @@
 // Files whose content survives a crash: whatever returned OK is on the disk.
 //
-// Errors name the path and what the system said. A full disk, a file that is larger than its limit allows, and too many open
-// files are RESOURCE_EXHAUSTED, a missing file NOT_FOUND, a path that cannot be one INVALID_ARGUMENT, missing rights and a
-// read-only file system PERMISSION_DENIED, anything else INTERNAL.
+// Errors name the path and what the system said. A full disk, a file that is larger than its limit allows, and too many
+// open files are RESOURCE_EXHAUSTED, a missing file NOT_FOUND, a path that cannot be one INVALID_ARGUMENT, missing
+// rights and a read-only file system PERMISSION_DENIED, anything else INTERNAL.
 #ifndef BLINK_COMMON_BASE_DURABLE_FILE_H_
 #define BLINK_COMMON_BASE_DURABLE_FILE_H_
 
@@ -23,11 +23,12 @@ absl::Status FileError(int errno_value, absl::string_view what, absl::string_vie
 // Whether `status` came from FileError. A PERMISSION_DENIED may come from a peer as well, and ends a program otherwise.
 bool IsFileError(const absl::Status& status);
 
-// Whether it did because a disk, a quota, or the size that a file may have is full: more room, and the same may succeed. Memory and
-// descriptors are RESOURCE_EXHAUSTED as well, and no such case.
+// Whether it did because a disk, a quota, or the size that a file may have is full: more room, and the same may
+// succeed. Memory and descriptors are RESOURCE_EXHAUSTED as well, and no such case.
 bool IsDiskFull(const absl::Status& status);
 
-// The same error in other words. What IsFileError and IsDiskFull ask for stays, which a new absl::Status of the same code would lose.
+// The same error in other words. What IsFileError and IsDiskFull ask for stays, which a new absl::Status of the same
+// code would lose.
 absl::Status Reworded(const absl::Status& status, absl::string_view message);
 
 // What is wrong with the content of `path`: the same error, the path in front. OK stays OK.

@@ -9,9 +9,9 @@ namespace blink {
 // `threads`, or for 0 (or less) the number of this machine's cores: at least 1.
 int ThreadsOrCores(int threads);
 
-// Calls work(0) on this thread and work(1) .. work(count - 1) on others, and returns when all have returned. `work` takes
-// its parts from a counter that the threads share: where the system starts no more threads, fewer do all of it. When one
-// throws (out of memory), the others still end, and then the first exception is thrown here.
+// Calls work(0) on this thread and work(1) .. work(count - 1) on others, and returns when all have returned. `work`
+// takes its parts from a counter that the threads share: where the system starts no more threads, fewer do all of it.
+// When one throws (out of memory), the others still end, and then the first exception is thrown here.
 void RunOnThreads(int count, absl::FunctionRef<void(int thread)> work);
 
 }  // namespace blink

@@ -8,11 +8,11 @@
 
 namespace blink {
 
-// Parts per million of a budget of `epsilon_micro` (1 .. 50,000,000), for an estimate with `prior`. It depends on these two
-// alone: a share that was chosen after looking at reports would have cost those reports' budget too.
+// Parts per million of a budget of `epsilon_micro` (1 .. 50,000,000), for an estimate with `prior`. It depends on these
+// two alone: a share that was chosen after looking at reports would have cost those reports' budget too.
 //
 //   beta         200,000 below epsilon 1.5, 100,000 below 2.5, 50,000 above
-//   attributed   80,000 - 30,000 epsilon, but at least 20,000 and at most 50,000: 50,000 up to epsilon 1, 20,000 from 2 on
+//   attributed   80,000 - 30,000 epsilon within 20,000 .. 50,000: 50,000 up to epsilon 1, 20,000 from 2 on
 //
 // docs/TUNING.md says where the numbers come from.
 uint32_t DefaultDegreeSharePpm(uint64_t epsilon_micro, Prior prior);

@@ -1,5 +1,6 @@
-// What there is to choose of a training: its links, its model, what stands for the nodes, and the ranges of its numbers. Everything
-// that names, maps or checks one of them takes it from here: the wire (common/wire/training_spec.h), the flags, the trainer.
+// What there is to choose of a training: its links, its model, what stands for the nodes, and the ranges of its
+// numbers. Everything that names, maps or checks one of them takes it from here: the wire
+// (common/wire/training_spec.h), the flags, the trainer.
 #ifndef BLINK_COMMON_TRAINING_TRAINING_CHOICES_H_
 #define BLINK_COMMON_TRAINING_TRAINING_CHOICES_H_
 
@@ -11,10 +12,11 @@
 
 namespace blink {
 
-// What the aggregator believes about a pair before its bits: by the degrees alone (the beta-model), or also by what is public of the
-// two nodes (aggregator_server/prior).
+// What the aggregator believes about a pair before its bits: by the degrees alone (the beta-model), or also by what is
+// public of the two nodes (aggregator_server/prior).
 enum class Prior { kBeta, kAttributed };
-// Which links of the posterior P: those with P > 1/2; all, P as weights; as many of the largest as are expected, P as weights.
+// Which links of the posterior P: those with P > 1/2; all, P as weights; as many of the largest as are expected, P as
+// weights.
 enum class Variant { kHard, kSoft, kHybrid };
 enum class Model {
   kMlp,
@@ -37,8 +39,10 @@ enum class NodeFeatures {
 // By the enumerator's number.
 inline constexpr std::array<const char*, 2> kPriorNames = {"beta", "attributed"};
 inline constexpr std::array<const char*, 3> kVariantNames = {"hard", "soft", "hybrid"};
-inline constexpr std::array<const char*, 7> kModelNames = {"mlp", "gcn", "graphsage", "gat", "stacked", "class-model", "mean"};
-inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity", "given+degree"};
+inline constexpr std::array<const char*, 7> kModelNames = {"mlp",     "gcn",         "graphsage", "gat",
+                                                           "stacked", "class-model", "mean"};
+inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity",
+                                                                  "given+degree"};
 
 // So many of the models, the first, can be asked for by name.
 inline constexpr size_t kModelsToAskFor = 6;
@@ -69,12 +73,12 @@ absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_v
 // Of larger graphs the first layer of identity features, `hidden` weights a node, would be larger than all the rest.
 inline constexpr uint32_t kIdentityNodesMax = 100'000;
 
-// kAuto as what it stands for: kGiven; where there are none kIdentity, which docs/TUNING.md compares with the degree, and beyond
-// kIdentityNodesMax nodes kDegree.
+// kAuto as what it stands for: kGiven; where there are none kIdentity, which docs/TUNING.md compares with the degree,
+// and beyond kIdentityNodesMax nodes kDegree.
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, bool given_exist, uint32_t nodes);
 
-// INVALID_ARGUMENT, as "<prefix>node_features ..." with the remedy, where `model` cannot get features of this `kind`: given ones that
-// do not exist, or a degree for the MLP, which sees no links.
+// INVALID_ARGUMENT, as "<prefix>node_features ..." with the remedy, where `model` cannot get features of this `kind`:
+// given ones that do not exist, or a degree for the MLP, which sees no links.
 absl::Status CheckNodeFeatures(Model model, NodeFeatures kind, bool given_exist, uint32_t nodes,
                                absl::string_view prefix = "");
 

@@ -13,17 +13,21 @@
 namespace blink {
 
 inline constexpr uint32_t kCandidatesMax = 1000;    // of a search
-inline constexpr uint32_t kCandidatesDefault = 24;  // --tune without a number, and the attributed prior where nobody says
+// --tune without a number, and the attributed prior where nobody says
+inline constexpr uint32_t kCandidatesDefault = 24;
 
-// Checks the ranges and fills what is unset: prior beta, variant hard, model gcn, device auto, no patience, no balancing, and the
-// numbers of TrainingNumbers; no search, but with the attributed prior one of kCandidatesDefault. With candidates > 0 variant, model,
-// learning rate, weight decay and dropout stay unset: they are searched; with the attributed prior the width of the layers too. Idempotent. INVALID_ARGUMENT naming the field and its range; a model that the prior does not have.
+// Checks the ranges and fills what is unset: prior beta, variant hard, model gcn, device auto, no patience, no
+// balancing, and the numbers of TrainingNumbers; no search, but with the attributed prior one of kCandidatesDefault.
+// With candidates > 0 variant, model, learning rate, weight decay and dropout stay unset: they are searched; with the
+// attributed prior the width of the layers too. Idempotent. INVALID_ARGUMENT naming the field and its range; a model
+// that the prior does not have.
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
-// What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates > 0) is not
-// bound by the round's own variant, model, learning rate, weight decay and dropout; candidates that are given as 0 end the
-// round's search, and what it left open gets its default. Another prior than the round's is not bound by these five, nor by its
-// candidates, which were for other links, nor by a width of the layers that is the default.
+// What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates
+// > 0) is not bound by the round's own variant, model, learning rate, weight decay and dropout; candidates that are
+// given as 0 end the round's search, and what it left open gets its default. Another prior than the round's is not
+// bound by these five, nor by its candidates, which were for other links, nor by a width of the layers that is the
+// default.
 v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given);
 
 // Nothing for an unset or unknown value; of the features an unset one is kAuto.
