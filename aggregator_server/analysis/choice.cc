@@ -24,26 +24,18 @@ bool IsBetter(const Tried& a, const Tried& b, Prior prior) {
 }
 
 size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes) {
-  const auto best_of = [&](auto&& is_in) {
-    size_t best = tried.size();
-    for (size_t k = 0; k < tried.size(); ++k) {
-      if (tried[k].skipped.empty() && is_in(tried[k]) &&
-          (best == tried.size() || IsBetter(tried[k], tried[best], prior)))
-        best = k;
-    }
-    return best;
-  };
-  const size_t best = best_of([](const Tried&) { return true; });
-  const double equally_good = Score(tried[best], prior) - 1.0 / static_cast<double>(validation_nodes);
-  size_t members = 0;
-  for (const Tried& one : tried) {
-    if (one.skipped.empty() && Score(one, prior) >= equally_good)
-      members = std::max(members, one.candidate.members.size());
+  size_t best = 0;
+  for (size_t k = 1; k < tried.size(); ++k) {
+    if (IsBetter(tried[k], tried[best], prior)) best = k;
   }
-  if (members == 0) return best;
-  return best_of([&](const Tried& one) {
-    return one.candidate.members.size() == members && Score(one, prior) >= equally_good;
-  });
+  const double equally_good = Score(tried[best], prior) - 1.0 / static_cast<double>(validation_nodes);
+  size_t chosen = best;
+  for (size_t k = 0; k < tried.size(); ++k) {
+    if (!tried[k].skipped.empty() || Score(tried[k], prior) < equally_good) continue;
+    const size_t members = tried[k].candidate.members.size(), of_chosen = tried[chosen].candidate.members.size();
+    if (members > of_chosen || (members == of_chosen && IsBetter(tried[k], tried[chosen], prior))) chosen = k;
+  }
+  return chosen;
 }
 
 std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_of_kind) {

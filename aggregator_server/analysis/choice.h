@@ -35,8 +35,8 @@ bool IsBetter(const Tried& a, const Tried& b, Prior prior);
 
 // The number of the candidate that is kept. What is as good to within one validation node, 1 / validation_nodes of the
 // score, is equally good: of that the mean of the most members, of those the best, of equals the first. With few
-// validation nodes many are, and a mean of many errs least. Under the beta prior, which has no means, and so in either
-// case of singles alone, it is the best. Requires that one was trained.
+// validation nodes many are, and a mean of many errs least. Of singles alone it is the best. Requires that one was
+// trained.
 size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes);
 
 // Means of probabilities that are tried under the attributed prior, as numbers of `best_of_kind`: the best candidate of

@@ -14,9 +14,8 @@ namespace blink {
 //   unweighted         source,target          the form of a data set's edges.csv
 //   weighted (Hybrid)  source,target,weight
 //   Soft               source,target,weight   of the pairs with P > 1/2, which `hard` holds: all pairs have a weight,
-//   of the
-//                                             attributed prior all that are not small (`soft`; one with a background is
-//                                             Soft anyway)
+//                                             of the attributed prior all that are not small (`soft`; one with a
+//                                             background is Soft anyway)
 std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft = false);
 
 // A Soft's pairs are kept from this P on, doubled until no more than kSoftPairsMax (both directions counted) are left.

@@ -38,9 +38,8 @@ struct TrainingSources {
 absl::StatusOr<TrainResult> TrainCandidate(const Candidate& candidate, const TrainingSources& sources);
 
 // The mean of the probabilities of trained members: its logits are log-probabilities, its state dict has the members'
-// tensors as
-// "<name of the pair with underscores>.<name>". What is said of device and determinism holds for all members, of
-// features for the first that has some. Throws std::bad_alloc.
+// tensors as "<name of the pair with underscores>.<name>". What is said of device and determinism holds for all members,
+// of features for the first that has some. Throws std::bad_alloc.
 TrainResult MeanResult(const std::vector<const Candidate*>& candidates, const std::vector<const TrainResult*>& members,
                        const NodeAttributes& attributes);
 

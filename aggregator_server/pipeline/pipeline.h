@@ -37,7 +37,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator_server/pipeline/backoff.h"
+#include "aggregator_server/pipeline/retry.h"
 #include "aggregator_server/pipeline/pipeline_options.h"
 #include "aggregator_server/pipeline/round_files.h"
 #include "aggregator_server/pipeline/round_run.h"

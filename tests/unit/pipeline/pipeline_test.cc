@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
-#include "aggregator_server/pipeline/backoff.h"
+#include "aggregator_server/pipeline/retry.h"
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "tests/testing/aggregator_fixtures.h"
@@ -347,12 +347,13 @@ TEST_F(PipelineTest, WaitsWhileTheWorkersDiskIsFullAndGoesOnFromItsCheckpointWit
   EXPECT_TRUE(Eventually([&] { return !HasCheckpoint(id); }));
 }
 
-TEST(BackoffTest, DoublesTheWaitUpToItsLimitAndBeginsAnewAfterASuccess) {
-  Backoff backoff(absl::Seconds(5), absl::Minutes(1));
-  for (const int seconds : {5, 10, 20, 40, 60, 60}) EXPECT_EQ(backoff.Next(), absl::Seconds(seconds));
-  backoff.Reset();
-  EXPECT_EQ(backoff.Next(), absl::Seconds(5));
-  EXPECT_EQ(Backoff(absl::Minutes(2), absl::Minutes(1)).Next(), absl::Minutes(1)) << "never beyond the limit";
+TEST(RetryTest, DoublesTheWaitUpToItsLimitAndBeginsAnewAfterASuccess) {
+  const absl::Status full = absl::ResourceExhaustedError("no space");
+  Retry retry(absl::Seconds(5), absl::Minutes(1));
+  for (const int seconds : {5, 10, 20, 40, 60, 60}) EXPECT_EQ(retry.Failed(full).wait, absl::Seconds(seconds));
+  retry = Retry(absl::Seconds(5), absl::Minutes(1));
+  EXPECT_EQ(retry.Failed(full).wait, absl::Seconds(5));
+  EXPECT_EQ(Retry(absl::Minutes(2), absl::Minutes(1)).Failed(full).wait, absl::Minutes(1)) << "never beyond the limit";
 }
 
 TEST(RetryTest, WaitsLongerEachTimeAndHasNewsWhereTheCauseIsAnotherOne) {
