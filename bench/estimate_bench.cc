@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "aggregator_server/estimate/denoise.h"
+#include "aggregator_server/estimate/beta/denoise.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/privatizer.h"
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "aggregator_server/estimate/beta_model.h"
+#include "aggregator_server/estimate/beta/beta_model.h"
 
 namespace blink {
 namespace {

@@ -11,11 +11,11 @@
 #include <cstdio>
 #include <random>
 
-#include "aggregator_server/estimate/denoise.h"
-#include "aggregator_server/prior/attributed.h"
-#include "aggregator_server/prior/degree_posterior.h"
-#include "aggregator_server/prior/node_profiles.h"
-#include "aggregator_server/prior/theta_fit.h"
+#include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/estimate/attributed/attributed.h"
+#include "aggregator_server/estimate/attributed/degree_posterior.h"
+#include "aggregator_server/profiles/node_profiles.h"
+#include "aggregator_server/estimate/attributed/theta_fit.h"
 #include "bench/seconds_of.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/privatizer.h"

@@ -19,9 +19,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "aggregator_server/estimate/denoise.h"
-#include "aggregator_server/kernels/link_kernels.h"
-#include "aggregator_server/kernels/sparse_matrix.h"
+#include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/train/kernels/link_kernels.h"
+#include "aggregator_server/profiles/sparse_matrix.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/digest.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/round.h"

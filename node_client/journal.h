@@ -38,7 +38,7 @@
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/report_codec.h"
 #include "node_client/adjacency.h"

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/wire/roster.h"
 #include "node_client/adjacency.h"
 #include "node_client/policy_file.h"

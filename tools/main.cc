@@ -6,12 +6,12 @@
 
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
-#include "common/base/standard_output.h"
-#include "common/base/strict_numbers.h"
+#include "common/cli/standard_output.h"
+#include "common/cli/strict_numbers.h"
 #include "tools/command_line.h"
-#include "tools/dataset_command.h"
+#include "tools/dataset/command.h"
 #ifdef BLINK_HAS_SIMULATE
-#include "tools/simulate_command.h"
+#include "tools/simulate/command.h"
 #endif
 
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "aggregator_server/estimate/beta_model.h"
+#include "aggregator_server/estimate/beta/beta_model.h"
 #include "aggregator_server/estimate/link_prior.h"
 
 namespace blink {

@@ -8,7 +8,7 @@
 
 #include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/reports/report_set.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 

@@ -18,7 +18,7 @@
 
 #include "absl/types/span.h"
 #include "common/graph/csr_graph.h"
-#include "common/training/training_choices.h"
+#include "common/wire/training_choices.h"
 
 namespace blink {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "common/base/instruction_set.h"
+#include "common/simd/instruction_set.h"
 
 namespace blink {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "aggregator_server/links/link_weights.h"
-#include "common/base/instruction_set.h"
+#include "common/simd/instruction_set.h"
 
 namespace blink {
 

@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/ingest/ingest.h"
-#include "aggregator_server/pipeline/pipeline.h"
-#include "aggregator_server/service/authenticator.h"
+#include "aggregator_server/rounds/pipeline.h"
+#include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/service/node_service.h"
 #include "aggregator_server/service/operator_service.h"
-#include "aggregator_server/service/server.h"
+#include "aggregator_server/transport/server.h"
 #include "aggregator_server/store/report_store.h"
 #include "common/base/clock.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/analysis/trainable.h"
+#include "aggregator_server/select/trainable.h"
 
 namespace blink {
 

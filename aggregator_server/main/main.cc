@@ -13,13 +13,13 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
-#include "aggregator_server/service/acceptor.h"
+#include "aggregator_server/transport/acceptor.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
-#include "common/base/standard_output.h"
+#include "common/cli/standard_output.h"
 #include "common/base/status_macros.h"
-#include "common/base/strict_numbers.h"
+#include "common/cli/strict_numbers.h"
 
 namespace blink {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/privacy/parameters.h"
 #include "common/privacy/private_report.h"
 

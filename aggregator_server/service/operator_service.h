@@ -2,8 +2,8 @@
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_OPERATOR_SERVICE_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_OPERATOR_SERVICE_H_
 
-#include "aggregator_server/pipeline/pipeline.h"
-#include "aggregator_server/service/authenticator.h"
+#include "aggregator_server/rounds/pipeline.h"
+#include "aggregator_server/transport/authenticator.h"
 #include "blink/v1/operator.grpc.pb.h"
 
 namespace blink {

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "aggregator_server/ingest/ingest.h"
-#include "aggregator_server/service/authenticator.h"
-#include "aggregator_server/service/stream_timer.h"
+#include "aggregator_server/transport/authenticator.h"
+#include "aggregator_server/transport/stream_timer.h"
 #include "blink/v1/node.grpc.pb.h"
 
 namespace blink {

@@ -11,7 +11,7 @@
 #include "aggregator_server/store/records.h"
 #include "aggregator_server/store/report_store.h"
 #include "aggregator_server/store/synced_db.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 

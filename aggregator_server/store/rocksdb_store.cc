@@ -15,7 +15,7 @@
 #include "aggregator_server/store/synced_db.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/wire/round.h"
 
 namespace blink {

@@ -1,4 +1,4 @@
-// The class model: what the features alone say of every node's class (aggregator_server/prior/class_probabilities.h),
+// The class model: what the features alone say of every node's class (aggregator_server/profiles/class_probabilities.h),
 // by an MLP of 64 hidden units on the scaled features of NodeProfiles, cross-fitted:
 //
 //   the training nodes are dealt to 5 folds by the seed, never by their labels; model k is trained on all folds but k,
@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/prior/class_probabilities.h"
-#include "aggregator_server/prior/nearest.h"
-#include "aggregator_server/prior/node_profiles.h"
+#include "aggregator_server/profiles/class_probabilities.h"
+#include "aggregator_server/profiles/nearest.h"
+#include "aggregator_server/profiles/node_profiles.h"
 #include "aggregator_server/train/nearest_shares.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator_server/kernels/link_kernels.h"
-#include "aggregator_server/kernels/weight_rows.h"
+#include "aggregator_server/train/kernels/link_kernels.h"
+#include "aggregator_server/train/kernels/weight_rows.h"
 #include "aggregator_server/train/tensor_links.h"
 
 namespace blink {

@@ -1,4 +1,4 @@
-// What the classes of the most similar nodes (aggregator_server/prior/nearest.h) say of a node's own class. No LibTorch
+// What the classes of the most similar nodes (aggregator_server/profiles/nearest.h) say of a node's own class. No LibTorch
 // type.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "aggregator_server/prior/class_probabilities.h"
-#include "aggregator_server/prior/nearest.h"
+#include "aggregator_server/profiles/class_probabilities.h"
+#include "aggregator_server/profiles/nearest.h"
 
 namespace blink {
 

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "aggregator_server/kernels/sparse_matrix.h"
+#include "aggregator_server/profiles/sparse_matrix.h"
 
 namespace blink {
 

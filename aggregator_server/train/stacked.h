@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
-#include "aggregator_server/prior/class_probabilities.h"
+#include "aggregator_server/profiles/class_probabilities.h"
 #include "aggregator_server/train/nearest_shares.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "aggregator_server/kernels/link_kernels.h"
+#include "aggregator_server/train/kernels/link_kernels.h"
 #include "aggregator_server/train/sparse_operator.h"
 
 namespace blink {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "aggregator_server/train/outlook.h"
-#include "common/training/training_choices.h"
+#include "common/wire/training_choices.h"
 
 namespace blink {
 

@@ -60,7 +60,7 @@ absl::StatusOr<std::string> ResolveDevice(const std::string& name);
 
 // Throws nothing. The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out
 // of range, features whose span float32 cannot hold, a training that diverged. What it would cost is not asked here
-// (analysis/trainable.h). FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on
+// (select/trainable.h). FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on
 // the device or before. INTERNAL: anything else.
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes,
                                   const TrainOptions& options);

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 

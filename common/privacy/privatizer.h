@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/privacy/parameters.h"
 #include "common/privacy/private_report.h"
 #include "common/privacy/random_source.h"

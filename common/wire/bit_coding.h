@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink::wire_internal {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "blink/v1/operator.pb.h"
-#include "common/training/training_choices.h"
+#include "common/wire/training_choices.h"
 
 namespace blink {
 

@@ -14,8 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/random_doubles.h"
-#include "tools/audit_mechanism.h"
-#include "tools/audit_report.h"
+#include "tools/audit/mechanism.h"
+#include "tools/audit/report.h"
 
 namespace blink {
 namespace {

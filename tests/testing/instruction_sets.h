@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/instruction_set.h"
+#include "common/simd/instruction_set.h"
 
 namespace blink::testing {
 

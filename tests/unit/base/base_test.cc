@@ -13,7 +13,7 @@
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
-#include "common/base/progress.h"
+#include "common/cli/progress.h"
 
 namespace blink {
 namespace {

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "aggregator_server/estimate/denoise.h"
+#include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/received_rows.h"
 #include "tests/unit/estimate/small_round.h"

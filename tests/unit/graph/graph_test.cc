@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 #include "common/graph/csr_graph.h"
 #include "common/graph/node_attributes.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "common/base/strict_numbers.h"
+#include "common/cli/strict_numbers.h"
 #include "tools/command_line.h"
-#include "tools/dataset_command.h"
+#include "tools/dataset/command.h"
 
 namespace blink {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <random>
 
-#include "common/graph/bit_row.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 

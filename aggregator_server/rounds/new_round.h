@@ -1,0 +1,24 @@
+// From an operator's request to a round: every value of it is checked here.
+#ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_NEW_ROUND_H_
+#define BLINK_AGGREGATOR_SERVER_ROUNDS_NEW_ROUND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "aggregator_server/rounds/pipeline_options.h"
+#include "blink/v1/operator.pb.h"
+
+namespace blink {
+
+// An open round under a fresh random id, complete but for its times: created_ms and deadline_ms are the caller's.
+// INVALID_ARGUMENT naming the field and its range. UNAVAILABLE: the system gave no randomness.
+absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request);
+
+// Of a request id that has made the round `held`: OK if the round `asked` for is the same but for its id and its times.
+// ALREADY_EXISTS naming the differences. How many nodes the roster has does not count: it may have changed since.
+absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ROUNDS_NEW_ROUND_H_

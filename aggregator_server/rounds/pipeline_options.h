@@ -1,0 +1,38 @@
+// What a Pipeline is told about its deployment, its folders and its worker.
+#ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_OPTIONS_H_
+#define BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator_server/select/trainable.h"
+#include "aggregator_server/rounds/worker_process.h"
+
+namespace blink {
+
+struct PipelineOptions {
+  std::string deployment;
+  uint32_t node_count = 0;
+  uint64_t roster_version = 0;
+  uint32_t active_nodes = 0;  // n less the retired; 0: n
+  std::string rounds_folder;  // DATA/rounds
+  std::string attributes_folder;
+  std::string worker_path;
+  int worker_threads = 0;  // 0: the worker's own choice
+  WorkerLimits worker_limits;
+  // What is public of the nodes, as the attribute folder is now, so that a round that can never be trained is refused;
+  // thread-safe. Empty: not known, and nothing is refused for it.
+  std::function<absl::StatusOr<TrainingFacts>()> facts;
+  int crashes_max = 3;         // attempts that may end by a signal, without a new checkpoint in between
+  uint32_t attempts_max = 10;  // in all, restarts of the aggregator included; one that made progress does not count
+  // After a full disk, of each round on its own; then twice as long each time ...
+  absl::Duration retry_after = absl::Seconds(5);
+  absl::Duration retry_after_max = absl::Minutes(1);  // ... up to this
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_OPTIONS_H_

@@ -1,0 +1,50 @@
+#include "aggregator_server/rounds/round_files.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/reports/report_file.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+
+RoundFiles::RoundFiles(const std::string& rounds_folder, const std::string& round_id)
+    : folder_(absl::StrCat(rounds_folder, "/", round_id)) {}
+
+absl::Status RoundFiles::Write(const v1::Round& round, ReportStore& store) const {
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder_));
+  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<ReportFileWriter> writer,
+                         ReportFileWriter::Create(absl::StrCat(folder_, "/reports.blr")));
+  BLINK_RETURN_IF_ERROR(store.VisitReports(
+      round.round_id(), [&](uint64_t node, const CodedReport& report) { return writer->Add(node, report); }));
+  BLINK_RETURN_IF_ERROR(writer->Finish());
+  return WriteRoundJson(round, folder_);
+}
+
+// A round that sealed has its folder, or fails for what is in the way of one.
+bool RoundFiles::LacksReportsOf(const v1::Round& round) const {
+  std::error_code error;
+  const bool ended_early = round.state() == v1::ROUND_STATE_CANCELLED || round.state() == v1::ROUND_STATE_FAILED;
+  return ended_early && round.reports() > 0 && !std::filesystem::exists(folder_ + "/round.json", error) && !error;
+}
+
+uint64_t RoundFiles::CheckpointBytes() const {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoint_folder(), error)) {
+    const uint64_t size = entry.path().extension() == ".checkpoint" ? entry.file_size(error) : 0;
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+void RoundFiles::RemoveWhatWorkersKept() const {
+  std::error_code ignored;  // what is left does no harm, and the next start tries again
+  std::filesystem::remove_all(result() + ".tmp", ignored);
+  std::filesystem::remove_all(checkpoint_folder(), ignored);
+}
+
+}  // namespace blink

@@ -1,0 +1,45 @@
+// The folder of a round, DATA/rounds/<id>:
+//
+//   round.json, reports.blr  what a worker reads, and blink-worker when it is started by hand
+//   result/                  what it leaves for the operator
+//   result.tmp/, result.checkpoint/
+//                            what it keeps to go on from, while the round has not ended
+#ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_FILES_H_
+#define BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_FILES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "aggregator_server/store/report_store.h"
+#include "blink/v1/operator.pb.h"
+
+namespace blink {
+
+class RoundFiles {
+ public:
+  RoundFiles(const std::string& rounds_folder, const std::string& round_id);
+
+  const std::string& folder() const { return folder_; }
+  std::string result() const { return folder_ + "/result"; }
+
+  // Makes the folder and writes what a worker reads, from the reports that `store` has. RESOURCE_EXHAUSTED: the disk is
+  // full.
+  absl::Status Write(const v1::Round& round, ReportStore& store) const;
+  // Whether the round was cancelled or failed with reports of which nothing is written here yet.
+  bool LacksReportsOf(const v1::Round& round) const;
+
+  // A checkpoint grows with every epoch, and a search has one more with every candidate: their size, in bytes, is how
+  // far a worker has come.
+  uint64_t CheckpointBytes() const;
+  void RemoveWhatWorkersKept() const;
+
+ private:
+  std::string checkpoint_folder() const { return folder_ + "/result.checkpoint"; }
+
+  const std::string folder_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_FILES_H_

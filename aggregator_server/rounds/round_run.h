@@ -1,0 +1,61 @@
+// One sealed round, from its reports to its end: the folder is written, and the worker runs on it as often as its
+// crashes allow.
+#ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_RUN_H_
+#define BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_RUN_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "aggregator_server/rounds/pipeline_options.h"
+#include "aggregator_server/rounds/round_files.h"
+#include "aggregator_server/rounds/worker_process.h"
+#include "aggregator_server/store/report_store.h"
+#include "blink/v1/operator.pb.h"
+
+namespace blink {
+
+// Lives for one turn of the round. Every state is in the store before anything follows from it; a state that somebody
+// else changed meanwhile (cancelled) ends the run without an error. All hooks are called on the thread of Run.
+class RoundRun {
+ public:
+  struct Hooks {
+    std::function<void()> changed;  // the round in the store is another
+    std::function<void(const WorkerProgress&)> progress;
+    std::function<bool()> should_stop;  // the worker is to be ended: the round is cancelled, or the pipeline stops
+  };
+
+  // `options` and `store` outlive it.
+  RoundRun(const PipelineOptions& options, ReportStore& store, std::string round_id, Hooks hooks);
+
+  // To the round's end, or to the pipeline's. Of a round that has ended already: writes its reports, where nobody did.
+  // An error: try again later. RESOURCE_EXHAUSTED: there may be space then.
+  absl::Status Run();
+
+ private:
+  struct Crashes {
+    int count = 0;                  // since the last progress
+    uint64_t checkpoint_bytes = 0;  // of the checkpoints at the latest of them, or at the beginning
+  };
+
+  absl::Status KeepReports(const v1::Round& round);
+  absl::Status Attempt(bool& ended);
+  absl::Status Conclude(const v1::Round& round, const WorkerExit& exit, bool& ended);
+  absl::Status CrashAgainOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended);
+  absl::Status Publish();
+  absl::Status Fail(const std::string& reason);
+  absl::Status End(const std::function<void(v1::Round&)>& change, bool& is_mine);
+  void TakeBackAttempt();
+
+  const PipelineOptions& options_;
+  ReportStore& store_;
+  const std::string round_id_;
+  const Hooks hooks_;
+  const RoundFiles files_;
+  Crashes crashes_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_RUN_H_

@@ -1,0 +1,335 @@
+#include "aggregator_server/rounds/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/base/exit_code.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace blink {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+constexpr int kPollMs = 50;
+constexpr size_t kLineBytesMax = 64 << 10;
+constexpr size_t kTextBytesMax = 200;
+constexpr size_t kErrorBytesMax = 1000;
+constexpr auto kTermGrace = std::chrono::seconds(3);
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() { Close(); }
+  void Close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Pipe {
+  Fd read, write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return FileError(errno, "make a pipe for", "the worker");
+  return Pipe{Fd(fds[0]), Fd(fds[1])};
+}
+
+// What the worker says goes to terminals and logs: printable, and short.
+std::string Printable(absl::string_view text, size_t bytes_max) {
+  std::string out(text.substr(0, bytes_max));
+  for (char& c : out) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  return out;
+}
+
+// Splits what arrives into lines; the rest of an overlong line is dropped.
+class LineReader {
+ public:
+  // False at the end of the stream. Reads what is there, without waiting.
+  bool Read(int fd, const std::function<void(const std::string&)>& line) {
+    char buffer[16 << 10];
+    while (true) {
+      const ssize_t got = ::read(fd, buffer, sizeof(buffer));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno == EAGAIN;
+      if (got == 0) {
+        if (!partial_.empty()) line(std::exchange(partial_, ""));
+        return false;
+      }
+      for (ssize_t i = 0; i < got; ++i) {
+        if (buffer[i] == '\n') {
+          line(std::exchange(partial_, ""));
+        } else if (partial_.size() < kLineBytesMax) {
+          partial_.push_back(buffer[i]);
+        }
+      }
+    }
+  }
+
+ private:
+  std::string partial_;
+};
+
+// Everything the child needs, made before the fork: after it only async-signal-safe calls are allowed.
+struct ChildSetup {
+  std::vector<char*> argv;
+  pid_t parent = 0;
+  int null_fd = -1, stdout_fd = -1, stderr_fd = -1, status_fd = -1;
+  WorkerLimits limits;
+};
+
+// `grace` above it the kernel kills outright; at the limit of processor time it first sends SIGXCPU, which says why.
+void SetLimit(int resource, uint64_t value, uint64_t grace = 0) {
+  if (value == 0) return;
+  const rlimit limit{value, value + grace};
+  ::setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+}
+
+[[noreturn]] void BecomeWorker(const ChildSetup& setup) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != setup.parent) ::_exit(127);  // the parent died before the line above
+  sigset_t none;
+  sigemptyset(&none);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // The descriptors are above 2 (the parent's own 0..2 are open), so that no dup2 overwrites one that is still needed.
+  ::dup2(setup.null_fd, 0);
+  ::dup2(setup.stdout_fd, 1);
+  ::dup2(setup.stderr_fd, 2);
+  int status_fd = ::dup2(setup.status_fd, 3);
+  ::fcntl(status_fd, F_SETFD, FD_CLOEXEC);
+  ::close_range(4, ~0U, 0);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);  // a core would hold the features
+  SetLimit(RLIMIT_AS, setup.limits.memory_bytes);
+  SetLimit(RLIMIT_CPU, setup.limits.cpu_seconds, 5);
+  ::execv(setup.argv[0], setup.argv.data());
+  const int error = errno;
+  [[maybe_unused]] ssize_t ignored = ::write(status_fd, &error, sizeof(error));
+  ::_exit(127);
+}
+
+struct Child {
+  pid_t pid = -1;
+  Fd output, errors;
+};
+
+absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const WorkerLimits& limits) {
+  BLINK_ASSIGN_OR_RETURN(Pipe output, MakePipe());
+  BLINK_ASSIGN_OR_RETURN(Pipe errors, MakePipe());
+  BLINK_ASSIGN_OR_RETURN(Pipe status, MakePipe());
+  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null.get() < 0) return FileError(errno, "open", "/dev/null");
+  ChildSetup setup;
+  for (const std::string& argument : arguments) setup.argv.push_back(const_cast<char*>(argument.c_str()));
+  setup.argv.push_back(nullptr);
+  setup.parent = ::getpid();
+  setup.null_fd = null.get();
+  setup.stdout_fd = output.write.get();
+  setup.stderr_fd = errors.write.get();
+  setup.status_fd = status.write.get();
+  setup.limits = limits;
+  const pid_t pid = ::fork();
+  if (pid < 0) return FileError(errno == EAGAIN || errno == ENOMEM ? EMFILE : errno, "start", arguments[0]);
+  if (pid == 0) BecomeWorker(setup);
+  ::setpgid(pid, pid);  // whoever comes first, so that the group exists from here on
+  output.write.Close();
+  errors.write.Close();
+  status.write.Close();
+  int error = 0;
+  ssize_t got;
+  do {
+    got = ::read(status.read.get(), &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof(error)) {
+    ::waitpid(pid, nullptr, 0);
+    return FileError(error, "start the worker", arguments[0]);
+  }
+  ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(errors.read.get(), F_SETFL, O_NONBLOCK);
+  return Child{pid, std::move(output.read), std::move(errors.read)};
+}
+
+// What the child has said so far.
+struct Speech {
+  std::string error;       // of its error line
+  bool waits_for_disk = false;
+  std::string last_words;  // last line of standard error
+  std::optional<Gpus> gpus;
+};
+
+void HearOutput(const std::string& line, Speech& speech, const std::function<void(const WorkerProgress&)>& progress) {
+  const nlohmann::json said = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!said.is_object()) return;
+  if (const auto error = said.find("error"); error != said.end() && error->is_string()) {
+    speech.error = Printable(error->get_ref<const std::string&>(), kErrorBytesMax);
+    const auto waits = said.find("waits_for");
+    speech.waits_for_disk = waits != said.end() && *waits == "disk";
+    return;
+  }
+  if (const auto gpus = said.find("gpus"); gpus != said.end() && gpus->is_number_integer()) {
+    speech.gpus = Gpus{.count = gpus->get<int>(), .why_none = Printable(said.value("why_none", ""), kTextBytesMax)};
+    return;
+  }
+  const auto stage = said.find("stage");
+  if (stage == said.end() || !stage->is_string()) return;
+  WorkerProgress now;
+  if (*stage == "training") {
+    now.stage = v1::ROUND_STATE_TRAINING;
+  } else if (*stage != "estimating") {
+    return;
+  }
+  if (const auto value = said.find("progress"); value != said.end() && value->is_number()) {
+    const double fraction = value->get<double>();
+    now.progress = fraction > 0 ? std::min(fraction, 1.0) : 0.0;
+  }
+  if (const auto text = said.find("text"); text != said.end() && text->is_string()) {
+    now.text = Printable(text->get_ref<const std::string&>(), kTextBytesMax);
+  }
+  progress(now);
+}
+
+void HearErrors(const std::string& line, Speech& speech) {
+  const std::string text = Printable(line, kErrorBytesMax);
+  if (absl::StripAsciiWhitespace(text).empty()) return;
+  spdlog::info("worker: {}", text);
+  speech.last_words = text.substr(0, 300);
+}
+
+// What a limit on the address space looks like from outside: libraries that cannot be mapped, an allocation that nobody
+// caught.
+bool SpeaksOfMemory(const std::string& words) {
+  for (const char* sign :
+       {"failed to map segment", "annot allocate memory", "bad_alloc", "an't allocate memory", "out of memory"}) {
+    if (absl::StrContains(words, sign)) return true;
+  }
+  return false;
+}
+
+std::string MemoryRemedy(const WorkerLimits& limits) {
+  return absl::StrCat(
+      "--worker-memory-bytes limits it to ", limits.memory_bytes,
+      " bytes of address space, of which its libraries alone take about 600,000,000: raise the limit, or leave it out");
+}
+
+WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits) {
+  WorkerExit result;
+  result.gpus = speech.gpus;
+  const std::string last_words =
+      speech.last_words.empty() ? std::string() : absl::StrCat("; its last words: ", speech.last_words);
+  const bool limited = limits.memory_bytes > 0;
+  const bool failed = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+  if (failed && limited && speech.error.empty() && SpeaksOfMemory(speech.last_words)) {
+    result.kind = WorkerExit::Kind::kError;
+    result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    result.message = absl::StrCat("the worker ran out of memory: ", MemoryRemedy(limits), last_words);
+    return result;
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {  // a second try would take as long
+    result.kind = WorkerExit::Kind::kError;
+    result.code = SIGXCPU;
+    result.message = absl::StrCat(
+        "the worker used up its processor time: --worker-cpu-seconds limits it to ", limits.cpu_seconds,
+        " s of all its threads together: raise the limit, leave it out, or ask for less training", last_words);
+    return result;
+  }
+  if (WIFSIGNALED(status)) {
+    result.kind = WorkerExit::Kind::kSignal;
+    result.code = WTERMSIG(status);
+    const char* name = ::sigabbrev_np(result.code);
+    result.message = absl::StrCat("the worker was killed by signal ", result.code, " (SIG", name ? name : "?", ")",
+                                  result.code == SIGKILL ? ", perhaps for want of memory" : "",
+                                  limited ? absl::StrCat(" (", MemoryRemedy(limits), ")") : std::string(), last_words);
+    return result;
+  }
+  result.code = WEXITSTATUS(status);
+  if (result.code == 0) return result;
+  const bool disk_full = speech.waits_for_disk && result.code == static_cast<int>(ExitCode::kNoResources);
+  result.kind = disk_full ? WorkerExit::Kind::kDiskFull : WorkerExit::Kind::kError;
+  result.message = speech.error.empty()
+                       ? absl::StrCat("the worker ended with exit code ", result.code, last_words)
+                       : speech.error;
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
+                                     const std::function<void(const WorkerProgress&)>& progress,
+                                     const std::function<bool()>& should_stop) {
+  BLINK_ASSIGN_OR_RETURN(Child child, Spawn(arguments, limits));
+  const auto started = SteadyClock::now();
+  Speech speech;
+  LineReader output, errors;
+  const auto hear_output = [&](const std::string& line) { HearOutput(line, speech, progress); };
+  const auto hear_errors = [&](const std::string& line) { HearErrors(line, speech); };
+  bool stopped = false, timed_out = false, killed = false;
+  SteadyClock::time_point asked;
+  int status = 0;
+  while (true) {
+    pollfd fds[2] = {{child.output.get(), POLLIN, 0}, {child.errors.get(), POLLIN, 0}};  // a closed one (-1) is ignored
+    ::poll(fds, 2, kPollMs);
+    if (child.output.get() >= 0 && !output.Read(child.output.get(), hear_output)) child.output.Close();
+    if (child.errors.get() >= 0 && !errors.Read(child.errors.get(), hear_errors)) child.errors.Close();
+    if (child.output.get() < 0 && child.errors.get() < 0) ::usleep(5000);  // poll no longer waits for anything
+    const pid_t reaped = ::waitpid(child.pid, &status, WNOHANG);
+    if (reaped == child.pid) break;
+    if (reaped < 0 && errno != EINTR) return absl::InternalError("the worker was reaped by somebody else");
+    if (!stopped && !timed_out) {
+      stopped = should_stop();
+      timed_out = !stopped && absl::FromChrono(SteadyClock::now() - started) > limits.wall_time;
+      if (stopped || timed_out) {
+        asked = SteadyClock::now();
+        ::kill(-child.pid, SIGTERM);
+      }
+    } else if (!killed && SteadyClock::now() - asked > kTermGrace) {
+      killed = true;
+      ::kill(-child.pid, SIGKILL);
+    }
+  }
+  ::kill(-child.pid, SIGKILL);  // what it may have left behind in its group
+  if (child.output.get() >= 0) output.Read(child.output.get(), hear_output);
+  if (child.errors.get() >= 0) errors.Read(child.errors.get(), hear_errors);
+  WorkerExit result = Verdict(status, speech, limits);
+  // A worker that finished although it was asked to stop has finished.
+  if (result.kind != WorkerExit::Kind::kDone && (stopped || timed_out)) {
+    result.kind = stopped ? WorkerExit::Kind::kStopped : WorkerExit::Kind::kTimeout;
+    result.message = stopped ? "the worker was stopped"
+                             : absl::StrCat("the worker ran longer than the limit of ",
+                                            absl::FormatDuration(limits.wall_time), " and was ended");
+  }
+  return result;
+}
+
+}  // namespace blink

@@ -1,0 +1,64 @@
+// One run of the worker program as a child process: started, listened to, limited, and always reaped.
+//
+// The child has its own process group, no descriptor but its standard ones, default signal handling, and dies with the
+// thread that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a
+// line:
+//   {"stage":"estimating"|"training","progress":0.4,"text":"epoch 120 of 300"}
+//   {"error":"...","exit_code":3}                     before it ends with that exit code
+//   {"error":"...","exit_code":9,"waits_for":"disk"}  likewise: a disk or quota is full, and room would do
+//   {"gpus":1,"why_none":""}                          its answer to --gpus
+// Lines that are none of these are ignored. Its standard error goes to the log, and its last line is kept as its last
+// words.
+#ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_
+#define BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator_server/train/gpus.h"
+#include "blink/v1/common.pb.h"
+
+namespace blink {
+
+struct WorkerLimits {
+  uint64_t memory_bytes = 0;                          // address space; 0: none
+  uint64_t cpu_seconds = 0;                           // of all threads; 0: none
+  absl::Duration wall_time = absl::InfiniteDuration();
+};
+
+struct WorkerProgress {
+  v1::RoundState stage = v1::ROUND_STATE_ESTIMATING;  // ESTIMATING or TRAINING
+  double progress = 0;                                // 0 .. 1
+  std::string text;                                   // at most 200 characters
+};
+
+struct WorkerExit {
+  enum class Kind {
+    kDone,      // exit code 0
+    kError,     // its own verdict, which another attempt would not change; or limits.memory_bytes did not suffice
+    kDiskFull,  // its own verdict too, which more room changes
+    kSignal,    // killed, by whatever
+    kTimeout,   // killed by us: longer than limits.wall_time
+    kStopped,   // killed by us: `should_stop` asked for it
+  };
+  Kind kind = Kind::kDone;
+  int code = 0;         // exit code or signal
+  std::string message;  // one sentence for a person: what happened, and the worker's last words
+  std::optional<Gpus> gpus;  // where it was asked for them
+};
+
+// Runs `arguments` ([0] is the program's path) until it has ended. `progress` and `should_stop` are called on this
+// thread, `should_stop` at least every 50 ms. An error means that it could not be started: NOT_FOUND,
+// PERMISSION_DENIED, RESOURCE_EXHAUSTED.
+absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
+                                     const std::function<void(const WorkerProgress&)>& progress,
+                                     const std::function<bool()>& should_stop);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_

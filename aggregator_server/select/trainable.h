@@ -1,0 +1,54 @@
+// Whether a round could be trained at all, from what is public before a single report is drawn: a fleet cannot be asked
+// again, so what can only fail must fail when the round is asked for. Needs no LibTorch: the aggregator asks when an
+// operator creates a round, `blink simulate` before it draws, and Analyse before it estimates (a worker may have other
+// attributes or another machine).
+#ifndef BLINK_AGGREGATOR_SERVER_SELECT_TRAINABLE_H_
+#define BLINK_AGGREGATOR_SERVER_SELECT_TRAINABLE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/train/gpus.h"
+#include "blink/v1/operator.pb.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+// What is public of the nodes, as far as it decides what can be trained.
+struct TrainingFacts {
+  uint32_t nodes = 0;
+  uint32_t features = 0;        // columns; 0: there are none
+  uint64_t feature_values = 0;  // stored ones
+  // The attributed prior scales the features to dense ones, since they do not look like counts (profiles/node_profiles.h),
+  // whatever the form of their file: every pair of nodes is compared by all columns, and they take nodes x columns
+  // numbers.
+  bool dense = false;
+  uint32_t classes = 0;
+  uint32_t labelled_train = 0, labelled_validation = 0;  // nodes of the split that have a label
+};
+TrainingFacts FactsOf(const NodeAttributes& attributes);
+
+// Without reports and links: their flip probability and number are the caller's to add, where they are known.
+ProblemSize SizeOf(const TrainingFacts& facts);
+
+// Of dense scaled features: the estimate holds them a few times over.
+inline constexpr double kScaledBytesMax = 4e9;
+
+struct TrainingPlace {
+  bool estimated = true;        // the links come from reports; false: they are given, and there are no variants
+  double flip_probability = 0;  // of the reports
+  std::optional<Gpus> gpus;     // of the machine that will train; absent: not known, and nothing is refused for it
+};
+
+// INVALID_ARGUMENT, naming the field ("training.model ...") and the remedy: a field out of range; features that the
+// model cannot get; a cost that nobody insisted on (kNominalSecondsMax); a prior or a model that belongs to another
+// prior, or to links that are not given; more pairs than the attributed prior can look at in kNominalSecondsMax, or
+// features that it would make more than kScaledBytesMax of. FAILED_PRECONDITION: no labelled node to train on or to
+// validate with; a GPU that is not there. Of a search one pair that can be trained is enough.
+absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_SELECT_TRAINABLE_H_

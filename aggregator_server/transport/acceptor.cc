@@ -1,0 +1,193 @@
+#include "aggregator_server/transport/acceptor.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "aggregator_server/transport/handshake_log.h"
+#include "common/base/logging.h"
+
+namespace blink {
+namespace {
+
+constexpr int kBacklog = 4096;
+constexpr int kAcceptedAtOnceMax = 64;
+constexpr int kReserve = 512;  // descriptors: the store's files, the worker's pipes
+constexpr int kWaitMs = 100;
+constexpr int kUnfinishedMin = 64;  // an address may always have so many handshakes under way, or a quarter of all
+
+void LogSometimes(const std::string& what) {
+  thread_local absl::Time next = absl::InfinitePast();
+  if (absl::Now() < next) return;
+  next = absl::Now() + absl::Seconds(10);
+  spdlog::warn("{}", what);
+}
+
+// The first descriptor that no connection gets: the system hands out the lowest free one, so that it tells how many are
+// open.
+int DescriptorMax() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024 - kReserve;
+  const int most = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 30));
+  return most - std::min(kReserve, most / 2);
+}
+
+// A listening socket, or -1 with errno.
+int ListenAt(sockaddr* address, socklen_t size, int port) {
+  const int fd = ::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  const int on = 1, off = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address->sa_family == AF_INET6) {
+    auto* const six = reinterpret_cast<sockaddr_in6*>(address);
+    const bool any = IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);  // then IPv4 as well
+    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof(on));
+    six->sin6_port = htons(static_cast<uint16_t>(port));
+  } else {
+    reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(static_cast<uint16_t>(port));
+  }
+  if (::bind(fd, address, size) == 0 && ::listen(fd, kBacklog) == 0) return fd;
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return -1;
+}
+
+int PortOf(int fd) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof(bound);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+}
+
+}  // namespace
+
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint32_t number = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &number) || number > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT"));
+  }
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int resolved =
+      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), address.c_str() + colon + 1, &hints, &found);
+  if (resolved != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", ::gai_strerror(resolved)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
+  std::unique_ptr<Acceptor> acceptor(new Acceptor);
+  int error = 0;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    const int asked = ntohs(at->ai_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(at->ai_addr)->sin6_port
+                                                      : reinterpret_cast<sockaddr_in*>(at->ai_addr)->sin_port);
+    // Port 0: what the first address got, the others have too.
+    const int fd = ListenAt(at->ai_addr, at->ai_addrlen, asked == 0 ? acceptor->port_ : asked);
+    if (fd < 0) {
+      error = errno;
+      continue;
+    }
+    acceptor->listeners_.push_back(fd);
+    acceptor->port_ = PortOf(fd);
+  }
+  if (acceptor->listeners_.empty()) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", std::strerror(error),
+                                               ": the port is taken, or the address is not this machine's"));
+  }
+  acceptor->wake_ = ::eventfd(0, EFD_CLOEXEC);
+  if (acceptor->wake_ < 0) return absl::ResourceExhaustedError("no descriptor is left to listen with");
+  return acceptor;
+}
+
+Acceptor::~Acceptor() { Stop(); }
+
+void Acceptor::Start(std::unique_ptr<Sink> sink) {
+  sink_ = std::move(sink);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Acceptor::Stop() {
+  if (thread_.joinable()) {
+    ::eventfd_write(wake_, 1);
+    thread_.join();
+  }
+  for (const int fd : std::exchange(listeners_, {})) ::close(fd);
+  if (wake_ >= 0) ::close(std::exchange(wake_, -1));
+}
+
+bool Acceptor::AcceptSome(int listener) {
+  for (int i = 0; i < kAcceptedAtOnceMax; ++i) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    const int fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      LogSometimes(absl::StrCat("cannot accept a connection, trying again: ", std::strerror(errno)));
+      return false;
+    }
+    const int descriptor_max = DescriptorMax();
+    if (fd >= descriptor_max) {
+      ::close(fd);
+      LogSometimes("too many connections are open: refusing more (raise the limit of open files)");
+      continue;
+    }
+    const HandshakeLog::Connection from(address, size);
+    if (from.unfinished() >= std::max(kUnfinishedMin, descriptor_max / 4)) {
+      ::close(fd);
+      LogSometimes(absl::StrCat("too many connections from ", from.peer(), " say nothing: refusing more from there"));
+      continue;
+    }
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    Sink::NewConnectionParameters connection;
+    connection.listener_fd = listener;
+    connection.fd = fd;
+    sink_->HandleNewConnection(&connection);
+  }
+  return true;
+}
+
+void Acceptor::Loop() {
+  std::vector<pollfd> waited = {{wake_, POLLIN, 0}};
+  for (const int fd : listeners_) waited.push_back({fd, POLLIN, 0});
+  while (true) {
+    if (::poll(waited.data(), waited.size(), -1) < 0 && errno != EINTR) {
+      LogSometimes(absl::StrCat("cannot wait for connections, trying again: ", std::strerror(errno)));
+    }
+    if (waited[0].revents != 0) return;
+    bool well = true;
+    for (size_t i = 1; i < waited.size(); ++i) {
+      if (waited[i].revents != 0) well = AcceptSome(waited[i].fd) && well;
+    }
+    if (!well && ::poll(waited.data(), 1, kWaitMs) > 0) return;
+  }
+}
+
+}  // namespace blink

@@ -1,0 +1,53 @@
+// The listening sockets of an aggregator.
+//
+// gRPC 1.51's own listener ends for good, without a word, when accept() fails once for want of descriptors: whoever
+// opens enough connections, even without a certificate, would cut the aggregator off until it is started again. This
+// one waits and goes on, and keeps a reserve of descriptors for the store and the worker. Of what is left, the
+// unfinished handshakes of one address get a quarter: whoever connects and says nothing does not keep others out.
+#ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_ACCEPTOR_H_
+#define BLINK_AGGREGATOR_SERVER_TRANSPORT_ACCEPTOR_H_
+
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace blink {
+
+// Lets the process have as many descriptors as it may.
+void RaiseDescriptorLimit();
+
+class Acceptor {
+ public:
+  using Sink = grpc::experimental::ExternalConnectionAcceptor;
+
+  // Binds HOST:PORT, at every address that the host has, and listens. UNAVAILABLE: none of them can be had.
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const std::string& address);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  int port() const { return port_; }
+  // Gives every connection to `sink`, whose server has started, until Stop.
+  void Start(std::unique_ptr<Sink> sink);
+  void Stop();  // closes the sockets
+
+ private:
+  Acceptor() = default;
+  void Loop();
+  bool AcceptSome(int listener);  // false: something is used up, wait
+
+  std::vector<int> listeners_;
+  int port_ = 0;
+  int wake_ = -1;  // an eventfd
+  std::unique_ptr<Sink> sink_;
+  std::thread thread_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRANSPORT_ACCEPTOR_H_

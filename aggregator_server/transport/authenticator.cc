@@ -1,0 +1,78 @@
+#include "aggregator_server/transport/authenticator.h"
+
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_context.h>
+
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/credentials.h"
+
+namespace blink {
+namespace {
+
+// UNAUTHENTICATED: there is none.
+absl::StatusOr<std::string> CertificateOf(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (peer != nullptr) {
+    const std::vector<grpc::string_ref> found = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+    if (found.size() == 1) return std::string(found[0].data(), found[0].size());
+  }
+  return absl::UnauthenticatedError("a client certificate is required, and this connection has none");
+}
+
+}  // namespace
+
+absl::StatusOr<Identity> Authenticator::Node(const grpc::ServerContextBase& context, const std::string& deployment,
+                                             uint64_t first, uint64_t last) const {
+  if (!insecure_) {
+    BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+    BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
+    return PeerIdentity(context);
+  }
+  Identity claimed;
+  claimed.kind = Identity::Kind::kNodes;
+  claimed.deployment = deployment;
+  claimed.first_node = first;
+  claimed.last_node = last;
+  return claimed;
+}
+
+absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& context,
+                                            const std::string& deployment) const {
+  if (!insecure_) {
+    BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+    BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
+    BLINK_ASSIGN_OR_RETURN(const Identity identity, PeerIdentity(context));
+    if (identity.kind != Identity::Kind::kOperator || identity.deployment != deployment_) {
+      return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
+                                                      " is not an operator's of deployment \"", deployment_, "\""));
+    }
+  }
+  if (deployment != deployment_) {
+    return absl::NotFoundError(
+        absl::StrCat("this aggregator serves deployment \"", deployment_, "\", not the one that was named"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> Authenticator::Open(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const {
+  if (insecure_) return 0;
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+  return guard_.Open(certificate, context.peer(), std::move(cut));
+}
+
+void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status) {
+  constexpr int kPerSecondMax = 5;
+  static std::atomic<int64_t> second{0};
+  static std::atomic<int> logged{0};
+  const int64_t now = absl::ToUnixSeconds(absl::Now());
+  if (second.exchange(now) != now) logged = 0;
+  if (logged.fetch_add(1) < kPerSecondMax)
+    spdlog::warn("refused {}: {}", context.peer(), status.ToString(absl::StatusToStringMode::kWithNoExtraData));
+}
+
+}  // namespace blink

@@ -1,0 +1,50 @@
+// Who calls: the client certificate says it, never a field of the message; the guard says at every call whether it is
+// still good. With --insecure (loopback only) the claim is the identity.
+#ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_AUTHENTICATOR_H_
+#define BLINK_AGGREGATOR_SERVER_TRANSPORT_AUTHENTICATOR_H_
+
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/transport/certificate_guard.h"
+#include "common/rpc/identity.h"
+
+namespace blink {
+
+class Authenticator {
+ public:
+  // `guard` outlives this.
+  Authenticator(std::string deployment, bool insecure, CertificateGuard& guard)
+      : deployment_(std::move(deployment)), insecure_(insecure), guard_(guard) {}
+
+  // The identity behind a call that claims to speak for nodes [first, last] of `deployment`. Whether it may is Ingest's
+  // to say. UNAUTHENTICATED: the certificate has not exactly one blink:// name, is revoked, or has expired meanwhile.
+  absl::StatusOr<Identity> Node(const grpc::ServerContextBase& context, const std::string& deployment, uint64_t first,
+                                uint64_t last) const;
+
+  // As above; NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the peer is not an operator of this
+  // deployment.
+  absl::Status RequireOperator(const grpc::ServerContextBase& context, const std::string& deployment) const;
+
+  // A stream begins: UNAUTHENTICATED as above. `cut` is called when the certificate becomes bad before Close; see
+  // CertificateGuard.
+  absl::StatusOr<uint64_t> Open(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const;
+  void Close(uint64_t id) const { guard_.Close(id); }
+
+  bool insecure() const { return insecure_; }
+
+ private:
+  const std::string deployment_;
+  const bool insecure_;
+  CertificateGuard& guard_;
+};
+
+// Logs a refusal, at most a few a second, so that a misled fleet does not fill the disk.
+void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRANSPORT_AUTHENTICATOR_H_

@@ -1,0 +1,76 @@
+// The file with the authority's list of revoked certificates, as this aggregator follows it.
+//
+//   Load     at the start: a list that is missing, malformed, of another authority, or older than the last one that was
+//            in force here, is refused; so is one of the same number that names fewer.
+//   Reread   later: such a list is refused too, the one before stays in force, and an error line in the log says why.
+//            What may pass by itself (no descriptor left, no memory) is tried again at the next look.
+//
+// A list past its nextUpdate stays in force, and a warning is logged every day; with `refuse_when_outdated` Check
+// refuses everybody instead. The last list in force is kept in `memory_path`, so that a restart cannot go back. A new
+// list is in force whether or not it can be kept (a full disk revives nobody); keeping it is tried again at every look.
+#ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_
+#define BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/pki/pki.h"
+#include "common/pki/revocation.h"
+
+namespace blink {
+
+struct RevocationOptions {
+  std::string path;         // the list, PEM
+  std::string ca_path;      // the authority's certificate, PEM
+  std::string memory_path;  // DATA/revoked.crl.pem
+  bool refuse_when_outdated = false;
+};
+
+class Revocations {
+ public:
+  // NOT_FOUND, INVALID_ARGUMENT or FAILED_PRECONDITION naming the file. `clock` outlives this.
+  static absl::StatusOr<std::unique_ptr<Revocations>> Load(RevocationOptions options, Clock& clock);
+
+  // UNAUTHENTICATED with serial number, date, reason and remedy; UNAVAILABLE: the list is outdated and that counts.
+  absl::Status Check(const CertificateInfo& certificate) const;
+
+  // Looks at the file, and reads it when it has changed; `always`: in any case. Whether another list is in force now.
+  // Not from two threads at a time.
+  bool Reread(bool always);
+
+  // Warns at most once a day when the list in force is outdated.
+  void WarnWhenOutdated();
+
+  std::shared_ptr<const RevocationList> list() const;
+
+ private:
+  Revocations(RevocationOptions options, Clock& clock) : options_(std::move(options)), clock_(clock) {}
+  absl::StatusOr<RevocationList> ReadList(std::string* pem) const;
+  // FAILED_PRECONDITION: older than the list in force.
+  absl::Status Replace();
+  absl::Status Remember();
+  void RememberLater();
+  absl::Status CompareWithMemory(const RevocationList& list) const;
+
+  const RevocationOptions options_;
+  Clock& clock_;
+  std::string stamp_;  // what the file system said of the file when it was last read
+  std::string pem_;    // in force
+  bool remembered_ = true;  // pem_ is in memory_path
+  bool try_again_ = false;  // the file could not be read, and not for what is in it
+  std::string error_;       // of the last reading
+  std::string memory_error_;
+  absl::Time warned_ = absl::InfinitePast();
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const RevocationList> list_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_

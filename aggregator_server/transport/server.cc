@@ -1,0 +1,62 @@
+#include "aggregator_server/transport/server.h"
+
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "aggregator_server/transport/handshake_log.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+
+absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const ServerOptions& options,
+                                                                          const std::vector<grpc::Service*>& services) {
+  HandshakeLog::Install();
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  if (options.tls.has_value()) {
+    BLINK_ASSIGN_OR_RETURN(credentials, MakeServerCredentials(*options.tls));
+  } else {
+    BLINK_RETURN_IF_ERROR(RequireLoopback(options.listen));
+    credentials = grpc::InsecureServerCredentials();
+  }
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
+  grpc::ServerBuilder builder;
+  using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  auto sink = builder.experimental().AddExternalConnectionAcceptor(From::FROM_FD, credentials);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  // or the 2 MiB of a message could unpack to 2 GiB
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetResourceQuota(grpc::ResourceQuota("blink-aggregator").Resize(options.memory_bytes_max));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
+  // whoever connects and says nothing is let go
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 20'000);
+  // Nobody holds a connection for ever: an idle one is closed, and any other is asked to come again after an hour.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 5 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 60 * 60'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 10 * 60'000);
+  AllowKeepalive(builder);
+  // Peers that vanished are noticed.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return absl::InternalError("gRPC cannot start a server");
+  acceptor->Start(std::move(sink));
+  return std::unique_ptr<AggregatorServer>(new AggregatorServer(std::move(acceptor), std::move(server)));
+}
+
+AggregatorServer::~AggregatorServer() { Shutdown(absl::ZeroDuration()); }
+
+void AggregatorServer::Shutdown(absl::Duration grace) {
+  acceptor_->Stop();
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Wait();
+}
+
+}  // namespace blink

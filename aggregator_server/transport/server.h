@@ -1,0 +1,47 @@
+// The gRPC server of an aggregator: its port, its credentials and its limits.
+#ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_SERVER_H_
+#define BLINK_AGGREGATOR_SERVER_TRANSPORT_SERVER_H_
+
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator_server/transport/acceptor.h"
+#include "common/rpc/credentials.h"
+
+namespace blink {
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:0";  // port 0: chosen by the system
+  std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
+  int streams_per_connection_max = 1024;
+  uint64_t memory_bytes_max = 512 << 20;  // of gRPC's buffers
+};
+
+class AggregatorServer {
+ public:
+  // `services` outlive the server. FAILED_PRECONDITION: plaintext and not loopback. UNAVAILABLE: the address cannot be
+  // bound. Otherwise what MakeServerCredentials says.
+  static absl::StatusOr<std::unique_ptr<AggregatorServer>> Start(const ServerOptions& options,
+                                                                 const std::vector<grpc::Service*>& services);
+  ~AggregatorServer();
+
+  int port() const { return acceptor_->port(); }
+  // Refuses new calls, gives those under way `grace`, then ends them.
+  void Shutdown(absl::Duration grace);
+
+ private:
+  AggregatorServer(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<grpc::Server> server)
+      : acceptor_(std::move(acceptor)), server_(std::move(server)) {}
+  std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRANSPORT_SERVER_H_

@@ -1,0 +1,96 @@
+#include "common/cli/decimal.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+namespace blink {
+namespace {
+
+constexpr size_t kDecimals = 6;
+constexpr uint64_t kMillion = 1'000'000;
+constexpr uint64_t kMicroMax = uint64_t{1} << 53;  // what JSON carries exactly
+
+bool AllDigits(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ParseMicro(absl::string_view what, absl::string_view text) {
+  auto refuse = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": '", text, "' ", why));
+  };
+  const size_t point = text.find('.');
+  const absl::string_view whole = text.substr(0, point);
+  const absl::string_view fraction = point == absl::string_view::npos ? "0" : text.substr(point + 1);
+  if (!AllDigits(whole) || !AllDigits(fraction)) return refuse("is not a decimal number such as 6 or 0.1");
+  if (fraction.size() > kDecimals) return refuse("has more than six decimals: it travels as an integer of millionths");
+  uint64_t units = 0;
+  uint64_t millionths = 0;
+  const std::string padded = absl::StrCat(fraction, std::string(kDecimals - fraction.size(), '0'));
+  if (!absl::SimpleAtoi(whole, &units) || units >= kMicroMax / kMillion || !absl::SimpleAtoi(padded, &millionths)) {
+    return refuse("is too large");
+  }
+  return units * kMillion + millionths;
+}
+
+std::string FormatMicro(uint64_t micro) {
+  std::string text = absl::StrFormat("%d.%06d", micro / kMillion, micro % kMillion);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text) {
+  absl::Duration duration;
+  absl::string_view days_text = text;
+  uint32_t days = 0;
+  bool parsed = false;
+  if (absl::ConsumeSuffix(&days_text, "d") && AllDigits(days_text) && absl::SimpleAtoi(days_text, &days)) {
+    duration = absl::Hours(24) * static_cast<int64_t>(days);
+    parsed = true;
+  }
+  if (!parsed && !absl::ParseDuration(text, &duration)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": '", text, "' is not a duration such as 90s, 10m, 1h30m or 2d"));
+  }
+  if (duration < absl::ZeroDuration() || duration == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": '", text, "' must be finite and not negative"));
+  }
+  return duration;
+}
+
+absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_count) {
+  const size_t dash = text.find('-');
+  const absl::string_view first = text.substr(0, dash);
+  const absl::string_view last = dash == absl::string_view::npos ? first : text.substr(dash + 1);
+  NodeRange range;
+  if (!AllDigits(first) || !AllDigits(last) || !absl::SimpleAtoi(first, &range.first) ||
+      !absl::SimpleAtoi(last, &range.last)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a node (3) or a range of nodes (0-135)"));
+  }
+  if (range.first > range.last || range.last >= node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("the nodes ", text, " are not within 0-", node_count - 1,
+                                                   " in ascending order: the roster has ", node_count, " nodes"));
+  }
+  return range;
+}
+
+absl::Status CheckAddress(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  const absl::string_view host = address.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const bool plain = !host.empty() && host.find_first_of(":[]/ \"\\") == absl::string_view::npos;
+  if (colon == absl::string_view::npos || !(bracketed || plain) || !AllDigits(address.substr(colon + 1)) ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port == 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT with a port of 1 to 65535"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace blink

@@ -1,0 +1,43 @@
+// The flags that say what to train, as `blink round create`, `blink simulate` and `blink-worker` share them.
+#ifndef BLINK_COMMON_CLI_TRAINING_FLAGS_H_
+#define BLINK_COMMON_CLI_TRAINING_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "blink/v1/operator.pb.h"
+
+namespace blink {
+
+struct TrainingFlags {
+  std::optional<std::string> prior, variant, model, node_features, device;
+  std::optional<double> learning_rate, weight_decay, dropout;
+  // wider than they may be, so that Spec can say how far they may go
+  std::optional<uint64_t> epochs, hidden, layers, patience;
+  // A flag of CLI11 has no third state: whether one was given, the option knows.
+  struct Flag {
+    bool value = false;
+    const CLI::Option* option = nullptr;
+    bool given() const { return option != nullptr && option->count() > 0; }
+  };
+  Flag balance_classes, deterministic, allow_slow_attention;
+  std::string tune;  // as it was written, or the default for --tune alone
+  const CLI::Option* tune_option = nullptr;
+
+  // Keeps pointers to the members until the command line has been parsed.
+  void AddTo(CLI::App* command);
+
+  // What was given, nothing else: --tune 0 and --balance-classes=false too are set, so that they override what a round
+  // says. INVALID_ARGUMENT, naming flag or field and range.
+  absl::StatusOr<v1::TrainingSpec> Spec() const;
+};
+
+// "training.weight_decay is 2, ..." as "--weight-decay is 2, ...": who types flags is told of flags.
+absl::Status NamingTheFlag(const absl::Status& status);
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_CLI_TRAINING_FLAGS_H_

@@ -1,0 +1,79 @@
+// The vector instructions that an inner loop may use, chosen where it runs.
+//
+// Nothing is compiled with -march=native. A loop that is worth it is an always-inlined body, which is compiled once for
+// every processor of the architecture (plain) and once for each set; CodeOf gives the function for the set in use:
+//
+//   struct Double {
+//     BLINK_INLINE static void Run(float* x, size_t count) { for (size_t k = 0; k < count; ++k) x[k] += x[k]; }
+//   };
+//   CodeOf<Double>()(x, count);
+//
+// What a body computes may differ between the sets in the last digits: the wider sets have fused multiplication and
+// addition, which round once instead of twice. Results are equal bit for bit on machines of one set only.
+#ifndef BLINK_COMMON_SIMD_INSTRUCTION_SET_H_
+#define BLINK_COMMON_SIMD_INSTRUCTION_SET_H_
+
+#include <type_traits>
+
+#define BLINK_INLINE inline __attribute__((always_inline))
+#if defined(__x86_64__)
+#define BLINK_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define BLINK_TARGET_AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma")))
+#else
+#define BLINK_TARGET_AVX2
+#define BLINK_TARGET_AVX512
+#endif
+
+namespace blink {
+
+enum class InstructionSet { kPlain, kAvx2, kAvx512 };  // ascending
+inline constexpr InstructionSet kInstructionSets[] = {InstructionSet::kPlain, InstructionSet::kAvx2,
+                                                      InstructionSet::kAvx512};
+
+const char* InstructionSetName(InstructionSet set);  // "plain", "AVX2", "AVX-512"
+// Whether this machine (processor and operating system) runs code for the set.
+bool MachineHas(InstructionSet set);
+// What code is chosen for: the best that this machine has, unless a WithInstructionSet says otherwise.
+InstructionSet UsedInstructionSet();
+
+// While it lives, all threads use this set, which the machine must have: so that each can be tested wherever it runs.
+class WithInstructionSet {
+ public:
+  explicit WithInstructionSet(InstructionSet set);
+  ~WithInstructionSet();
+  WithInstructionSet(const WithInstructionSet&) = delete;
+  WithInstructionSet& operator=(const WithInstructionSet&) = delete;
+
+ private:
+  const int before_;
+};
+
+namespace instruction_set_internal {
+
+template <typename Body, typename Signature>
+struct Compiled;
+template <typename Body, typename Result, typename... Args>
+struct Compiled<Body, Result(Args...)> {
+  static Result Plain(Args... args) { return Body::Run(args...); }
+  BLINK_TARGET_AVX2 static Result Avx2(Args... args) { return Body::Run(args...); }
+  BLINK_TARGET_AVX512 static Result Avx512(Args... args) { return Body::Run(args...); }
+};
+template <typename Body>
+using CompiledBody = Compiled<Body, decltype(Body::Run)>;
+
+}  // namespace instruction_set_internal
+
+// The function Run of a body for the set. Bodies may differ, for vectors of another length; their functions have one
+// type. Without a third body there is no code for AVX-512 alone, and that for AVX2 is taken.
+template <typename Plain, typename Avx2 = Plain, typename Avx512 = void>
+auto* CodeOf(InstructionSet set = UsedInstructionSet()) {
+  using instruction_set_internal::CompiledBody;
+  if constexpr (!std::is_void_v<Avx512>) {
+    if (set == InstructionSet::kAvx512) return &CompiledBody<Avx512>::Avx512;
+  }
+  return set == InstructionSet::kPlain ? &CompiledBody<Plain>::Plain : &CompiledBody<Avx2>::Avx2;
+}
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_SIMD_INSTRUCTION_SET_H_

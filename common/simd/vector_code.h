@@ -1,0 +1,51 @@
+// What the kernels of this folder share: an exponential that compilers vectorise, and vectors of eight floats. Internal
+// to .cc files, here and in prior/; common/simd/instruction_set.h tells how a body is compiled for several instruction
+// sets.
+#ifndef BLINK_COMMON_SIMD_VECTOR_CODE_H_
+#define BLINK_COMMON_SIMD_VECTOR_CODE_H_
+
+#include <bit>
+#include <cstdint>
+
+#include "common/simd/instruction_set.h"
+
+namespace blink {
+
+// exp(x) for x <= 0 (rounding may put it slightly above), relative error below 2e-7; 0 below -87, where a float would
+// be denormal; NaN of NaN. Range reduction by ln 2 and a polynomial (Cephes' expf).
+BLINK_INLINE float ExpOfNegative(float x) {
+  const float inside = x > -87.0f ? x : -87.0f;  // of NaN too: as an int32_t it would be undefined
+  const int32_t k = static_cast<int32_t>(inside * 1.44269504f - 0.5f);  // rounds a negative number
+  const float r = (inside - static_cast<float>(k) * 0.693359375f) + static_cast<float>(k) * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  const float result = (p * r * r + r + 1.0f) * std::bit_cast<float>((k + 127) << 23);
+  return x >= -87.0f ? result : x < -87.0f ? 0.0f : x;
+}
+
+BLINK_INLINE float Leaky(float z, float slope) { return z > 0 ? z : slope * z; }
+
+// Vectors are arguments and results of inlined functions only: how they would be passed to others does not matter.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+// Eight floats at once, on any processor: GCC's and Clang's vectors become what the function's instruction set has.
+inline constexpr int kLanes = 8;
+using Floats = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+using Ints = int32_t __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+BLINK_INLINE Floats Load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
+BLINK_INLINE void Store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
+BLINK_INLINE Floats Where(Ints mask, Floats yes, Floats no) {
+  return reinterpret_cast<Floats>((reinterpret_cast<Ints>(yes) & mask) | (reinterpret_cast<Ints>(no) & ~mask));
+}
+
+#pragma GCC diagnostic pop
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_SIMD_VECTOR_CODE_H_

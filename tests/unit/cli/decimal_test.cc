@@ -1,0 +1,82 @@
+#include "common/cli/decimal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ParseMicro, IsExactWhereFloatingPointIsNot) {
+  EXPECT_EQ(ParseMicro("x", "6").value(), 6'000'000u);
+  EXPECT_EQ(ParseMicro("x", "0.1").value(), 100'000u);
+  EXPECT_EQ(ParseMicro("x", "0.000001").value(), 1u);
+  EXPECT_EQ(ParseMicro("x", "4.35").value(), 4'350'000u);  // 4.35 * 1e6 is 4349999.999... in double
+  EXPECT_EQ(ParseMicro("x", "8.000000").value(), 8'000'000u);
+  EXPECT_EQ(ParseMicro("x", "0").value(), 0u);
+  EXPECT_EQ(ParseMicro("x", "9007199253.999999").value(), 9'007'199'253'999'999u);
+}
+
+TEST(ParseMicro, RefusesEverythingElseAndNamesIt) {
+  for (const char* text :
+       {"", ".", "1.", ".5", "-1", "+1", "1e3", "0x10", " 1", "1 ", "1,5", "1.2.3", "nan", "inf", "six", "1/2"}) {
+    EXPECT_EQ(ParseMicro("--epsilon", text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+  const absl::Status seventh = ParseMicro("--epsilon", "0.1234567").status();
+  EXPECT_THAT(std::string(seventh.message()), HasSubstr("--epsilon"));
+  EXPECT_THAT(std::string(seventh.message()), HasSubstr("more than six decimals"));
+  EXPECT_FALSE(ParseMicro("x", "1.0000000").ok());  // even zeros: one spelling of the limit
+  EXPECT_FALSE(ParseMicro("x", "9007199255").ok());
+  EXPECT_FALSE(ParseMicro("x", "99999999999999999999999").ok());
+}
+
+TEST(FormatMicro, IsTheShortestTextThatReadsBack) {
+  EXPECT_EQ(FormatMicro(6'000'000), "6");
+  EXPECT_EQ(FormatMicro(100'000), "0.1");
+  EXPECT_EQ(FormatMicro(1), "0.000001");
+  EXPECT_EQ(FormatMicro(0), "0");
+  EXPECT_EQ(FormatMicro(10'000'000), "10");
+  for (const uint64_t micro : {1ull, 999'999ull, 1'000'001ull, 4'350'000ull, 50'000'000ull}) {
+    EXPECT_EQ(ParseMicro("x", FormatMicro(micro)).value(), micro);
+  }
+}
+
+TEST(ParsePositiveDuration, ReadsTheUsualUnits) {
+  EXPECT_EQ(ParsePositiveDuration("x", "60s").value(), absl::Seconds(60));
+  EXPECT_EQ(ParsePositiveDuration("x", "1h30m").value(), absl::Minutes(90));
+  EXPECT_EQ(ParsePositiveDuration("x", "500ms").value(), absl::Milliseconds(500));
+  EXPECT_EQ(ParsePositiveDuration("x", "2d").value(), absl::Hours(48));
+  EXPECT_EQ(ParsePositiveDuration("x", "0s").value(), absl::ZeroDuration());
+}
+
+TEST(ParsePositiveDuration, RefusesTheRest) {
+  for (const char* text : {"", "60", "-1s", "inf", "1y", "s", "1.5.d", "-2d", "d"}) {
+    EXPECT_EQ(ParsePositiveDuration("--open-for", text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(ParseNodeRange, ReadsANodeAndARange) {
+  EXPECT_EQ(ParseNodeRange("3", 10)->first, 3u);
+  EXPECT_EQ(ParseNodeRange("3", 10)->last, 3u);
+  EXPECT_EQ(ParseNodeRange("0-9", 10)->last, 9u);
+}
+
+TEST(ParseNodeRange, RefusesWhatIsNotWithinTheRoster) {
+  for (const char* text : {"", "-", "a", "1-", "-1", "5-3", "0-10", "10", "1-2-3", "1 -2", "99999999999999999999"}) {
+    EXPECT_EQ(ParseNodeRange(text, 10).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(CheckAddress, WantsHostAndPort) {
+  for (const char* address : {"127.0.0.1:7443", "aggregator:1", "[::1]:65535", "a.example.org:443"}) {
+    EXPECT_TRUE(CheckAddress(address).ok()) << address;
+  }
+  for (const char* address : {"", ":1", "host", "host:", "host:0", "host:65536", "host:x", "::1:7443", "http://host:1",
+                              "a b:1", "host:1\"", "ho\"st:1", "[]:1"}) {
+    EXPECT_EQ(CheckAddress(address).code(), absl::StatusCode::kInvalidArgument) << address;
+  }
+}
+
+}  // namespace
+}  // namespace blink

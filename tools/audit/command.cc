@@ -1,0 +1,136 @@
+// `blink audit`: tries to prove that the shipped privatiser breaks its promise.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/exit_code.h"
+#include "common/base/run_on_threads.h"
+#include "common/base/status_macros.h"
+#include "common/privacy/parameters.h"
+#include "common/wire/degree_share.h"
+#include "tools/audit/mechanism.h"
+#include "tools/audit/randomness.h"
+#include "tools/audit/report.h"
+#include "tools/command_line.h"
+#include "common/cli/decimal.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kReportsMin = 1'000'000;
+
+struct MechanismFlags {
+  std::string epsilon = "1";
+  std::optional<std::string> degree_share;
+  uint32_t nodes = 1024;
+  uint64_t reports = kReportsMin;
+  int threads = 0;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct RandomnessFlags {
+  RandomnessAuditOptions options;
+  bool quiet = false;
+  bool json = false;
+};
+
+// Prints the findings; kAuditViolation unless they are good.
+int Conclude(bool passed, bool as_json, const nlohmann::ordered_json& json, const std::string& table) {
+  std::printf("%s", (as_json ? json.dump(2) + "\n" : table).c_str());
+  if (passed) return static_cast<int>(ExitCode::kOk);
+  std::fprintf(stderr, "blink: the audit found a violation: do not use this build; keep the output\n");
+  return static_cast<int>(ExitCode::kAuditViolation);
+}
+
+// The generator's failure is the system's: nobody was called who could be unreachable.
+int Fail(const absl::Status& status) {
+  const int code = Finish(status);
+  return static_cast<int>(absl::IsUnavailable(status) ? ExitCode::kInternal : ExitCode(code));
+}
+
+absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", flags.epsilon));
+  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta);  // a round's
+  if (flags.degree_share.has_value()) {
+    BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *flags.degree_share));
+  }
+  if (share_ppm > 1'000'000) return absl::InvalidArgumentError("--degree-share must be 0 .. 1");
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
+                         PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), flags.nodes));
+  MechanismAuditOptions options{.parameters = parameters, .reports = flags.reports, .threads = flags.threads};
+  options.threads = ThreadsOrCores(options.threads);
+  options.progress = !flags.quiet;
+  return options;
+}
+
+int RunMechanism(const MechanismFlags& flags) {
+  const absl::StatusOr<MechanismAuditOptions> options = OptionsOf(flags);
+  if (!options.ok()) return FinishWrongFlags(options.status());  // nothing but flags is read
+  const absl::StatusOr<MechanismAudit> audit = AuditMechanism(*options, ShippedMechanism(options->parameters));
+  if (!audit.ok()) return Fail(audit.status());
+  const nlohmann::ordered_json json = MechanismAuditJson(*audit);
+  return Conclude(audit->passed(), flags.json, json, MechanismAuditTable(json));
+}
+
+int RunRandomness(const RandomnessFlags& flags) {
+  RandomnessAuditOptions options = flags.options;
+  options.progress = !flags.quiet;
+  const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);
+  if (!audit.ok()) return Fail(audit.status());
+  const nlohmann::ordered_json json = RandomnessAuditJson(*audit);
+  return Conclude(audit->passed(), flags.json, json, RandomnessAuditTable(json));
+}
+
+void AddMechanism(CLI::App& parent, std::function<int()>* run) {
+  CLI::App* command = parent.add_subcommand(
+      "mechanism",
+      "Draw millions of reports of neighbouring lists with the privatiser that blink-node ships; bound what they spend "
+      "from below, and test every claim of its proof");
+  auto flags = std::make_shared<MechanismFlags>();
+  command->add_option("--epsilon", flags->epsilon, "Budget of a report, for one entry of one list, (0, 50] (1)");
+  command->add_option(
+      "--degree-share", flags->degree_share,
+      "Share of the budget that pays for the degree, 0 .. 1 (that of a round with the beta prior)");
+  command
+      ->add_option("--nodes", flags->nodes,
+                   "Bits of a report, 1024 .. 1,000,000 (1024); every pair is looked at among the first 4096")
+      ->check(CLI::Range(1024, 1'000'000));
+  command->add_option("--reports", flags->reports, "Reports of each of the three lists, 1,000,000 or more (1,000,000)")
+      ->check(CLI::Range(kReportsMin, uint64_t{1'000'000'000}));
+  command->add_option("--threads", flags->threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag("--quiet", flags->quiet, "Show no progress");
+  command->callback([flags, run] { *run = [flags] { return RunMechanism(*flags); }; });
+}
+
+void AddRandomness(CLI::App& parent, std::function<int()>* run) {
+  CLI::App* command = parent.add_subcommand(
+      "randomness", "Fork and clone this process and start threads after it has drawn, and compare all that they draw");
+  auto flags = std::make_shared<RandomnessFlags>();
+  RandomnessAuditOptions& options = flags->options;
+  command
+      ->add_option("--processes", options.processes,
+                   "Copies of this process, each of which is copied again, 1 .. 400 (64)")
+      ->check(CLI::Range(1, 400));
+  command->add_option("--threads", options.threads, "Threads in each forked process, 1 .. 64 (4)")
+      ->check(CLI::Range(1, 64));
+  command->add_option("--draws", options.draws, "Reports whose noise each process and thread draws, 1 .. 10,000 (64)")
+      ->check(CLI::Range(1, 10'000));
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag("--quiet", flags->quiet, "Show no progress");
+  command->callback([flags, run] { *run = [flags] { return RunRandomness(*flags); }; });
+}
+
+}  // namespace
+
+void AddAuditCommand(CLI::App& app, std::function<int()>* run) {
+  CLI::App* audit = app.add_subcommand(
+      "audit", "Try to prove that the shipped privatiser breaks its promise (exit code 10: it does)");
+  audit->require_subcommand(1);
+  AddMechanism(*audit, run);
+  AddRandomness(*audit, run);
+}
+
+}  // namespace blink

@@ -1,0 +1,46 @@
+// From counts to findings: every bound and test of a mechanism audit, with its share of the probability of a false
+// alarm.
+#ifndef BLINK_TOOLS_AUDIT_FINDINGS_H_
+#define BLINK_TOOLS_AUDIT_FINDINGS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "tools/audit/counts.h"
+#include "tools/audit/mechanism.h"
+
+namespace blink {
+
+enum AuditedListName { kSparse, kNeighbour, kDense, kAuditedLists };
+
+// All that the reports of an audit leave behind.
+struct AuditEvidence {
+  PrivacyParameters parameters;
+  NodeIndex self = 0;
+  NodeIndex target = 0;  // the entry in which kSparse and kNeighbour differ
+  DegreeCells cells;
+  double large_noise = 0;  // the class kNoiseLarge lies beyond it
+  std::array<AuditedList, kAuditedLists> lists;
+  std::array<ListCounts, kAuditedLists> counts;
+  // Pairs of bits are counted among the first `paired_bits` of a sample of the sparse list's reports; empty when s = 1.
+  size_t paired_bits = 0;  // a multiple of 64; those from n on are never flipped
+  uint64_t pair_reports = 0;
+  std::vector<uint32_t> pair_counts;   // [paired_bits, paired_bits], i < j, of one report
+  uint64_t cross_reports = 0;          // disjoint pairs of successive reports
+  std::vector<uint32_t> cross_counts;  // [paired_bits, paired_bits], bit i of the first, j of the second
+};
+
+// The smallest m with Pr[|Y| > m] <= 1/2.
+double MedianNoise(double epsilon_degree);
+
+// The least number of reports, a power of two from 4,096 to 65,536, in which one coin used for two bits would hardly be
+// missed.
+uint64_t PairSample(double flip_probability);
+
+// Fills `bounds`, `checks` and `power`.
+void Judge(const AuditEvidence& evidence, MechanismAudit& audit);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_AUDIT_FINDINGS_H_

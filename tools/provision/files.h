@@ -1,0 +1,46 @@
+// The files of an authority's folder OUT, for those who change them: provision/provision.cc and membership.cc.
+//
+//   enrolment.json               the list of names
+//   ca/ca.key, ca/ca.crt         the authority
+//   revoked.crl.pem              its list of revocations
+//   aggregator/, operator/, operators/<name>/, kits/<name>/
+//                                what the programs start from: a place each
+#ifndef BLINK_TOOLS_PROVISION_FILES_H_
+#define BLINK_TOOLS_PROVISION_FILES_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/pki/pki.h"
+#include "tools/provision/enrolment.h"
+
+namespace blink::provision_internal {
+
+// INVALID_ARGUMENT naming the file. NOT_FOUND: there is no authority in OUT.
+absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out);
+absl::Status SaveEnrolment(const std::string& out, const Enrolment& enrolment);
+absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out);
+
+// Signs the list of all that `enrolment` says is revoked, under the next number, which is written into `enrolment`.
+absl::StatusOr<std::string> SignNextList(const CertificateAuthority& authority, Enrolment& enrolment,
+                                         absl::Duration valid_for);
+
+// Where the program of a name starts from.
+struct Place {
+  std::string folder;
+  std::string side;  // the stem of the files of key and certificate: "client" or "server"
+};
+Place PlaceOf(const std::string& out, const Enrolled& entry);
+
+// Makes the place of `entry`, without key and certificate. `ca`: the authority's certificate; `listen`: what the
+// aggregator binds.
+absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, const Enrolled& entry,
+                        const std::string& ca, const std::string& listen);
+
+// policy.json of a kit. A suggestion: the file belongs to the owner of the lists.
+std::string PolicyJson(const Enrolment& enrolment);
+
+}  // namespace blink::provision_internal
+
+#endif  // BLINK_TOOLS_PROVISION_FILES_H_

@@ -1,0 +1,299 @@
+// blink round create | list | status | watch | seal | cancel | result
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/cli/progress.h"
+#include "common/base/status_macros.h"
+#include "common/cli/strict_numbers.h"
+#include "common/cli/training_flags.h"
+#include "common/rpc/status.h"
+#include "common/wire/degree_share.h"
+#include "common/wire/round.h"
+#include "common/wire/training_spec.h"
+#include "tools/command_line.h"
+#include "common/cli/decimal.h"
+#include "tools/round/operator_client.h"
+#include "tools/round/result_download.h"
+#include "tools/round/report.h"
+
+namespace blink {
+namespace {
+
+struct Connection {
+  std::string config;
+  std::string aggregator;
+  bool json = false;
+  bool quiet = false;
+
+  void AddTo(CLI::App* command) {
+    command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
+    command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration")
+        ->check(CLI::Validator(
+            [](std::string& text) { return std::string(CheckAddress(text).message()); }, ""));
+    command->add_flag("--json", json, "Print JSON");
+    command->add_flag("--quiet", quiet, "Show no progress");
+  }
+  absl::StatusOr<OperatorClient> Connect() const {
+    BLINK_ASSIGN_OR_RETURN(OperatorConfig loaded, LoadOperatorConfig(config));
+    if (!aggregator.empty()) loaded.aggregator = aggregator;
+    return OperatorClient::Connect(std::move(loaded));
+  }
+};
+
+// The exit code of a command that has asked the aggregator. Its "there is no such round" is no missing file of this
+// machine.
+int FinishCall(const absl::Status& status) {
+  const int code = Finish(status, ExitCode::kRefusedByPeer);
+  const bool refused = IsAggregatorsAnswer(status) && ExitCode(code) == ExitCode::kBadInput;
+  return refused ? static_cast<int>(ExitCode::kRefusedByPeer) : code;
+}
+
+// Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the
+// aggregator's refusal.
+void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Connection>& connection,
+          std::function<absl::StatusOr<ExitCode>(OperatorClient&)> work) {
+  command->callback([=] {
+    *run = [=] {
+      absl::StatusOr<OperatorClient> client = connection->Connect();
+      if (!client.ok()) return Finish(client.status());
+      const absl::StatusOr<ExitCode> code = work(*client);
+      return code.ok() ? static_cast<int>(*code) : FinishCall(code.status());
+    };
+  });
+}
+
+void Print(const v1::Round& round, bool json) {
+  std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str());
+}
+
+// Says why a round that has ended has no result.
+ExitCode Judge(const v1::Round& round) {
+  if (round.state() == v1::ROUND_STATE_FAILED) {
+    std::fprintf(stderr, "blink: the round failed: %s\n", PeerText(round.failure_reason()).c_str());
+    return ExitCode::kRoundFailed;
+  }
+  if (round.state() == v1::ROUND_STATE_CANCELLED) {
+    std::fprintf(stderr, "blink: the round was cancelled\n");
+    return ExitCode::kRoundFailed;
+  }
+  return ExitCode::kOk;
+}
+
+struct CreateFlags : Connection {
+  std::string epsilon, open_for = "10m";
+  std::optional<std::string> degree_share;
+  uint32_t quorum = 0, degree_max = 0;
+  std::string implausible = "flag";
+  std::string on_out_of_memory = "fail", request_id;
+  TrainingFlags training;
+  uint64_t seed = 1;
+
+  void AddTo(CLI::App* command) {
+    Connection::AddTo(command);
+    command->add_option("--epsilon", epsilon, "Privacy budget of a report, for one entry of one list; at most six decimals")
+        ->required();
+    command->add_option("--degree-share", degree_share,
+                        "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
+    command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
+    command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
+        ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+    command
+        ->add_option("--implausible", implausible,
+                     "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or "
+                     "keep (count them)")
+        ->check(CLI::IsMember({"flag", "drop", "keep"}))
+        ->capture_default_str();
+    command
+        ->add_option("--degree-max", degree_max,
+                     "No node has more links than this: sharpens the check of too many ones (default: no bound)")
+        ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+    training.AddTo(command);
+    command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
+    command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
+        ->check(CLI::IsMember({"fail", "cpu"}))->capture_default_str();
+    command->add_option("--request-id", request_id, 
+                        "The same id again returns the round that it made, unless other parameters stand beside it");
+  }
+
+  absl::StatusOr<v1::CreateRoundRequest> Parse() const {
+    v1::CreateRoundRequest request;
+    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", epsilon));
+    BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
+    uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
+    if (degree_share.has_value()) {
+      BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *degree_share));
+    }
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
+    if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
+      return absl::InvalidArgumentError(absl::StrCat("--epsilon: '", epsilon, "' is not from 0.000001 to 50"));
+    }
+    if (share_ppm > kPartsPerMillion) {
+      return absl::InvalidArgumentError(absl::StrCat("--degree-share: '", *degree_share, "' is not from 0 to 1"));
+    }
+    request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
+    request.mutable_parameters()->set_degree_share_ppm(static_cast<uint32_t>(share_ppm));
+    request.mutable_parameters()->set_mechanism(kMechanismVersion);
+    request.set_open_for_ms(absl::ToInt64Milliseconds(open));
+    request.set_quorum(quorum);
+    request.set_request_id(request_id);
+    request.set_implausible(implausible == "drop"   ? v1::IMPLAUSIBLE_DROP
+                            : implausible == "keep" ? v1::IMPLAUSIBLE_KEEP
+                                                    : v1::IMPLAUSIBLE_FLAG);
+    request.set_degree_max(degree_max);
+    spec.set_seed(seed);
+    spec.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
+    absl::StatusOr<v1::TrainingSpec> normal = NormalizeTrainingSpec(std::move(spec));
+    if (!normal.ok()) return NamingTheFlag(normal.status());
+    *request.mutable_training() = *std::move(normal);
+    return request;
+  }
+};
+
+// An older aggregator skips what it does not know.
+absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
+  if (request.training().prior() != v1::PRIOR_ATTRIBUTED || created.training().prior() == v1::PRIOR_ATTRIBUTED)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the aggregator is older than the attributed prior, and has opened round ", created.round_id(),
+      " without it: cancel that round, or let it go on and run blink-worker --prior attributed on its reports"));
+}
+
+void AddCreate(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("create", "Open a round; prints its id");
+  auto flags = std::make_shared<CreateFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    const absl::StatusOr<v1::CreateRoundRequest> request = flags->Parse();
+    if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
+    BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
+    BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
+    if (flags->json) std::printf("%s", RoundJson(created).c_str());
+    else std::printf("%s\n", created.round_id().c_str());
+    return ExitCode::kOk;
+  });
+}
+
+void AddList(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("list", "The rounds, newest first");
+  auto flags = std::make_shared<Connection>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, client.List());
+    std::printf("%s", (flags->json ? RoundsJson(rounds) : RoundsTable(rounds)).c_str());
+    return ExitCode::kOk;
+  });
+}
+
+struct RoundFlags : Connection {
+  std::string round_id;
+  std::string output;
+  void AddTo(CLI::App* command) {
+    Connection::AddTo(command);
+    command->add_option("round", round_id, "Id of the round")->required()->check(CLI::Validator(
+        [](std::string& id) {
+          if (ValidateRoundId(id).ok()) return std::string();
+          return absl::StrCat(
+              "'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
+        },
+        ""));
+  }
+};
+
+using Ask = absl::StatusOr<v1::Round> (OperatorClient::*)(const std::string&);
+
+// status, seal, cancel: one call, and the round that it returns.
+void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand(name, what);
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags, ask](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const v1::Round answer, (client.*ask)(flags->round_id));
+    Print(answer, flags->json);
+    return ExitCode::kOk;
+  });
+}
+
+// One bar for every state that the round passes through.
+class WatchBars {
+ public:
+  explicit WatchBars(bool enabled) : enabled_(enabled) {}
+  void Show(const v1::Round& round) {
+    const bool open = round.state() == v1::ROUND_STATE_OPEN;
+    if (bar_ == nullptr || round.state() != state_) {
+      state_ = round.state();
+      bar_ = nullptr;  // ends its line before the next begins
+      const bool shown = enabled_ && !IsTerminal(state_);
+      bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
+                  : Progress::Percent(RoundStateName(state_), shown);
+    }
+    if (open) bar_->Update(round.reports());  // its text says the same
+    else bar_->Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+  }
+  void End() { bar_ = nullptr; }
+
+ private:
+  const bool enabled_;
+  v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
+  std::unique_ptr<Progress> bar_;
+};
+
+void AddWatch(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command =
+      round->add_subcommand("watch", "Show the progress of a round until it has ended (exit code 8: without a result)");
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    WatchBars bars(!flags->quiet);
+    const absl::StatusOr<v1::Round> end =
+        client.Watch(flags->round_id, [&](const v1::Round& seen) { bars.Show(seen); });
+    bars.End();
+    if (!end.ok()) return end.status();
+    Print(*end, flags->json);
+    return Judge(*end);
+  });
+}
+
+void AddResult(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("result", "The metrics of a round, and with --output all it made");
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  command->add_option("--output", flags->output,
+                      "Folder to make: metrics, predictions, curves, links and model. It is put together as "
+                      "DIR.partial, which the next try clears if this one is killed");
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
+    if (const ExitCode judged = Judge(status); judged != ExitCode::kOk) return judged;
+    std::string metrics;
+    BLINK_RETURN_IF_ERROR(client.Fetch(flags->round_id, "metrics.json", [&](const std::string& chunk) -> absl::Status {
+      metrics += chunk;
+      return absl::OkStatus();
+    }));
+    if (!flags->output.empty()) BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, flags->output));
+    std::printf("%s", (flags->json ? metrics : MetricsTable(metrics)).c_str());
+    return ExitCode::kOk;
+  });
+}
+
+}  // namespace
+
+void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
+  CLI::App* round = app.add_subcommand("round", "Open, follow and end rounds, and fetch their results");
+  round->require_subcommand(1);
+  AddCreate(round, run);
+  AddList(round, run);
+  AddOne(round, "status", "Where a round stands", &OperatorClient::GetStatus, run);
+  AddWatch(round, run);
+  AddOne(round, "seal", "Stop collecting, and estimate from what is there", &OperatorClient::Seal, run);
+  AddOne(round, "cancel",
+         "End a round without a result; its reports are kept, and blink-worker can be run on them (docs/OPERATIONS.md)",
+         &OperatorClient::Cancel, run);
+  AddResult(round, run);
+}
+
+}  // namespace blink

@@ -1,0 +1,220 @@
+#include "tools/round/operator_client.h"
+
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/retry.h"
+#include "common/rpc/status.h"
+#include "common/wire/round.h"
+#include "common/cli/decimal.h"
+
+namespace blink {
+namespace {
+
+constexpr uint64_t kConfigBytesMax = 64 << 10;
+constexpr uint64_t kArtifactBytesMax = uint64_t{64} << 30;
+constexpr char kAnswerPayload[] = "blink/aggregators-answer";
+
+std::string Resolve(const std::string& folder, const std::string& path) {
+  const std::filesystem::path named(path);
+  return path.empty() || named.is_absolute() ? path : (std::filesystem::path(folder) / named).string();
+}
+
+absl::Status CheckConfig(const OperatorConfig& config) {
+  BLINK_RETURN_IF_ERROR(ValidateDeployment(config.deployment));
+  BLINK_RETURN_IF_ERROR(CheckAddress(config.aggregator));
+  if (config.insecure) return RequireLoopback(config.aggregator);
+  if (config.tls.certificate.empty() || config.tls.key.empty() || config.tls.ca.empty()) {
+    return absl::InvalidArgumentError(
+        "tls-certificate, tls-key and tls-ca are needed (or insecure=true, on loopback only)");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path) {
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kConfigBytesMax));
+  auto refuse = [&](absl::string_view why) { return absl::InvalidArgumentError(absl::StrCat(path, ": ", why)); };
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  OperatorConfig config;
+  std::vector<CLI::ConfigItem> items;
+  try {
+    std::istringstream stream(text);
+    items = CLI::ConfigTOML().from_config(stream);
+  } catch (const CLI::Error& error) {
+    return refuse(error.what());
+  }
+  for (const CLI::ConfigItem& item : items) {
+    if (!item.parents.empty() || item.inputs.size() != 1)
+      return refuse(absl::StrCat("'", item.fullname(), "' is not key=\"value\""));
+    const std::string& value = item.inputs[0];
+    if (item.name == "aggregator")
+      config.aggregator = value;
+    else if (item.name == "deployment")
+      config.deployment = value;
+    else if (item.name == "tls-certificate")
+      config.tls.certificate = Resolve(folder, value);
+    else if (item.name == "tls-key")
+      config.tls.key = Resolve(folder, value);
+    else if (item.name == "tls-ca")
+      config.tls.ca = Resolve(folder, value);
+    else if (item.name == "insecure" && (value == "true" || value == "false"))
+      config.insecure = value == "true";
+    else
+      return refuse(absl::StrCat("'", item.name, "' is unknown, or its value malformed"));
+  }
+  if (const absl::Status sound = CheckConfig(config); !sound.ok()) return refuse(sound.message());
+  return config;
+}
+
+bool IsAggregatorsAnswer(const absl::Status& status) { return status.GetPayload(kAnswerPayload).has_value(); }
+
+absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, absl::Duration timeout) {
+  BLINK_RETURN_IF_ERROR(CheckConfig(config));
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!config.insecure) {
+    BLINK_ASSIGN_OR_RETURN(credentials, MakeClientCredentials(config.tls, config.deployment));
+  }
+  OperatorClient client(std::move(config), timeout);
+  client.credentials_ = std::move(credentials);
+  client.MakeStub();
+  return client;
+}
+
+void OperatorClient::MakeStub() {
+  stub_ = v1::OperatorService::NewStub(MakeChannel(config_.aggregator, credentials_));
+}
+
+absl::Status OperatorClient::Explain(const grpc::Status& status) const {
+  const absl::Status plain = FromGrpcStatus(status);
+  // CANCELLED: an aggregator that stops ends its calls so.
+  const bool unanswered = absl::IsUnavailable(plain) || absl::IsDeadlineExceeded(plain) || absl::IsCancelled(plain);
+  if (!unanswered) {
+    absl::Status answer(plain.code(),
+                        absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", plain.message()));
+    answer.SetPayload(kAnswerPayload, absl::Cord());
+    return answer;
+  }
+  const std::string reason =
+      config_.insecure ? DiagnosePlaintext(config_.aggregator) : DiagnoseHandshake(config_.tls, config_.aggregator);
+  if (!reason.empty()) {
+    return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator, " is not reached: ", reason));
+  }
+  return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator,
+                                             " can be reached and gave no answer (", plain.message(),
+                                             "): try again; if that does not help, see its log"));
+}
+
+template <typename Request>
+absl::StatusOr<v1::Round> OperatorClient::Call(Method<Request> method, Request request) {
+  request.set_deployment(config_.deployment);
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
+  v1::Round round;
+  const grpc::Status status = (stub_.get()->*method)(&context, request, &round);
+  if (!status.ok()) return Explain(status);
+  return round;
+}
+
+template <typename Request>
+absl::StatusOr<v1::Round> OperatorClient::CallFor(Method<Request> method, const std::string& round_id) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
+  Request request;
+  request.set_round_id(round_id);
+  return Call(method, std::move(request));
+}
+
+absl::StatusOr<v1::Round> OperatorClient::Create(v1::CreateRoundRequest request) {
+  return Call(&v1::OperatorService::Stub::CreateRound, std::move(request));
+}
+
+absl::StatusOr<std::vector<v1::Round>> OperatorClient::List() {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
+  v1::ListRoundsRequest request;
+  request.set_deployment(config_.deployment);
+  v1::ListRoundsResponse response;
+  const grpc::Status status = stub_->ListRounds(&context, request, &response);
+  if (!status.ok()) return Explain(status);
+  return std::vector<v1::Round>(response.rounds().begin(), response.rounds().end());
+}
+
+absl::StatusOr<v1::Round> OperatorClient::GetStatus(const std::string& round_id) {
+  return CallFor(&v1::OperatorService::Stub::GetRoundStatus, round_id);
+}
+
+absl::StatusOr<v1::Round> OperatorClient::Seal(const std::string& round_id) {
+  return CallFor(&v1::OperatorService::Stub::SealRound, round_id);
+}
+
+absl::StatusOr<v1::Round> OperatorClient::Cancel(const std::string& round_id) {
+  return CallFor(&v1::OperatorService::Stub::CancelRound, round_id);
+}
+
+absl::StatusOr<v1::Round> OperatorClient::Watch(const std::string& round_id,
+                                                const std::function<void(const v1::Round&)>& seen,
+                                                absl::Duration give_up_after) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
+  absl::Time heard = absl::Now();
+  for (int attempt = 0;; ++attempt) {
+    grpc::ClientContext context;
+    v1::WatchRoundRequest request;
+    request.set_deployment(config_.deployment);
+    request.set_round_id(round_id);
+    std::unique_ptr<grpc::ClientReader<v1::Round>> reader = stub_->WatchRound(&context, request);
+    v1::Round round;
+    while (reader->Read(&round)) {
+      attempt = 0;
+      seen(round);
+      if (IsTerminal(round.state())) {
+        context.TryCancel();
+        reader->Finish().ok();  // the end of the stream says nothing new
+        return round;
+      }
+      heard = absl::Now();
+    }
+    const grpc::Status status = reader->Finish();
+    const absl::Status plain =
+        status.ok() ? absl::UnavailableError("the aggregator ended the watch") : FromGrpcStatus(status);
+    // CANCELLED: an aggregator that stops ends its calls so
+    if (!IsRetryable(plain) && !absl::IsCancelled(plain)) return Explain(status);
+    if (absl::Now() - heard > give_up_after) return Explain(ToGrpcStatus(plain));
+    const RetryPolicy policy = {.base = absl::Milliseconds(200), .max = absl::Seconds(5)};
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration wait,
+                           NextWait(policy, attempt, TrailingWindow(context), SecureRandom()));
+    absl::SleepFor(wait);
+    MakeStub();  // nobody drives a channel on which no call waits: its handshake would time out between the attempts
+  }
+}
+
+absl::Status OperatorClient::Fetch(const std::string& round_id, const std::string& artifact,
+                                   const std::function<absl::Status(const std::string&)>& sink) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
+  grpc::ClientContext context;
+  v1::GetResultRequest request;
+  request.set_deployment(config_.deployment);
+  request.set_round_id(round_id);
+  request.set_artifact(artifact);
+  std::unique_ptr<grpc::ClientReader<v1::GetResultResponse>> reader = stub_->GetResult(&context, request);
+  v1::GetResultResponse response;
+  uint64_t bytes = 0;
+  absl::Status taken;
+  while (taken.ok() && reader->Read(&response)) {
+    bytes += response.chunk().size();
+    taken = bytes > kArtifactBytesMax ? absl::OutOfRangeError(absl::StrCat(artifact, " has no end"))
+                                      : sink(response.chunk());
+  }
+  if (!taken.ok()) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!taken.ok()) return taken;
+  return status.ok() ? absl::OkStatus() : Explain(status);
+}
+
+}  // namespace blink

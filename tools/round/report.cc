@@ -1,0 +1,223 @@
+#include "tools/round/report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "common/base/time_text.h"
+#include "common/rpc/status.h"
+#include "common/wire/round.h"
+#include "common/wire/training_spec.h"
+#include "nlohmann/json.hpp"
+#include "common/cli/decimal.h"
+
+namespace blink {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string MillisText(int64_t ms) { return IsoTimeText(absl::FromUnixMillis(ms)); }
+
+// What a search is to choose has no value yet.
+Json Named(const char* name, bool is_set) { return is_set ? Json(name) : Json(nullptr); }
+
+Json TrainingJson(const v1::TrainingSpec& spec) {
+  const bool searches = spec.candidates() > 0;
+  // a round of before there were priors
+  return {{"prior", spec.prior() == v1::PRIOR_UNSPECIFIED ? "beta" : PriorName(spec.prior())},
+          {"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
+          {"model", Named(ModelName(spec.model()), spec.model() != v1::MODEL_UNSPECIFIED)},
+          {"learning_rate", searches && spec.learning_rate() == 0 ? Json(nullptr) : Json(spec.learning_rate())},
+          {"weight_decay", searches && !spec.has_weight_decay() ? Json(nullptr) : Json(spec.weight_decay())},
+          {"dropout", searches && !spec.has_dropout() ? Json(nullptr) : Json(spec.dropout())},
+          {"epochs", spec.epochs()},
+          {"hidden", searches && spec.hidden() == 0 ? Json(nullptr) : Json(spec.hidden())},
+          {"layers", spec.layers()},
+          {"patience", spec.patience()},
+          {"balance_classes", spec.balance_classes()},
+          {"node_features",
+           Named(NodeFeaturesName(spec.node_features()), spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED)},
+          {"deterministic", spec.deterministic()},
+          {"allow_slow_attention", spec.allow_slow_attention()},
+          {"candidates", spec.candidates()},
+          {"seed", spec.seed()},
+          {"device", spec.device()},
+          {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};
+}
+
+// "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24"; and the prior, if it
+// is not the usual one: "best of 24, attributed prior".
+std::string TrainingText(const v1::TrainingSpec& spec) {
+  std::string text;
+  if (spec.model() != v1::MODEL_UNSPECIFIED) text = ModelName(spec.model());
+  if (spec.variant() != v1::VARIANT_UNSPECIFIED && spec.model() != v1::MODEL_MLP) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", VariantName(spec.variant()));
+  }
+  if (spec.candidates() == 0 && text.empty()) text = "unspecified";
+  if (spec.candidates() > 0) text = absl::StrCat("best of ", spec.candidates(), text.empty() ? "" : ": ", text);
+  if (spec.prior() == v1::PRIOR_ATTRIBUTED) absl::StrAppend(&text, ", ", PriorName(spec.prior()), " prior");
+  return text;
+}
+
+// An aggregator of before there were rosters does not say it: then all are active.
+uint32_t ActiveNodes(const v1::Round& round) {
+  const uint32_t n = round.parameters().node_count();
+  return round.active_nodes() > 0 && round.active_nodes() <= n ? round.active_nodes() : n;
+}
+
+Json ToJson(const v1::Round& round) {
+  Json json = {{"round_id", round.round_id()},
+               {"deployment", round.deployment()},
+               {"state", RoundStateName(round.state())},
+               {"failure_reason", round.failure_reason()},
+               {"epsilon", FormatMicro(round.parameters().epsilon_micro())},
+               {"degree_share", FormatMicro(round.parameters().degree_share_ppm())},
+               {"node_count", round.parameters().node_count()},
+               {"roster_version", round.roster_version()},
+               {"active_nodes", ActiveNodes(round)},
+               {"retired_nodes", round.parameters().node_count() - ActiveNodes(round)},
+               {"reports", round.reports()},
+               {"implausible", ImplausibleName(round.implausible())},
+               {"degree_max", round.degree_max() > 0 ? Json(round.degree_max()) : Json(nullptr)},
+               {"flagged", round.flagged()},
+               {"missing", ActiveNodes(round) - std::min(round.reports(), ActiveNodes(round))},
+               {"quorum", round.quorum()},
+               {"created", MillisText(round.created_ms())},
+               {"deadline", MillisText(round.deadline_ms())},
+               {"progress", round.progress()},
+               {"progress_text", round.progress_text()},
+               {"attempts", round.attempts()},
+               {"training", TrainingJson(round.training())}};
+  if (!round.result_json().empty()) {
+    Json result = Json::parse(round.result_json(), nullptr, /*allow_exceptions=*/false);
+    if (!result.is_discarded()) json["result"] = std::move(result);
+  }
+  return json;
+}
+
+std::string Line(const std::string& key, const std::string& value) { return absl::StrFormat("%-24s %s\n", key, value); }
+
+// The number or text at `path` in `document`, or nothing.
+std::string Show(const Json& document, const std::string& path) {
+  const Json::json_pointer pointer(path);
+  if (!document.contains(pointer)) return "";
+  const Json& value = document.at(pointer);
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return absl::StrFormat("%.6g", value.get<double>());
+  return value.dump();
+}
+
+std::string LineOf(const Json& document, const std::string& key, const std::string& path) {
+  const std::string value = Show(document, path);
+  return value.empty() ? "" : Line(key, PeerText(value));
+}
+
+}  // namespace
+
+std::string RoundJson(const v1::Round& round) { return ToJson(round).dump(2) + "\n"; }
+
+std::string RoundsJson(const std::vector<v1::Round>& rounds) {
+  Json list = Json::array();
+  for (const v1::Round& round : rounds) list.push_back(ToJson(round));
+  return list.dump(2) + "\n";
+}
+
+std::string RoundTable(const v1::Round& round) {
+  std::string table = Line("round", round.round_id());
+  absl::StrAppend(&table, Line("state", RoundStateName(round.state())));
+  if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", PeerText(round.failure_reason())));
+  absl::StrAppend(
+      &table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
+      Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
+      Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
+      Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
+      Line("created", MillisText(round.created_ms())), Line("deadline", MillisText(round.deadline_ms())),
+      Line("model", TrainingText(round.training())));
+  if (ActiveNodes(round) < round.parameters().node_count()) {
+    absl::StrAppend(&table, Line("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
+  }
+  if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", PeerText(round.progress_text())));
+  return table;
+}
+
+std::string RoundsTable(const std::vector<v1::Round>& rounds) {
+  std::string table = absl::StrFormat("%-32s  %-10s  %9s  %17s  %-20s  %s\n", "ROUND", "STATE", "EPSILON", "REPORTS",
+                                      "DEADLINE", "MODEL");
+  for (const v1::Round& round : rounds) {
+    absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(),
+                          RoundStateName(round.state()), FormatMicro(round.parameters().epsilon_micro()),
+                          absl::StrCat(round.reports(), "/", ActiveNodes(round)), MillisText(round.deadline_ms()),
+                          TrainingText(round.training()));
+  }
+  return table;
+}
+
+namespace {
+
+// How many reports are flagged, what became of them, and the worst of them.
+std::string PlausibilityLines(const Json& metrics) {
+  const Json::json_pointer list("/plausibility/flags");
+  std::string lines = absl::StrCat(LineOf(metrics, "implausible reports", "/plausibility/flagged"),
+                                   LineOf(metrics, "implausible, dropped", "/plausibility/dropped"),
+                                   Line("implausible, policy", Show(metrics, "/plausibility/policy")));
+  if (const std::string note = Show(metrics, "/plausibility/note"); !note.empty()) {
+    absl::StrAppend(&lines, Line("note", PeerText(note)));
+  }
+  if (!metrics.contains(list) || !metrics.at(list).is_array()) return lines;
+  constexpr size_t kShown = 10;
+  size_t shown = 0;
+  for (const Json& flag : metrics.at(list)) {
+    if (++shown > kShown) return lines + Line("", "and more: see plausibility.csv of the result");
+    absl::StrAppend(&lines, Line(absl::StrCat("flagged node ", PeerText(Show(flag, "/node"))),
+                                 absl::StrCat(PeerText(Show(flag, "/test")), ", z ", PeerText(Show(flag, "/z")))));
+  }
+  return lines;
+}
+
+}  // namespace
+
+namespace {
+
+// Names of classes come from the data set: text of a peer.
+std::string WarningLines(const Json& metrics) {
+  std::string text;
+  const Json::json_pointer at("/train/warnings");
+  if (!metrics.contains(at) || !metrics[at].is_array()) return text;
+  for (const Json& warning : metrics[at]) {
+    if (warning.is_string()) absl::StrAppend(&text, Line("warning", PeerText(warning.get<std::string>())));
+  }
+  return text;
+}
+
+}  // namespace
+
+// Older aggregators say 0 of a model that has no epochs.
+std::string EpochLine(const Json& metrics) {
+  constexpr char kAt[] = "/train/epoch_ms_mean";
+  return Show(metrics, kAt) == "0" ? "" : LineOf(metrics, "epoch, ms", kAt);
+}
+
+std::string MetricsTable(const std::string& metrics_json) {
+  const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
+  if (!metrics.is_object()) return metrics_json;
+  return absl::StrCat(
+      LineOf(metrics, "epsilon of a list entry", "/privacy/achieved_epsilon"),
+      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
+      LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
+      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
+      LineOf(metrics, "retired nodes", "/reports/retired"), LineOf(metrics, "prior", "/estimate/prior"),
+      LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
+      LineOf(metrics, "network rounds", "/estimate/network_rounds"),
+      LineOf(metrics, "expected links", "/estimate/expected_links"),
+      LineOf(metrics, "links of Hard", "/estimate/links"),
+      LineOf(metrics, "links trained on", "/estimate/trained_links"), LineOf(metrics, "model", "/train/model"),
+      LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
+      LineOf(metrics, "device", "/train/device"), EpochLine(metrics),
+      LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
+      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
+      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
+}
+
+}  // namespace blink

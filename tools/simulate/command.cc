@@ -1,0 +1,132 @@
+#include "tools/simulate/command.h"
+
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "common/base/exit_code.h"
+#include "common/cli/training_flags.h"
+#include "tools/command_line.h"
+#include "tools/simulate/report.h"
+#include "tools/simulate/run.h"
+
+namespace blink {
+namespace {
+
+struct Flags {
+  SimulateOptions options;
+  TrainingFlags training;
+  std::string on_out_of_memory;
+  bool json = false;
+};
+
+uint64_t PeakRssBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& options) {
+  try {
+    return Simulate(options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the simulation ran out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+int Run(const Flags& flags) {
+  SimulateOptions options = flags.options;
+  const absl::StatusOr<v1::TrainingSpec> spec = flags.training.Spec();
+  if (spec.ok()) options.training = *spec;
+  if (!flags.on_out_of_memory.empty()) {
+    options.training.set_out_of_memory(flags.on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU
+                                                                       : v1::OUT_OF_MEMORY_FAIL);
+  }
+  if (const absl::Status usable = spec.ok() ? ValidateSimulateOptions(options) : spec.status(); !usable.ok()) {
+    std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(usable.message()).c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options);
+  if (!simulation.ok()) {
+    std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
+    // Files and data sets are all it reads: what does not suit is bad input.
+    const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
+    return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
+  }
+  const nlohmann::ordered_json json = SimulationJson(*simulation, PeakRssBytes());
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
+  std::printf("%s", (flags.json ? json.dump(2, ' ', false, kReplace) + "\n" : SimulationTable(json)).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  SimulateOptions& options = flags->options;
+  CLI::App* command = app.add_subcommand(
+      "simulate", "Privatise a data set, estimate its links and train, in one process without a network (for research)");
+  command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
+  command->add_option("--epsilon", options.epsilon,
+                      "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, --reports or --model mlp");
+  command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
+  flags->training.AddTo(command);
+  command
+      ->add_option("--without", options.without,
+                   "Leave parts out of the attributed prior, for studies: degrees, total, features, latent, nearest, classes, network, with commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--network-rounds", options.network_rounds,
+                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 2 (1 or 2, by what the bits may spend)");
+  command
+      ->add_option_function<std::string>(
+          "--graph",
+          [flags](const std::string& graph) {
+            flags->options.graph = graph == "true" ? SimulatedGraph::kTrue : SimulatedGraph::kBlink;
+          },
+          "blink, or true: the bound with all links, NOT PRIVATE (blink)")
+      ->check(CLI::IsMember({"blink", "true"}));
+  command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
+  command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
+  command->add_option("--on-out-of-memory", flags->on_out_of_memory, "fail, or cpu: go on on the CPU (fail, or the round's)")
+      ->check(CLI::IsMember({"fail", "cpu"}));
+  command->add_flag_callback("--cpu-when-out-of-memory", [flags] { flags->on_out_of_memory = "cpu"; })->group("");  // its old name
+  command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
+  command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no flag says otherwise")
+      ->check(NotEmpty());
+  command
+      ->add_option_function<std::string>(
+          "--implausible",
+          [flags](const std::string& policy) {
+            flags->options.implausible = policy == "drop"   ? v1::IMPLAUSIBLE_DROP
+                                         : policy == "keep" ? v1::IMPLAUSIBLE_KEEP
+                                                            : v1::IMPLAUSIBLE_FLAG;
+          },
+          "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
+      ->check(CLI::IsMember({"flag", "drop", "keep"}));
+  command->add_option("--output", options.output,
+                      "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty")
+      ->check(NotEmpty());
+  command->add_flag("--replace", options.replace_output, "--output may replace an earlier result (and nothing else)");
+  command->add_option("--missing", options.missing, "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
+  command->add_option("--checkpoint", options.checkpoint,
+                      "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
+                      "--graph true or --insecure-seeded-noise)")
+      ->check(NotEmpty());
+  CLI::Option* every = command->add_option("--checkpoint-every", options.checkpoint_every_s,
+                                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
+  every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
+  command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise, "NOT PRIVATE: draw the noise from the seed");
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag_callback("--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
+  command->callback([flags, &exit_code] { exit_code = Run(*flags); });
+}
+
+}  // namespace blink

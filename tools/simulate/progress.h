@@ -1,0 +1,39 @@
+// The bar of a simulation: one for all its trials, in which a trial is drawing (2 %), estimating (10 %) and training.
+//
+// How long each of these takes depends on graph, prior and search, so that no share of a trial tells when it ends. Only
+// whole trials do: from the second one on the bar says how long the rest takes, at the pace of those that are done.
+#ifndef BLINK_TOOLS_SIMULATE_PROGRESS_H_
+#define BLINK_TOOLS_SIMULATE_PROGRESS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/cli/progress.h"
+
+namespace blink {
+
+class TrialProgress {
+ public:
+  TrialProgress(int trials, bool enabled);
+  // `trial` from 0, ascending; `fraction` of the stage, 0 .. 1; `text` for a person.
+  void Drawing(int trial, double fraction);
+  void Estimating(int trial, double fraction, const std::string& text);
+  void Training(int trial, double fraction, const std::string& text);
+
+  // "trial 2 of 5 (40s left): epoch 3 of 300": the trials before took `before` together, this one has begun `now` ago.
+  static std::string Text(int trial, int trials, absl::Duration before, absl::Duration now, const std::string& text);
+
+ private:
+  void Update(int trial, double part, const std::string& text);
+
+  const int trials_;
+  const std::unique_ptr<Progress> bar_;
+  const absl::Time started_;
+  int trial_ = 0;
+  absl::Time trial_began_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_SIMULATE_PROGRESS_H_

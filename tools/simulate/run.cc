@@ -1,0 +1,439 @@
+#include "tools/simulate/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "aggregator_server/result/result_place.h"
+#include "aggregator_server/reports/report_file.h"
+#include "common/base/digest.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/cli/training_flags.h"
+#include "common/privacy/privatizer.h"
+#include "common/wire/degree_share.h"
+#include "common/wire/report_codec.h"
+#include "common/wire/training_spec.h"
+#include "tools/simulate/checkpoint.h"
+#include "tools/simulate/noise.h"
+#include "tools/simulate/progress.h"
+
+namespace blink {
+namespace {
+
+
+// The MLP sees no links: it needs no report, unless something of the reports is asked for.
+bool DrawsOrReadsReports(const SimulateOptions& options) {
+  if (options.graph == SimulatedGraph::kTrue) return false;
+  return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED || options.epsilon || options.degree_share ||
+         options.insecure_seeded_noise || !options.reports.empty() || !options.output.empty();
+}
+
+// `value` in millionths, which it must be a whole number of.
+absl::StatusOr<uint64_t> Millionths(double value, double max, const char* range, const char* flag) {
+  const double scaled = value * 1e6;
+  const double rounded = std::round(scaled);
+  if (!(value >= 0 && value <= max) || std::abs(scaled - rounded) > 1e-3 || (range[0] == '(' && rounded == 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is ", value, ": it must be in ", range, " and a multiple of 0.000001"));
+  }
+  return static_cast<uint64_t>(rounded);
+}
+
+absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "(0, 50]", "--epsilon"));
+  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(options.training.prior()).value_or(Prior::kBeta));
+  if (options.degree_share) {
+    BLINK_ASSIGN_OR_RETURN(share_ppm, Millionths(*options.degree_share, 1, "[0, 1]", "--degree-share"));
+  }
+  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
+}
+
+// What is left of it without those that `without` names.
+absl::StatusOr<Ingredients> IngredientsWithout(const std::vector<std::string>& without) {
+  Ingredients left;
+  for (const std::string& name : without) {
+    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(),
+                                    [&](const IngredientName& entry) { return entry.name == name; });
+    if (known == kIngredientNames.end()) {
+      const auto append = [](std::string* out, const IngredientName& entry) { out->append(entry.name); };
+      return absl::InvalidArgumentError(absl::StrCat("--without names '", name, "', which is none of ",
+                                                     absl::StrJoin(kIngredientNames, ", ", append)));
+    }
+    left.*known->ingredient = false;
+  }
+  return left;
+}
+
+// `prior`: of the training that will be done.
+absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
+  BLINK_ASSIGN_OR_RETURN(const Ingredients left, IngredientsWithout(options.without));
+  if (options.network_rounds && (*options.network_rounds < 0 || *options.network_rounds > kNetworkRoundsMax)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--network-rounds is ", *options.network_rounds, ": it must be in 0 .. ", kNetworkRoundsMax));
+  }
+  if (options.network_rounds && !left.network) {
+    return absl::InvalidArgumentError("--without network leaves out what --network-rounds counts: leave out one of them");
+  }
+  const char* flag = !options.without.empty() ? "--without" : options.network_rounds ? "--network-rounds" : nullptr;
+  if (flag == nullptr || prior == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
+}
+
+}  // namespace
+
+absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
+  const v1::TrainingSpec& training = options.training;
+  // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
+  const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
+  BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
+  if (knows_prior) BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(training).status()));
+  if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
+                                            training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
+    return absl::InvalidArgumentError(
+        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features given or identity, or a model "
+        "that sees links");
+  }
+  if (!(options.checkpoint_every_s >= 0 && options.checkpoint_every_s <= 86'400)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-every is ", options.checkpoint_every_s, ": it must be in 0 .. 86,400 seconds"));
+  }
+  if (options.replace_output && options.output.empty()) {
+    return absl::InvalidArgumentError("--replace says that --output may replace an earlier result: name it");
+  }
+  if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
+    return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
+  }
+  if (!(options.missing >= 0 && options.missing < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--missing is ", options.missing, ": it must be in [0, 1), the share of the nodes that never report"));
+  }
+  if (options.missing > 0 && (!options.reports.empty() || !DrawsOrReadsReports(options))) {
+    return absl::InvalidArgumentError(
+        "--missing leaves nodes out when reports are drawn: it cannot be used with --reports, with --graph true or with "
+        "--model mlp alone");
+  }
+  const bool draws_secretly = DrawsOrReadsReports(options) && options.reports.empty() && !options.insecure_seeded_noise;
+  if (!options.checkpoint.empty() && !options.output.empty() && ResultPlace::Takes(options.output, options.checkpoint)) {
+    return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint, " is, or is in, a folder that the result ",
+                                                   options.output, " takes: name a folder apart from --output"));
+  }
+  if (!options.checkpoint.empty() && draws_secretly) {
+    return absl::InvalidArgumentError(
+        "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with --reports, "
+        "--graph true or --insecure-seeded-noise");
+  }
+  if (options.graph == SimulatedGraph::kTrue) {
+    if (training.prior() == v1::PRIOR_ATTRIBUTED) {
+      return absl::InvalidArgumentError("--graph true takes the links as they are, and a prior is about links that are not known: leave "
+                                        "out --prior attributed");
+    }
+    if (!options.reports.empty()) {
+      return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
+    }
+    if (options.insecure_seeded_noise) {
+      return absl::InvalidArgumentError("--graph true draws no noise: leave out --insecure-seeded-noise");
+    }
+    if (!options.output.empty()) {
+      return absl::InvalidArgumentError("--output writes the result of a round: it cannot be used with --graph true");
+    }
+    return absl::OkStatus();
+  }
+  if (!options.reports.empty()) {
+    if (options.epsilon || options.degree_share || options.insecure_seeded_noise) {
+      return absl::InvalidArgumentError(
+          "--reports replays stored reports, whose budget and noise are fixed: leave out --epsilon, --degree-share and "
+          "--insecure-seeded-noise");
+    }
+    return absl::OkStatus();
+  }
+  if (!DrawsOrReadsReports(options)) return absl::OkStatus();
+  if (!options.epsilon) {
+    return absl::InvalidArgumentError("--epsilon is missing: give the privacy budget of a report, such as --epsilon 6");
+  }
+  return ParametersOf(options, kNodesMin).status();
+}
+
+namespace {
+
+struct DrawnReports {
+  ReportSet reports;
+  ReportFigures figures;
+};
+
+// floor(share * n) nodes, by the seed: the first of a shuffle.
+BitRow ChooseMissing(uint32_t n, double share, uint64_t seed) {
+  std::vector<NodeIndex> nodes(n);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::mt19937_64 random(~seed);  // not the numbers of seeded noise
+  BitRow missing(n);
+  const auto count = static_cast<uint32_t>(share * n);
+  for (uint32_t k = 0; k < count; ++k) {
+    std::swap(nodes[k], nodes[k + random() % (n - k)]);
+    missing.Set(nodes[k]);
+  }
+  return missing;
+}
+
+// The report of every node that is not missing, drawn and coded as a node does.
+absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
+                                         const BitRow& missing, RandomSource& random,
+                                         const std::function<void(double)>& progress) {
+  const uint32_t n = graph.node_count();
+  DrawnReports drawn{ReportSet(parameters), {}};
+  std::chrono::duration<double, std::micro> privatizing{};
+  for (NodeIndex i = 0; i < n; ++i) {
+    if (missing.Test(i)) continue;
+    const auto started = std::chrono::steady_clock::now();
+    BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
+    BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
+    privatizing += std::chrono::steady_clock::now() - started;
+    drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size());
+    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count());
+    BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
+    progress((i + 1.0) / n);
+  }
+  drawn.figures.bytes_mean /= drawn.reports.report_count();
+  drawn.figures.entropy_bytes /= drawn.reports.report_count();
+  drawn.figures.privatize_us_mean = privatizing.count() / drawn.reports.report_count();
+  return drawn;
+}
+
+ReportFigures FiguresOf(const RoundFolder& folder) {
+  ReportFigures figures{.bytes_mean = folder.coded_bytes_mean};
+  if (!folder.reports.parameters().sends_bits()) return figures;
+  for (const uint32_t ones : folder.ones) {
+    figures.entropy_bytes += EntropyBytes(folder.reports.node_count(), ones) / static_cast<double>(folder.ones.size());
+  }
+  return figures;
+}
+
+// The options given on the command line, over the round's own spec in a replay; normalised.
+absl::StatusOr<v1::TrainingSpec> SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
+  v1::TrainingSpec spec =
+      folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
+  if (options.seed) {
+    spec.set_seed(*options.seed);
+  } else if (folder == nullptr) {
+    spec.set_seed(1);
+  }
+  return NormalizeTrainingSpec(std::move(spec));
+}
+
+template <typename T>
+void HashAll(absl::Span<const T> values, Sha256& hash) {
+  hash.UpdateUint64(values.size()).Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+}
+
+void HashDataset(const Dataset& dataset, Sha256& hash) {
+  const NodeAttributes& attributes = dataset.attributes;
+  hash.UpdateUint64(dataset.graph.node_count()).UpdateUint64(attributes.class_count).UpdateUint64(attributes.features.cols);
+  HashAll<uint64_t>(dataset.graph.offsets(), hash);
+  HashAll<NodeIndex>(dataset.graph.neighbours(), hash);
+  HashAll<int64_t>(attributes.features.row_offsets, hash);
+  HashAll<int32_t>(attributes.features.columns, hash);
+  HashAll<float>(attributes.features.values, hash);
+  HashAll<int32_t>(attributes.labels, hash);
+  HashAll<Split>(attributes.split, hash);
+}
+
+// What of a trial's estimate could be large and is of no more use.
+void ForgetWeights(Analysis& analysis) {
+  analysis.estimate.soft.reset();
+  analysis.estimate.hybrid.reset();
+  if (!analysis.attributed) return;
+  analysis.attributed->training.soft.reset();
+  analysis.attributed->training.hybrid.reset();
+  analysis.attributed->class_sums = {};
+}
+
+class Simulator {
+ public:
+  Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place)
+      : options_(options), dataset_(std::move(dataset)), place_(std::move(place)) {}
+
+  absl::StatusOr<Simulation> Run() {
+    if (!options_.reports.empty()) {
+      BLINK_ASSIGN_OR_RETURN(folder_, ReadRoundFolder(options_.reports));
+      simulation_.parameters = folder_->reports.parameters();
+      if (folder_->reports.node_count() != dataset_.graph.node_count()) {
+        return absl::InvalidArgumentError(absl::StrCat("the reports are of a graph of ", folder_->reports.node_count(),
+                                                       " nodes, but the data set has ", dataset_.graph.node_count()));
+      }
+    } else if (DrawsOrReadsReports(options_)) {
+      BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
+    }
+    Describe();
+    BLINK_ASSIGN_OR_RETURN(spec_, SpecOf(options_, folder_ ? &*folder_ : nullptr));
+    BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
+    BLINK_ASSIGN_OR_RETURN(ingredients_, IngredientsWithout(options_.without));
+    const bool estimated = DrawsOrReadsReports(options_);
+    const double flip_probability =
+        estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
+    BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
+    if (!options_.checkpoint.empty()) {
+      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, RunDigest()));
+    }
+
+    const int trials = options_.trials.value_or(folder_ ? 1 : 5);
+    TrialProgress progress(trials, options_.progress);
+    for (int t = 0; t < trials; ++t) {
+      v1::TrainingSpec spec = spec_;
+      spec.set_seed(spec_.seed() + t);
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? BlinkTrial(spec, t, progress)
+                                                                        : TrialWithoutReports(spec, t, progress));
+      simulation_.trials.push_back(std::move(trial));
+    }
+    return std::move(simulation_);
+  }
+
+ private:
+  void Describe() {
+    simulation_.dataset_name = dataset_.name;
+    simulation_.nodes = dataset_.graph.node_count();
+    simulation_.links = dataset_.graph.link_count();
+    simulation_.features = dataset_.attributes.features.cols;
+    simulation_.classes = dataset_.attributes.class_count;
+    simulation_.graph = options_.graph;
+    simulation_.missing = options_.missing;
+    if (!DrawsOrReadsReports(options_)) return;
+    simulation_.origin = folder_                         ? ReportOrigin::kReplay
+                         : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
+                                                          : ReportOrigin::kSimulation;
+  }
+
+  // Of what the trainings are made from; not of how many trials there are, nor of where and how fast they run.
+  Digest RunDigest() const {
+    Sha256 hash;
+    hash.Update("blink simulation").UpdateUint64(static_cast<uint64_t>(options_.graph)).UpdateUint64(spec_.seed());
+    v1::TrainingSpec training = spec_;
+    training.clear_out_of_memory();
+    hash.Update(training.SerializeAsString());
+    for (const IngredientName& entry : kIngredientNames) hash.UpdateUint64(ingredients_.*entry.ingredient ? 1 : 0);
+    hash.UpdateUint64(options_.network_rounds ? 1 + static_cast<uint64_t>(*options_.network_rounds) : 0);
+    hash.UpdateUint64(options_.implausible ? 1 + static_cast<uint64_t>(*options_.implausible) : 0);
+    hash.UpdateUint64(static_cast<uint64_t>(options_.missing * 1e9));
+    if (simulation_.parameters) {
+      hash.UpdateUint64(simulation_.parameters->epsilon_micro()).UpdateUint64(simulation_.parameters->degree_share_ppm());
+    }
+    hash.Update(folder_ ? folder_->round.round_id() : "no round");
+    HashDataset(dataset_, hash);
+    return hash.Finish();
+  }
+
+  absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    TrainingOptions training_options;
+    training_options.threads = options_.threads;
+    training_options.checkpoint_folder = CheckpointFolder(index);
+    training_options.checkpoint_every_s = options_.checkpoint_every_s;
+    training_options.progress = [&](double fraction, const std::string& text) {
+      progress.Training(index, fraction, text);
+    };
+    BLINK_ASSIGN_OR_RETURN(TrainedModel model,
+                           TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
+    return Trial{.seed = spec.seed(),
+                 .trained = std::move(model.trained),
+                 .training = std::move(model.result),
+                 .search = std::move(model.search)};
+  }
+
+  std::optional<uint64_t> TrueLinksTrainedOn(const Analysis& analysis) const {
+    const LinkWeights* seen = LinksSeen(analysis.estimate, analysis.attributed, analysis.trained);
+    if (seen == nullptr || seen->has_background()) return std::nullopt;
+    const CsrGraph& links = seen->links;
+    uint64_t both_directions = 0;
+    for (NodeIndex i = 0; i < links.node_count(); ++i) {
+      for (const NodeIndex j : links.NeighboursOf(i)) both_directions += dataset_.graph.HasLink(i, j) ? 1 : 0;
+    }
+    return both_directions / 2;
+  }
+
+  std::string CheckpointFolder(int trial) const {
+    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/trial-", trial + 1);
+  }
+
+  absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    if (folder_) return AnalyseReports(folder_->reports, FiguresOf(*folder_), spec, index, progress);
+    InsecureSeededNoise seeded(spec.seed());
+    RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
+    BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
+                           DrawReports(dataset_.graph, *simulation_.parameters,
+                                       ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
+                                       [&](double fraction) { progress.Drawing(index, fraction); }));
+    return AnalyseReports(drawn.reports, drawn.figures, spec, index, progress);
+  }
+
+  absl::StatusOr<Trial> AnalyseReports(const ReportSet& reports, const ReportFigures& figures, const v1::TrainingSpec& spec,
+                                       int index, TrialProgress& progress) {
+    AnalysisOptions analysis_options;
+    analysis_options.truth = &dataset_.graph;
+    analysis_options.threads = options_.threads;
+    analysis_options.checkpoint_folder = CheckpointFolder(index);
+    analysis_options.checkpoint_every_s = options_.checkpoint_every_s;
+    analysis_options.tie_seed = spec.seed();
+    analysis_options.ingredients = ingredients_;
+    analysis_options.network_rounds = options_.network_rounds;
+    if (folder_) {
+      analysis_options.tie_seed = TieSeedOfRound(folder_->round.round_id());
+      analysis_options.implausible = folder_->round.implausible();
+      analysis_options.degree_max = folder_->round.degree_max();
+    }
+    if (options_.implausible) analysis_options.implausible = *options_.implausible;
+    analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
+      if (stage == Stage::kEstimating) progress.Estimating(index, fraction, text);
+      else progress.Training(index, fraction, text);
+    };
+    BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
+    if (index == 0 && place_.has_value()) {
+      BLINK_RETURN_IF_ERROR(WriteResultFolder(place_->temporary(), *simulation_.parameters, reports.report_count(), analysis,
+                                              dataset_.attributes, *simulation_.origin));
+      BLINK_RETURN_IF_ERROR(place_->Publish());
+    }
+    const std::optional<uint64_t> trained_true_positives = TrueLinksTrainedOn(analysis);
+    const SeenFigures seen = FiguresOfSeen(analysis.estimate, analysis.attributed, analysis.trained);
+    ForgetWeights(analysis);
+    return Trial{.seed = spec.seed(),
+                 .report = figures,
+                 .checks = std::move(analysis.checks),
+                 .estimate = std::move(analysis.estimate),
+                 .attributed = std::move(analysis.attributed),
+                 .tie_seed = analysis.tie_seed,
+                 .seen = seen,
+                 .trained_true_positives = trained_true_positives,
+                 .trained = std::move(analysis.trained),
+                 .training = std::move(analysis.training),
+                 .search = std::move(analysis.search)};
+  }
+
+  const SimulateOptions& options_;
+  const Dataset dataset_;
+  std::optional<ResultPlace> place_;  // of the first trial's result
+  std::optional<RoundFolder> folder_;
+  v1::TrainingSpec spec_;  // normalised
+  Ingredients ingredients_;
+  Simulation simulation_;
+};
+
+}  // namespace
+
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
+  BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
+  std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
+  if (!options.output.empty()) {
+    BLINK_ASSIGN_OR_RETURN(place, ResultPlace::Claim(options.output, options.replace_output ? ResultPlace::Existing::kReplace
+                                                                                            : ResultPlace::Existing::kRefuse));
+  }
+  BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
+  return Simulator(options, std::move(dataset), std::move(place)).Run();
+}
+
+}  // namespace blink
