@@ -64,7 +64,7 @@ BENCHMARK(BM_Estimate)
     ->ArgNames({"n", "epsilon", "variant", "share_ppm"})
     ->ArgsProduct({{2708}, {6}, {0, 1, 2}, {100'000}})
     ->ArgsProduct({{22470}, {1, 6, 8}, {0, 2, 1}, {100'000}})
-    ->ArgsProduct({{22470}, {1, 8}, {0, 2}, {100}})      // the degrees drown in noise: thousands of classes
+    ->ArgsProduct({{22470}, {1, 8}, {0, 2}, {100}})        // the degrees drown in noise: thousands of classes
     ->ArgsProduct({{100'000}, {8}, {0, 2, 1}, {100'000}})  // 1.25 GB of reports, half a minute to draw them
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();

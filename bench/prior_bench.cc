@@ -11,11 +11,11 @@
 #include <cstdio>
 #include <random>
 
-#include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/estimate/attributed/attributed.h"
 #include "aggregator_server/estimate/attributed/degree_posterior.h"
-#include "aggregator_server/profiles/node_profiles.h"
 #include "aggregator_server/estimate/attributed/theta_fit.h"
+#include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/profiles/node_profiles.h"
 #include "bench/seconds_of.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/privatizer.h"
@@ -54,7 +54,7 @@ FeatureMatrix DenseFeatures(const std::vector<int32_t>& labels, uint32_t columns
   return features;
 }
 
-// As a class model with an accuracy of about 0.7 would have them; half of the labels known.
+// As a feature-only classifier with an accuracy of about 0.7 would have them; half of the labels known.
 ClassProbabilities Classes(const std::vector<int32_t>& labels) {
   std::mt19937_64 random(2);
   ClassProbabilities classes;

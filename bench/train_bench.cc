@@ -20,8 +20,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/estimate/beta/denoise.h"
-#include "aggregator_server/train/kernels/link_kernels.h"
 #include "aggregator_server/profiles/sparse_matrix.h"
+#include "aggregator_server/train/kernels/link_kernels.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset.h"
@@ -142,12 +142,11 @@ void Measure(const BenchOptions& options, const std::string& dataset, Model mode
     std::fprintf(stderr, "%s, %s, %s: %s\n", dataset.c_str(), ModelName(model), variant,
                  epoch.status().ToString().c_str());
   } else if (options.json) {
-    std::printf(
-        R"({"dataset":"%s","model":"%s","variant":"%s","epsilon":%g,"epoch_ms":%.3f,"epoch_cpu_ms":%.3f,)"
-        R"("threads":%d,"device":"%s"})"
-        "\n",
-        dataset.c_str(), ModelName(model), variant, epsilon, epoch->wall_ms, epoch->cpu_ms, options.threads,
-        options.device.c_str());
+    std::printf(R"({"dataset":"%s","model":"%s","variant":"%s","epsilon":%g,"epoch_ms":%.3f,"epoch_cpu_ms":%.3f,)"
+                R"("threads":%d,"device":"%s"})"
+                "\n",
+                dataset.c_str(), ModelName(model), variant, epsilon, epoch->wall_ms, epoch->cpu_ms, options.threads,
+                options.device.c_str());
   } else {
     std::printf("%s, epsilon %g, %s, %s: %.2f ms an epoch (%.2f ms of processor time)\n", dataset.c_str(), epsilon,
                 variant, ModelName(model), epoch->wall_ms, epoch->cpu_ms);

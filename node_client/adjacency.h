@@ -14,9 +14,9 @@ namespace blink {
 inline constexpr uint64_t kKitEntriesMax = (uint64_t{1} << 28) - 16;
 
 struct AdjacencyLists {
-  NodeIndex first = 0;               // the node of row 0
-  std::vector<uint64_t> offsets;     // [nodes + 1]
-  std::vector<NodeIndex> neighbours; // ascending in each row, without the node itself
+  NodeIndex first = 0;                // the node of row 0
+  std::vector<uint64_t> offsets;      // [nodes + 1]
+  std::vector<NodeIndex> neighbours;  // ascending in each row, without the node itself
 
   uint32_t node_count() const { return offsets.empty() ? 0 : static_cast<uint32_t>(offsets.size() - 1); }
   absl::Span<const NodeIndex> Of(NodeIndex node) const {

@@ -13,7 +13,7 @@
 namespace blink {
 namespace {
 
-constexpr uint64_t kBatchBytes = 1 << 20;      // drawn reports held in memory before they go to the disk
+constexpr uint64_t kBatchBytes = 1 << 20;  // drawn reports held in memory before they go to the disk
 constexpr size_t kReportsPerStream = 4096;
 constexpr size_t kRefusedRemembered = 1024;
 constexpr uint32_t kLogLinesPerHourMax = 500;

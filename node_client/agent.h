@@ -44,11 +44,11 @@
 namespace blink {
 
 struct AgentOptions {
-  bool daemon = false;                                  // go on over rounds until stopped
-  bool leave_at_receipt = false;                        // otherwise stay until the round is sealed
-  std::string round_id;                                 // only this round; empty: all open rounds
-  absl::Duration give_up_after = absl::InfiniteDuration();  // without progress
-  RetryPolicy retry;                                    // bounds every window that the aggregator names
+  bool daemon = false;                                          // go on over rounds until stopped
+  bool leave_at_receipt = false;                                // otherwise stay until the round is sealed
+  std::string round_id;                                         // only this round; empty: all open rounds
+  absl::Duration give_up_after = absl::InfiniteDuration();      // without progress
+  RetryPolicy retry;                                            // bounds every window that the aggregator names
   RetryWindow poll{absl::Milliseconds(500), absl::Seconds(2)};  // between polls when the aggregator names none
   // When the process began: the first call is made a whole number of quanta after it, whatever loading the lists took.
   absl::Time started = absl::InfinitePast();

@@ -20,10 +20,10 @@
 namespace blink {
 
 struct GrpcLinkOptions {
-  absl::Duration call_deadline = absl::Seconds(30);     // GetRounds
-  absl::Duration stream_deadline = absl::Minutes(5);    // SubmitReport, SubmitReports, ListDigests: a whole stream
-  int reports_in_flight_max = 256;                      // of SubmitReports
-  uint64_t bytes_in_flight_max = 4 << 20;               // of SubmitReports, at least one report
+  absl::Duration call_deadline = absl::Seconds(30);   // GetRounds
+  absl::Duration stream_deadline = absl::Minutes(5);  // SubmitReport, SubmitReports, ListDigests: a whole stream
+  int reports_in_flight_max = 256;                    // of SubmitReports
+  uint64_t bytes_in_flight_max = 4 << 20;             // of SubmitReports, at least one report
 };
 
 class GrpcLink final : public AggregatorLink {
@@ -48,7 +48,7 @@ class GrpcLink final : public AggregatorLink {
  private:
   class Call;
   void FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const;
-  std::string StampOfFiles() const;  // changes with certificate and key
+  std::string StampOfFiles() const;                 // changes with certificate and key
   absl::Status Explain(const grpc::Status& reply);  // why a handshake failed, where that can be found out
 
   const KitConfig kit_;

@@ -75,8 +75,8 @@ class JournalIndex : public Ledger {
   uint64_t SpentMicro(NodeIndex node) const { return spent_micro_[node - identity_.first_node]; }
   uint64_t SpentMicroMax() const;
   const std::vector<Epoch>& epochs() const { return epochs_; }
-  std::vector<AnsweredRound> AnsweredRounds() const;        // in the order in which they were answered
-  std::vector<DrawKind> DrawsOf(NodeIndex node) const;      // each of them was debited
+  std::vector<AnsweredRound> AnsweredRounds() const;    // in the order in which they were answered
+  std::vector<DrawKind> DrawsOf(NodeIndex node) const;  // each of them was debited
   bool Hosts(NodeIndex node) const { return identity_.first_node <= node && node <= identity_.last_node; }
 
  protected:

@@ -28,9 +28,9 @@ struct KitConfig {
   NodeIndex last_node = 0;   // inclusive
   uint32_t node_count = 0;   // n
   uint64_t roster_version = 0;
-  std::string aggregator;    // host:port
-  bool insecure = false;     // plaintext, loopback only
-  std::string folder;        // where the kit was read from
+  std::string aggregator;  // host:port
+  bool insecure = false;   // plaintext, loopback only
+  std::string folder;      // where the kit was read from
   // Of the hosted nodes, those that have left: their reports are drawn and debited like the others' and never sent, so
   // that nothing but public numbers decides what is drawn. Ascending, disjoint.
   std::vector<NodeRange> retired;

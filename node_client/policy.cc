@@ -22,9 +22,9 @@ absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const Ro
                                                       ", the kit for version ", kit.roster_version));
   }
   if (asked.epsilon_micro() > policy.epsilon_micro_per_round_max) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the round asks for epsilon ", EpsilonText(asked.epsilon_micro()), ", the policy allows ",
-        EpsilonText(policy.epsilon_micro_per_round_max), " (epsilon_micro_per_round_max)"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the round asks for epsilon ", EpsilonText(asked.epsilon_micro()), ", the policy allows ",
+                     EpsilonText(policy.epsilon_micro_per_round_max), " (epsilon_micro_per_round_max)"));
   }
   return absl::OkStatus();
 }

@@ -53,13 +53,13 @@ absl::Status Ingest::CheckPeer(const Identity& identity, const std::string& depl
                                uint64_t last) const {
   if (deployment != deployment_.name) {
     // The other name is not repeated unless it is one: it goes into logs and terminals.
-    return absl::NotFoundError(absl::StrCat("this aggregator serves deployment \"", deployment_.name, "\", not ",
-                                            ValidateDeployment(deployment).ok() ? absl::StrCat("\"", deployment, "\"")
-                                                                                : "the one that was named"));
+    return absl::NotFoundError(absl::StrCat(
+        "this aggregator serves deployment \"", deployment_.name, "\", not ",
+        ValidateDeployment(deployment).ok() ? absl::StrCat("\"", deployment, "\"") : "the one that was named"));
   }
   if (identity.deployment != deployment_.name) {
-    return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
-                                                    " is not of deployment \"", deployment_.name, "\""));
+    return absl::PermissionDeniedError(
+        absl::StrCat("the certificate ", identity.ToUri(), " is not of deployment \"", deployment_.name, "\""));
   }
   if (identity.kind != Identity::Kind::kNodes) {
     return absl::PermissionDeniedError(
@@ -109,23 +109,21 @@ absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round
   const v1::PrivacyParameters& parameters = round.parameters();
   if (!Same(header.parameters(), parameters)) {
     return absl::InvalidArgumentError(absl::StrCat("the report has other parameters (", Describe(header.parameters()),
-                                                   ") than round ", round.round_id(), " (", Describe(parameters),
-                                                   ")"));
+                                                   ") than round ", round.round_id(), " (", Describe(parameters), ")"));
   }
   if (header.roster_version() != round.roster_version()) {
-    return absl::InvalidArgumentError(absl::StrCat("the report is for roster version ", header.roster_version(),
-                                                   ", round ", round.round_id(), " has version ",
-                                                   round.roster_version(),
-                                                   header.roster_version() < round.roster_version()
-                                                       ? ": the node needs a new kit"
-                                                       : ": it began before the node had its kit"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the report is for roster version ", header.roster_version(), ", round ", round.round_id(),
+                     " has version ", round.roster_version(),
+                     header.roster_version() < round.roster_version() ? ": the node needs a new kit"
+                                                                      : ": it began before the node had its kit"));
   }
   const bool sends_degree = parameters.degree_share_ppm() > 0;
   const bool sends_bits = parameters.degree_share_ppm() < kPartsPerMillion;
   if (header.has_noisy_degree() != sends_degree) {
     return absl::InvalidArgumentError(sends_degree ? "the report lacks the noisy degree"
-                                                                : "the report has a noisy degree although the round's "
-                                                                  "degree share is 0");
+                                                   : "the report has a noisy degree although the round's "
+                                                     "degree share is 0");
   }
   const uint32_t bytes_max = sends_bits ? CodedBytesMax(parameters.node_count()) : 0;
   const uint32_t bytes_min = sends_bits ? 1 : 0;
@@ -175,16 +173,17 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
   if (round.state() != v1::ROUND_STATE_OPEN) {
     BLINK_ASSIGN_OR_RETURN(const std::optional<Digest> held, store_.GetDigest(header.round_id(), header.node_id()));
     if (!held.has_value()) {
-      return absl::FailedPreconditionError(absl::StrCat("round ", header.round_id(), " is ",
-                                                        RoundStateName(round.state()),
-                                                        ": it accepts no further report, and none of node ",
-                                                        header.node_id(), " is held"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("round ", header.round_id(), " is ", RoundStateName(round.state()),
+                       ": it accepts no further report, and none of node ", header.node_id(), " is held"));
     }
   }
   BLINK_ASSIGN_OR_RETURN(const Rules rules, RulesOf(round));  // only now: of a finished round they are seldom needed
   BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
-  Admission admission{header.round_id(), static_cast<NodeIndex>(header.node_id()), rules.parameters,
-                      rules.screen, CodedReport(), header.coded_bytes(), std::move(reservation)};
+  Admission admission{header.round_id(),     static_cast<NodeIndex>(header.node_id()),
+                      rules.parameters,      rules.screen,
+                      CodedReport(),         header.coded_bytes(),
+                      std::move(reservation)};
   admission.report.digest = digest;
   if (header.has_noisy_degree()) admission.report.noisy_degree = header.noisy_degree();
   return admission;
@@ -193,12 +192,11 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
 void Ingest::Submit(Admission admission, std::string coded_bits,
                     std::function<void(absl::StatusOr<v1::Receipt>)> done) {
   if (coded_bits.size() != admission.coded_bytes) {
-    return done(absl::InvalidArgumentError(absl::StrCat("the header says ", admission.coded_bytes,
-                                                        " coded bytes, ", coded_bits.size(), " arrived")));
+    return done(absl::InvalidArgumentError(
+        absl::StrCat("the header says ", admission.coded_bytes, " coded bytes, ", coded_bits.size(), " arrived")));
   }
   admission.report.coded_bits = std::move(coded_bits);
-  const absl::StatusOr<PrivateReport> decoded =
-      DecodeReport(admission.parameters, admission.node, admission.report);
+  const absl::StatusOr<PrivateReport> decoded = DecodeReport(admission.parameters, admission.node, admission.report);
   if (!decoded.ok()) return done(decoded.status());
   CheckedReport checked;
   checked.round_id = std::move(admission.round_id);

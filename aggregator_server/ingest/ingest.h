@@ -50,12 +50,12 @@ struct Deployment {
 
 struct IngestLimits {
   uint32_t reports_in_flight_max = 8192;
-  uint64_t bytes_in_flight_max = 256 << 20;                     // coded bits admitted and not yet durable
+  uint64_t bytes_in_flight_max = 256 << 20;  // coded bits admitted and not yet durable
   // Of these, one certificate may have so many, and no more than four reports for each of its nodes: a node that begins
   // reports and never ends them takes nothing from others.
   uint32_t peer_reports_max = 2048;
   uint64_t peer_bytes_max = 64 << 20;
-  absl::Duration report_time_max = absl::Seconds(60);           // from the header to the last chunk
+  absl::Duration report_time_max = absl::Seconds(60);  // from the header to the last chunk
 };
 
 class Ingest {

@@ -22,10 +22,10 @@ namespace blink {
 class RetryAdvisor {
  public:
   struct Options {
-    double calls_per_second = 500;                       // of the whole fleet, when it waits
-    absl::Duration min = absl::Milliseconds(250);        // the narrowest window
+    double calls_per_second = 500;                 // of the whole fleet, when it waits
+    absl::Duration min = absl::Milliseconds(250);  // the narrowest window
     absl::Duration max = absl::Minutes(5);
-    absl::Duration generation = absl::Minutes(10);       // a peer counts for one to two of these after its last call
+    absl::Duration generation = absl::Minutes(10);  // a peer counts for one to two of these after its last call
     size_t peers_max = 1 << 20;
   };
 

@@ -105,15 +105,15 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       [rounds](const std::string& round_id, uint32_t reports) { rounds->NoteReport(round_id, reports); });
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Revocations> revocations, FollowRevocations(options));
   aggregator->guard_ = std::make_unique<CertificateGuard>(std::move(revocations), *options.certificate_clock);
-  aggregator->authenticator_ = std::make_unique<Authenticator>(
-      options.deployment.name, !options.server.tls.has_value(), *aggregator->guard_);
+  aggregator->authenticator_ =
+      std::make_unique<Authenticator>(options.deployment.name, !options.server.tls.has_value(), *aggregator->guard_);
   aggregator->node_service_ =
       std::make_unique<NodeServiceImpl>(*aggregator->authenticator_, *aggregator->ingest_, *aggregator->store_);
   aggregator->operator_service_ = std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds);
   BLINK_RETURN_IF_ERROR(rounds->Start());
-  BLINK_ASSIGN_OR_RETURN(aggregator->server_,
-                         AggregatorServer::Start(options.server, {aggregator->node_service_.get(),
-                                                                  aggregator->operator_service_.get()}));
+  BLINK_ASSIGN_OR_RETURN(
+      aggregator->server_,
+      AggregatorServer::Start(options.server, {aggregator->node_service_.get(), aggregator->operator_service_.get()}));
   return aggregator;
 }
 

@@ -10,17 +10,17 @@
 #include "absl/status/statusor.h"
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
-#include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/service/node_service.h"
 #include "aggregator_server/service/operator_service.h"
-#include "aggregator_server/transport/server.h"
 #include "aggregator_server/store/report_store.h"
+#include "aggregator_server/transport/authenticator.h"
+#include "aggregator_server/transport/server.h"
 #include "common/base/clock.h"
 
 namespace blink {
 
 struct AggregatorOptions {
-  std::string data_folder;        // DATA/store and DATA/rounds are made in it
+  std::string data_folder;  // DATA/store and DATA/rounds are made in it
   std::string attributes_folder;
   Deployment deployment;
   ServerOptions server;
@@ -28,8 +28,8 @@ struct AggregatorOptions {
   std::string worker_path;
   int worker_threads = 0;
   WorkerLimits worker_limits;
-  std::string revocations_file;              // empty: dates alone are looked at
-  bool refuse_when_outdated = false;         // an outdated revocation list: refuse everybody
+  std::string revocations_file;               // empty: dates alone are looked at
+  bool refuse_when_outdated = false;          // an outdated revocation list: refuse everybody
   Clock* certificate_clock = &SystemClock();  // by which certificates expire; TLS itself looks at the system's
 };
 

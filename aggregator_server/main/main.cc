@@ -17,8 +17,8 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
-#include "common/cli/standard_output.h"
 #include "common/base/status_macros.h"
+#include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 
 namespace blink {
@@ -91,8 +91,8 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
   }
 
  private:
-  inline static const std::set<std::string> kPaths = {"data",    "attributes", "tls-certificate", "tls-key",
-                                                      "tls-ca",  "worker",     "port-file", "revocations", "roster"};
+  inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key", "tls-ca",
+                                                      "worker", "port-file",  "revocations",     "roster"};
   const CLI::App& app_;
 };
 
@@ -140,8 +140,7 @@ absl::Status CompleteOptions(Flags& flags) {
 }
 
 absl::Status Serve(Flags& flags, const sigset_t& signals) {
-  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator,
-                         Aggregator::Start(flags.options, SystemClock()));
+  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator, Aggregator::Start(flags.options, SystemClock()));
   if (!flags.port_file.empty()) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));
   }

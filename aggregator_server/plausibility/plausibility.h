@@ -30,10 +30,10 @@
 // have to leave, or when the witnesses that are left disagree too often among each other (their disagreements are
 // Binomial(pairs, 2 r)), at least half as often as those that left explain.
 //
-// What no such test can see: lies within the noise (power.h says how many links that is); a node that drew its noise
-// honestly for a list that is wrong in few places; a link between two nodes that both claim it; whom to believe when
-// one pair disagrees. Many nodes that together claim a link to one honest node make that one look as if it hid them:
-// the majority is believed.
+// What no such test can see: lies within the noise (detection_power.h says how many links that is); a node that drew
+// its noise honestly for a list that is wrong in few places; a link between two nodes that both claim it; whom to
+// believe when one pair disagrees. Many nodes that together claim a link to one honest node make that one look as if it
+// hid them: the majority is believed.
 //
 // Everything here is computed from reports that were received: post-processing, at no cost to privacy. No node learns
 // of it: a liar that saw its flags would tune its lie until they ended.

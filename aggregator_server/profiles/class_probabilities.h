@@ -1,5 +1,5 @@
 // What the public features say of the classes of the nodes, before any link: the input of the attributed prior. Made by
-// train/class_model.h; no LibTorch type.
+// train/feature_classifier.h; no LibTorch type.
 #ifndef BLINK_AGGREGATOR_SERVER_PROFILES_CLASS_PROBABILITIES_H_
 #define BLINK_AGGREGATOR_SERVER_PROFILES_CLASS_PROBABILITIES_H_
 

@@ -23,7 +23,8 @@ struct Rows {
 // The largest so far of every node. A node's own are changed by one thread at a time (pair_tiles.h).
 class Largest {
  public:
-  Largest(uint32_t nodes, uint32_t count) : count_(count), least_(nodes, Entry{0, 0}), entries_(size_t{nodes} * count) {}
+  Largest(uint32_t nodes, uint32_t count)
+      : count_(count), least_(nodes, Entry{0, 0}), entries_(size_t{nodes} * count) {}
 
   // What a cosine must exceed, or equal for a smaller node, to be kept.
   float bar(uint32_t node) const { return least_[node].cosine; }
@@ -121,8 +122,8 @@ Nearest NearestOf(const Rows& rows, uint32_t count, int threads, const std::func
   tiles.reserve(threads);
   for (int thread = 0; thread < threads; ++thread) tiles.emplace_back(rows);
   ForEachTile(
-      rows.count, threads,
-      [&](const Tile& tile, int thread) { OfferTile(tiles[thread], tile, rows.count, largest); }, progress);
+      rows.count, threads, [&](const Tile& tile, int thread) { OfferTile(tiles[thread], tile, rows.count, largest); },
+      progress);
   return largest.Take();
 }
 

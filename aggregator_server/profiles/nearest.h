@@ -1,5 +1,5 @@
-// Which nodes are most like each node, by what is public of them, and what is known of their classes: links between similar nodes
-// that no report was needed for.
+// Which nodes are most like each node, by what is public of them, and what is known of their classes: links between
+// similar nodes that no report was needed for.
 #ifndef BLINK_AGGREGATOR_SERVER_PROFILES_NEAREST_H_
 #define BLINK_AGGREGATOR_SERVER_PROFILES_NEAREST_H_
 
@@ -28,7 +28,8 @@ struct NearestNodes {
 NearestNodes FindNearest(const NodeProfiles& profiles, uint32_t count, int threads,
                          const std::function<void(double fraction)>& progress);
 
-// [n, width] sums of the rows x_j of the `count` nearest nodes j of each node, weighted by their cosines: never the node's own row.
+// [n, width] sums of the rows x_j of the `count` nearest nodes j of each node, weighted by their cosines: never the
+// node's own row.
 std::vector<float> SumsOfNearest(const Nearest& nearest, uint32_t count, const std::vector<float>& x, uint32_t width);
 
 }  // namespace blink

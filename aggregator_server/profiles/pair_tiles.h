@@ -33,7 +33,8 @@ struct TileOperand {
   void Load(const Tile& tile, uint32_t nodes);
 };
 
-// out [kStripRows, kTileNodes]: the products of the rows first .. of `left`, counted within block a, with the columns of `right`.
+// out [kStripRows, kTileNodes]: the products of the rows first .. of `left`, counted within block a, with the columns
+// of `right`.
 void MultiplyStrip(const TileOperand& left, const TileOperand& right, uint32_t first, float* out);
 
 inline uint32_t BlockCount(uint32_t nodes) { return (nodes + kTileNodes - 1) / kTileNodes; }

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "common/simd/vector_code.h"
 #include "common/simd/instruction_set.h"
+#include "common/simd/vector_code.h"
 
 namespace blink {
 namespace {
@@ -119,11 +119,11 @@ struct EvidenceBody {
 
 struct WithoutOwnBitsBody {
   BLINK_INLINE static void Run(const float* evidence, float own_bit, float own_reports, const float* reports,
-                               float own_pull, const float* pull, float* base) {
+                               float own_influence, const float* influence, float* base) {
     for (uint32_t j = 0; j < kTileNodes; ++j) {
       const float others = reports[j];  // 0 or 1, as own_reports
       const float any = own_reports + others - own_reports * others, inverse = any - 0.5f * own_reports * others;
-      base[j] -= (own_pull + pull[j]) * (0.5f * any + evidence[j] * (own_bit * inverse));
+      base[j] -= (own_influence + influence[j]) * (0.5f * any + evidence[j] * (own_bit * inverse));
     }
   }
 };
@@ -294,10 +294,10 @@ void EvidenceRow(const uint8_t* own, const uint8_t* other, float own_reports, co
   CodeOf<EvidenceBody>()(own, other, own_reports, reports, weight, out);
 }
 
-void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports, float own_pull,
-                       const float* pull, float* base) {
+void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports,
+                       float own_influence, const float* influence, float* base) {
   CodeOf<WithoutOwnBitsBody, WithoutOwnBitsBody, WithoutOwnBitsBody>()(evidence, own_bit, own_reports, reports,
-                                                                       own_pull, pull, base);
+                                                                       own_influence, influence, base);
 }
 
 void AddCurveRow(const Curve& curve, const float* x, float* log_odds) {

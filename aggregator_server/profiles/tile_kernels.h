@@ -69,10 +69,10 @@ void LogRow(const float* x, float factor, float shift, float* out);
 void EvidenceRow(const uint8_t* own, const uint8_t* other, float own_reports, const float* reports, float weight,
                  float* out);
 
-// base -= (own_pull + pull) * b, b what the pair's own bits add to the sums of its ends (DegreePosterior::OwnBits): of
-// R > 0 reports, 1/2 + evidence * own_bit / R.
-void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports, float own_pull,
-                       const float* pull, float* base);
+// base -= (own_influence + influence) * b, b what the pair's own bits add to the sums of its ends
+// (DegreePosterior::OwnBits): of R > 0 reports, 1/2 + evidence * own_bit / R.
+void WithoutOwnBitsRow(const float* evidence, float own_bit, float own_reports, const float* reports,
+                       float own_influence, const float* influence, float* base);
 
 // A function of one quantity of a pair: slope x + square x^2 + the sum of hinge_slopes[k] min(x, hinges[k]).
 struct Curve {

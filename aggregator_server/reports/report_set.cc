@@ -26,9 +26,9 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
         absl::StrCat("the report of node ", node, " has ", report.bits.size(), " bits instead of ", bits_expected));
   }
   if (report.noisy_degree.has_value() != parameters_.sends_degree()) {
-    return absl::InvalidArgumentError(absl::StrCat("the report of node ", node,
-                                                   parameters_.sends_degree() ? " lacks its noisy degree"
-                                                                              : " has a degree that nobody asked for"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the report of node ", node,
+                     parameters_.sends_degree() ? " lacks its noisy degree" : " has a degree that nobody asked for"));
   }
   if (!HasRows()) bits_.resize(uint64_t{words_per_row_} * node_count(), 0);
   const absl::Span<const uint64_t> words = report.bits.words();

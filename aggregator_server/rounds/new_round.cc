@@ -135,9 +135,9 @@ absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& he
   std::vector<std::string> differences;
   AppendDifferences(RequestFor(held), RequestFor(asked), differences);
   if (differences.empty()) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat("request id ", request_id, " made round ", held.round_id(), " with other parameters (",
-                   absl::StrJoin(differences, "; "), "): ask for the same, or under another request id"));
+  return absl::AlreadyExistsError(absl::StrCat("request id ", request_id, " made round ", held.round_id(),
+                                               " with other parameters (", absl::StrJoin(differences, "; "),
+                                               "): ask for the same, or under another request id"));
 }
 
 absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request) {

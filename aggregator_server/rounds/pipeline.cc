@@ -128,8 +128,8 @@ absl::Status Pipeline::AskForGpus() {
     std::lock_guard<std::mutex> lock(mutex_);
     return stopping_;
   };
-  const absl::StatusOr<WorkerExit> exit =
-      RunWorker({options_.worker_path, "--gpus"}, limits, [](const WorkerProgress&) {}, is_stopping);
+  const absl::StatusOr<WorkerExit> exit = RunWorker(
+      {options_.worker_path, "--gpus"}, limits, [](const WorkerProgress&) {}, is_stopping);
   const std::string why = exit.ok() ? exit->message : std::string(exit.status().message());
   // Its own verdict on itself, such as too little memory for its libraries, would be that on every round.
   if (exit.ok() ? exit->kind == WorkerExit::Kind::kError : !absl::IsResourceExhausted(exit.status())) {
@@ -173,16 +173,16 @@ absl::StatusOr<v1::Round> Pipeline::Seal(const std::string& round_id) {
 
 absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
   v1::RoundState before = v1::ROUND_STATE_UNSPECIFIED;
-  absl::StatusOr<v1::Round> cancelled = store_.UpdateRound(
-      round_id,
-      {v1::ROUND_STATE_OPEN, v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING,
-       v1::ROUND_STATE_CANCELLED},
-      [&](v1::Round& round) {
-        before = round.state();
-        round.set_state(v1::ROUND_STATE_CANCELLED);
-        round.set_progress_text("cancelled by an operator");
-        return absl::OkStatus();
-      });
+  absl::StatusOr<v1::Round> cancelled =
+      store_.UpdateRound(round_id,
+                         {v1::ROUND_STATE_OPEN, v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING,
+                          v1::ROUND_STATE_TRAINING, v1::ROUND_STATE_CANCELLED},
+                         [&](v1::Round& round) {
+                           before = round.state();
+                           round.set_state(v1::ROUND_STATE_CANCELLED);
+                           round.set_progress_text("cancelled by an operator");
+                           return absl::OkStatus();
+                         });
   if (!cancelled.ok()) return cancelled;
   spdlog::info("round {} is cancelled", round_id);
   {

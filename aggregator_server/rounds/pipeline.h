@@ -37,8 +37,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator_server/rounds/retry.h"
 #include "aggregator_server/rounds/pipeline_options.h"
+#include "aggregator_server/rounds/retry.h"
 #include "aggregator_server/rounds/round_files.h"
 #include "aggregator_server/rounds/round_run.h"
 #include "aggregator_server/rounds/round_watchers.h"
@@ -90,7 +90,7 @@ class Pipeline {
   struct OpenRound {
     int64_t deadline_ms = 0;
     uint32_t active_nodes = 0;
-    bool complete = false;                       // all have reported
+    bool complete = false;                         // all have reported
     absl::Time not_before = absl::InfinitePast();  // after a failed seal
     std::optional<Retry> retry;                    // likewise
   };
@@ -129,7 +129,7 @@ class Pipeline {
   ReportStore& store_;
   Clock& clock_;
 
-  std::mutex create_mutex_;  // so that the number of open rounds holds
+  std::mutex create_mutex_;   // so that the number of open rounds holds
   std::optional<Gpus> gpus_;  // of the worker, once it has answered; guarded by create_mutex_
 
   std::mutex mutex_;
@@ -138,11 +138,11 @@ class Pipeline {
   bool stopping_ = false;
   bool seal_now_ = false;
   std::map<std::string, OpenRound> open_;
-  std::deque<std::string> sealed_;    // and those that ended with reports to keep
+  std::deque<std::string> sealed_;          // and those that ended with reports to keep
   std::map<std::string, Waiting> waiting_;  // of those, or the one that is tried again
-  std::set<std::string> cancelled_;   // while the runner has them
+  std::set<std::string> cancelled_;         // while the runner has them
   std::map<std::string, Live> live_;
-  std::set<std::string> changed_;     // watchers are to be told
+  std::set<std::string> changed_;  // watchers are to be told
 
   RoundWatchers watchers_;
 

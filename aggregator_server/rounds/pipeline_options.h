@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator_server/select/trainable.h"
 #include "aggregator_server/rounds/worker_process.h"
+#include "aggregator_server/select/trainable.h"
 
 namespace blink {
 

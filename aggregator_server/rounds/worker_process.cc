@@ -183,7 +183,7 @@ absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const Wor
 
 // What the child has said so far.
 struct Speech {
-  std::string error;       // of its error line
+  std::string error;  // of its error line
   bool waits_for_disk = false;
   std::string last_words;  // last line of standard error
   std::optional<Gpus> gpus;
@@ -277,9 +277,8 @@ WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits)
   if (result.code == 0) return result;
   const bool disk_full = speech.waits_for_disk && result.code == static_cast<int>(ExitCode::kNoResources);
   result.kind = disk_full ? WorkerExit::Kind::kDiskFull : WorkerExit::Kind::kError;
-  result.message = speech.error.empty()
-                       ? absl::StrCat("the worker ended with exit code ", result.code, last_words)
-                       : speech.error;
+  result.message =
+      speech.error.empty() ? absl::StrCat("the worker ended with exit code ", result.code, last_words) : speech.error;
   return result;
 }
 

@@ -26,8 +26,8 @@
 namespace blink {
 
 struct WorkerLimits {
-  uint64_t memory_bytes = 0;                          // address space; 0: none
-  uint64_t cpu_seconds = 0;                           // of all threads; 0: none
+  uint64_t memory_bytes = 0;  // address space; 0: none
+  uint64_t cpu_seconds = 0;   // of all threads; 0: none
   absl::Duration wall_time = absl::InfiniteDuration();
 };
 
@@ -47,8 +47,8 @@ struct WorkerExit {
     kStopped,   // killed by us: `should_stop` asked for it
   };
   Kind kind = Kind::kDone;
-  int code = 0;         // exit code or signal
-  std::string message;  // one sentence for a person: what happened, and the worker's last words
+  int code = 0;              // exit code or signal
+  std::string message;       // one sentence for a person: what happened, and the worker's last words
   std::optional<Gpus> gpus;  // where it was asked for them
 };
 

@@ -16,7 +16,7 @@ namespace blink {
 namespace {
 
 // Whether a model is trained on links of a variant; the stacked one on Soft alone.
-bool TakesVariant(Model model) { return model != Model::kMlp && model != Model::kClassModel; }
+bool TakesVariant(Model model) { return model != Model::kMlp && model != Model::kFeatureClassifier; }
 
 // `normal`: a normalised spec, of which prior, model and variant are said apart.
 Candidate CandidateOf(const v1::TrainingSpec& normal, Prior prior, Model model, Variant variant) {
@@ -68,7 +68,7 @@ std::string PairName(const Candidate& candidate) {
 
 std::string CandidateName(const Candidate& candidate) {
   const TrainOptions& options = candidate.options;
-  if (options.model == Model::kMean) return absl::StrCat("mean of ", absl::StrJoin(candidate.members, " + "));
+  if (options.model == Model::kEnsemble) return absl::StrCat("mean of ", absl::StrJoin(candidate.members, " + "));
   if (!IsNetwork(options.model)) return PairName(candidate);
   std::string name = absl::StrCat(PairName(candidate), ", learning rate ", options.learning_rate, ", weight decay ",
                                   options.weight_decay, ", dropout ", options.dropout);
@@ -86,8 +86,9 @@ std::string WhyTooCostly(const Candidate& candidate, const ProblemSize& size) {
       absl::StrFormat("it takes about %.1f hours of one core, and more than %g are not spent unasked: ",
                       NominalSeconds(candidate, size) / 3600, kNominalSecondsMax / 3600);
   if (!AttendsAllPairs(candidate)) return takes + "name its model and variant to train it all the same";
-  return takes + "use Hard or Hybrid links, GCN or GraphSAGE, or fewer epochs, or insist with allow_slow_attention "
-                 "(--allow-slow-attention)";
+  return takes +
+         "use Hard or Hybrid links, GCN or GraphSAGE, or fewer epochs, or insist with allow_slow_attention "
+         "(--allow-slow-attention)";
 }
 
 absl::StatusOr<Candidate> CandidateFromSpec(const v1::TrainingSpec& spec) {
@@ -117,8 +118,8 @@ double OwnPairs(const Candidate& candidate, const ProblemSize& size) {
 }  // namespace
 
 double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes) {
-  constexpr double kPasses = 4;      // a first posterior, two network rounds, and the sample that is fitted on
-  constexpr double kOfPair = 60;     // multiplications that a pair costs beside its columns, its exponentials above all
+  constexpr double kPasses = 4;   // a first posterior, two network rounds, and the sample that is fitted on
+  constexpr double kOfPair = 60;  // multiplications that a pair costs beside its columns, its exponentials above all
   const double columns = kLatentWidth + dense_columns + 2.0 * classes;
   return kPasses * 0.5 * nodes * nodes * (2 * kOfPair + columns) / kMultiplicationsPerSecond;
 }
@@ -202,18 +203,27 @@ constexpr Pair kBetaPairs[] = {
 // Likewise: what is there already or costs next to nothing, the strong ones of this prior, then the pairs of the beta
 // prior among the others of this one. Without the beta prior's GAT over all pairs, which costs as much as half of the
 // others together.
-constexpr Pair kAttributedPairs[] = {
-    {Prior::kBeta, Model::kMlp, Variant::kHard},          {Prior::kAttributed, Model::kStacked, Variant::kSoft},
-    {Prior::kAttributed, Model::kClassModel, Variant::kSoft}, {Prior::kBeta, Model::kStacked, Variant::kSoft},
-    {Prior::kAttributed, Model::kGcn, Variant::kSoft},
-    {Prior::kAttributed, Model::kGraphSage, Variant::kSoft}, {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
-    {Prior::kBeta, Model::kGcn, Variant::kHybrid},        {Prior::kAttributed, Model::kGcn, Variant::kHybrid},
-    {Prior::kAttributed, Model::kGraphSage, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kHard},
-    {Prior::kBeta, Model::kGcn, Variant::kSoft},          {Prior::kBeta, Model::kGraphSage, Variant::kHybrid},
-    {Prior::kBeta, Model::kGcn, Variant::kHard},          {Prior::kBeta, Model::kGraphSage, Variant::kHard},
-    {Prior::kAttributed, Model::kGcn, Variant::kHard},    {Prior::kAttributed, Model::kGraphSage, Variant::kHard},
-    {Prior::kAttributed, Model::kGat, Variant::kHybrid},  {Prior::kAttributed, Model::kGat, Variant::kSoft},
-    {Prior::kBeta, Model::kGat, Variant::kHybrid},        {Prior::kAttributed, Model::kGat, Variant::kHard}};
+constexpr Pair kAttributedPairs[] = {{Prior::kBeta, Model::kMlp, Variant::kHard},
+                                     {Prior::kAttributed, Model::kStacked, Variant::kSoft},
+                                     {Prior::kAttributed, Model::kFeatureClassifier, Variant::kSoft},
+                                     {Prior::kBeta, Model::kStacked, Variant::kSoft},
+                                     {Prior::kAttributed, Model::kGcn, Variant::kSoft},
+                                     {Prior::kAttributed, Model::kGraphSage, Variant::kSoft},
+                                     {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
+                                     {Prior::kBeta, Model::kGcn, Variant::kHybrid},
+                                     {Prior::kAttributed, Model::kGcn, Variant::kHybrid},
+                                     {Prior::kAttributed, Model::kGraphSage, Variant::kHybrid},
+                                     {Prior::kBeta, Model::kGat, Variant::kHard},
+                                     {Prior::kBeta, Model::kGcn, Variant::kSoft},
+                                     {Prior::kBeta, Model::kGraphSage, Variant::kHybrid},
+                                     {Prior::kBeta, Model::kGcn, Variant::kHard},
+                                     {Prior::kBeta, Model::kGraphSage, Variant::kHard},
+                                     {Prior::kAttributed, Model::kGcn, Variant::kHard},
+                                     {Prior::kAttributed, Model::kGraphSage, Variant::kHard},
+                                     {Prior::kAttributed, Model::kGat, Variant::kHybrid},
+                                     {Prior::kAttributed, Model::kGat, Variant::kSoft},
+                                     {Prior::kBeta, Model::kGat, Variant::kHybrid},
+                                     {Prior::kAttributed, Model::kGat, Variant::kHard}};
 
 absl::Span<const Pair> PairsOf(Prior prior) {
   return prior == Prior::kAttributed ? absl::Span<const Pair>(kAttributedPairs) : absl::Span<const Pair>(kBetaPairs);

@@ -29,8 +29,9 @@ namespace blink {
 
 // One way to train: on which links, and how.
 struct Candidate {
-  Prior prior = Prior::kBeta;      // of the posterior whose links they are
-  std::optional<Variant> variant;  // absent: no estimate is used (the MLP, the class model, or a graph that is given)
+  Prior prior = Prior::kBeta;  // of the posterior whose links they are
+  std::optional<Variant>
+      variant;  // absent: no estimate is used (the MLP, the feature-only classifier, or a graph that is given)
   TrainOptions options;
   std::vector<std::string> members;  // of a mean: PairName of each
 };

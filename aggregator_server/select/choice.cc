@@ -38,7 +38,7 @@ size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_
   return chosen;
 }
 
-std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_of_kind) {
+std::vector<std::vector<size_t>> EnsemblesToTry(const std::vector<Candidate>& best_of_kind) {
   std::vector<std::vector<size_t>> means;
   const auto of = [&](Model model) -> std::optional<size_t> {
     for (size_t k = 0; k < best_of_kind.size(); ++k) {

@@ -15,8 +15,8 @@ struct Tried {
   Candidate candidate;
   std::string skipped;  // why it was not trained; empty: it was, and the rest says how well
   int best_epoch = 0;
-  int ended_after = 0;           // epochs, where they were fewer than asked for
-  bool ended_out_of_reach = false;  // TrainOptions::target; otherwise by patience
+  int ended_after = 0;  // epochs, where they were fewer than asked for
+  bool pruned = false;  // TrainOptions::target; otherwise by patience
   double validation_loss = 0, validation_accuracy = 0;
   double test_accuracy = 0;  // for research: an aggregator has no use for it
 };
@@ -45,7 +45,7 @@ size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_
 //   network of the beta prior; GCN with GraphSAGE; the best two, three and four of all
 // A mean of unlike models is mostly better than each, and where one of them is of the beta prior or of features alone
 // it guards against a posterior that misleads.
-std::vector<std::vector<size_t>> MeansToTry(const std::vector<Candidate>& best_of_kind);
+std::vector<std::vector<size_t>> EnsemblesToTry(const std::vector<Candidate>& best_of_kind);
 
 }  // namespace blink
 

@@ -186,7 +186,7 @@ class Searcher {
     tried.best_epoch = result.best_epoch;
     const auto epochs = static_cast<int>(result.validation_losses.size());
     if (IsNetwork(tried.candidate.options.model) && epochs < tried.candidate.options.epochs) tried.ended_after = epochs;
-    tried.ended_out_of_reach = result.ended_out_of_reach;
+    tried.pruned = result.pruned;
     tried.validation_loss = result.validation_loss;
     tried.validation_accuracy = result.validation_accuracy;
     tried.test_accuracy = result.test_accuracy;
@@ -227,13 +227,13 @@ class Searcher {
     for (const OfKind* kind : kinds) candidates.push_back(tried_[*kind->index].candidate);
     const size_t singles = tried_.size();
     std::vector<std::vector<size_t>> means;
-    for (std::vector<size_t> mean : MeansToTry(candidates)) {
+    for (std::vector<size_t> mean : EnsemblesToTry(candidates)) {
       // One name for one mean, whichever member is the best: so that those of several trials can be compared.
       std::sort(mean.begin(), mean.end(),
                 [&](size_t a, size_t b) { return PairName(candidates[a]) < PairName(candidates[b]); });
       Candidate candidate{.prior = Prior::kAttributed};
       candidate.options = candidates[mean[0]].options;  // the seed, and what else all have in common
-      candidate.options.model = Model::kMean;
+      candidate.options.model = Model::kEnsemble;
       for (const size_t member : mean) candidate.members.push_back(PairName(candidates[member]));
       tried_.push_back({.candidate = std::move(candidate)});
       Fill(MeanOf(mean, kinds, candidates), tried_.back());
@@ -255,7 +255,7 @@ class Searcher {
       of_members.push_back(&candidates[member]);
       members.push_back(&kinds[member]->result);
     }
-    return MeanResult(of_members, members, *sources_.attributes);
+    return EnsembleResult(of_members, members, *sources_.attributes);
   }
 
   void Tell(size_t index, double fraction, double& told) {
@@ -278,7 +278,7 @@ class Searcher {
   const TrainingOptions& options_;
   const int threads_;
   std::optional<TargetScore> target_;  // of the batch that is trained
-  std::string device_ = "cpu";  // that trains: "cpu" or "cuda:<index>"
+  std::string device_ = "cpu";         // that trains: "cpu" or "cuda:<index>"
 
   std::mutex mutex_;  // guards what follows while a batch is trained
   std::vector<Tried> tried_;

@@ -17,7 +17,7 @@ absl::StatusOr<TrainResult> TrainStacked(const Candidate& candidate, const Train
   const bool is_beta = candidate.prior == Prior::kBeta;
   if (sources.attributed == nullptr || (is_beta && !sources.attributed->beta_stacked.has_value())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(PairName(candidate), " needs the class model and sums over the links of its prior"));
+        absl::StrCat(PairName(candidate), " needs the feature-only classifier and sums over the links of its prior"));
   }
   const StackedInput& input = is_beta ? *sources.attributed->beta_stacked : sources.attributed->stacked;
   BLINK_ASSIGN_OR_RETURN(const std::vector<float> features, StackedFeatures(input, candidate.options.threads));
@@ -47,9 +47,9 @@ absl::StatusOr<TrainResult> TrainCandidate(const Candidate& candidate, const Tra
   absl::StatusOr<TrainResult> result =
       absl::InvalidArgumentError(absl::StrCat(PairName(candidate), " is not trained by itself"));
   if (candidate.options.model == Model::kStacked) result = TrainStacked(candidate, sources);
-  if (candidate.options.model == Model::kClassModel) {
-    result =
-        ResultOfClassModel(*sources.attributed->class_model, *sources.attributes, candidate.options.balance_classes);
+  if (candidate.options.model == Model::kFeatureClassifier) {
+    result = ResultOfFeatureClassifier(*sources.attributed->feature_classifier, *sources.attributes,
+                                       candidate.options.balance_classes);
   }
   if (result.ok()) {
     result->threads = ThreadsOrCores(candidate.options.threads);
@@ -58,8 +58,8 @@ absl::StatusOr<TrainResult> TrainCandidate(const Candidate& candidate, const Tra
   return result;
 }
 
-TrainResult MeanResult(const std::vector<const Candidate*>& candidates, const std::vector<const TrainResult*>& members,
-                       const NodeAttributes& attributes) {
+TrainResult EnsembleResult(const std::vector<const Candidate*>& candidates,
+                           const std::vector<const TrainResult*>& members, const NodeAttributes& attributes) {
   std::vector<const std::vector<float>*> logits;
   for (const TrainResult* member : members) logits.push_back(&member->logits);
   TrainResult result = ResultOfLogProbabilities(LogOfMeanProbabilities(logits, attributes.class_count), attributes,

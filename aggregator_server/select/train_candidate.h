@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/select/candidates.h"
 #include "aggregator_server/links/link_weights.h"
-#include "aggregator_server/train/class_model.h"
+#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/train/feature_classifier.h"
 #include "aggregator_server/train/stacked.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"
@@ -18,7 +18,7 @@ namespace blink {
 
 // What the attributed prior adds to train on; all of it outlives the training.
 struct AttributedSources {
-  const ClassModel* class_model = nullptr;
+  const FeatureClassifier* feature_classifier = nullptr;
   // The attributes with NodeProfiles::scaled for features, which networks on links of the attributed prior get as they
   // are, unless the specification asks for other features. Null: there are no features.
   const NodeAttributes* scaled = nullptr;
@@ -38,10 +38,10 @@ struct TrainingSources {
 absl::StatusOr<TrainResult> TrainCandidate(const Candidate& candidate, const TrainingSources& sources);
 
 // The mean of the probabilities of trained members: its logits are log-probabilities, its state dict has the members'
-// tensors as "<name of the pair with underscores>.<name>". What is said of device and determinism holds for all members,
-// of features for the first that has some. Throws std::bad_alloc.
-TrainResult MeanResult(const std::vector<const Candidate*>& candidates, const std::vector<const TrainResult*>& members,
-                       const NodeAttributes& attributes);
+// tensors as "<name of the pair with underscores>.<name>". What is said of device and determinism holds for all
+// members, of features for the first that has some. Throws std::bad_alloc.
+TrainResult EnsembleResult(const std::vector<const Candidate*>& candidates,
+                           const std::vector<const TrainResult*>& members, const NodeAttributes& attributes);
 
 }  // namespace blink
 

@@ -21,9 +21,9 @@ struct TrainingFacts {
   uint32_t nodes = 0;
   uint32_t features = 0;        // columns; 0: there are none
   uint64_t feature_values = 0;  // stored ones
-  // The attributed prior scales the features to dense ones, since they do not look like counts (profiles/node_profiles.h),
-  // whatever the form of their file: every pair of nodes is compared by all columns, and they take nodes x columns
-  // numbers.
+  // The attributed prior scales the features to dense ones, since they do not look like counts
+  // (profiles/node_profiles.h), whatever the form of their file: every pair of nodes is compared by all columns, and
+  // they take nodes x columns numbers.
   bool dense = false;
   uint32_t classes = 0;
   uint32_t labelled_train = 0, labelled_validation = 0;  // nodes of the split that have a label

@@ -117,8 +117,7 @@ absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context,
                                          v1::GetRoundsResponse& response) {
   BLINK_ASSIGN_OR_RETURN(const Identity identity,
                          authenticator_.Node(context, request.deployment(), request.node_id(), request.node_id()));
-  BLINK_RETURN_IF_ERROR(
-      ingest_.CheckPeer(identity, request.deployment(), request.node_id(), request.node_id()));
+  BLINK_RETURN_IF_ERROR(ingest_.CheckPeer(identity, request.deployment(), request.node_id(), request.node_id()));
   ingest_.advisor().NotePeer(identity);
   std::vector<v1::Round> rounds;
   if (request.round_id().empty()) {

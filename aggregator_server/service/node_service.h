@@ -4,9 +4,9 @@
 #define BLINK_AGGREGATOR_SERVER_SERVICE_NODE_SERVICE_H_
 
 #include "aggregator_server/ingest/ingest.h"
+#include "aggregator_server/store/report_store.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/transport/stream_timer.h"
-#include "aggregator_server/store/report_store.h"
 #include "blink/v1/node.grpc.pb.h"
 
 namespace blink {

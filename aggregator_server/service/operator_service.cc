@@ -162,8 +162,7 @@ absl::Status Store(absl::StatusOr<v1::Round> round, v1::Round* response) {
 }  // namespace
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::CreateRound(grpc::CallbackServerContext* context,
-                                                           const v1::CreateRoundRequest* request,
-                                                           v1::Round* response) {
+                                                           const v1::CreateRoundRequest* request, v1::Round* response) {
   return Answer(context, authenticator_.RequireOperator(*context, request->deployment()),
                 [&] { return Store(pipeline_.CreateRound(*request), response); });
 }
@@ -198,8 +197,7 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::SealRound(grpc::CallbackServerCon
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::CancelRound(grpc::CallbackServerContext* context,
-                                                           const v1::CancelRoundRequest* request,
-                                                           v1::Round* response) {
+                                                           const v1::CancelRoundRequest* request, v1::Round* response) {
   return Answer(context, authenticator_.RequireOperator(*context, request->deployment()),
                 [&] { return Store(pipeline_.Cancel(request->round_id()), response); });
 }

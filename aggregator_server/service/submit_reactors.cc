@@ -19,11 +19,10 @@ StreamTimer::Clock::time_point In(absl::Duration duration) {
 }  // namespace
 
 SubmitReportReactor* SubmitReportReactor::Start(grpc::CallbackServerContext& context,
-                                                v1::SubmitReportResponse& response,
-                                                const Authenticator& authenticator, Ingest& ingest,
-                                                StreamTimer& timer) {
-  auto reactor = std::shared_ptr<SubmitReportReactor>(
-      new SubmitReportReactor(context, response, authenticator, ingest, timer));
+                                                v1::SubmitReportResponse& response, const Authenticator& authenticator,
+                                                Ingest& ingest, StreamTimer& timer) {
+  auto reactor =
+      std::shared_ptr<SubmitReportReactor>(new SubmitReportReactor(context, response, authenticator, ingest, timer));
   SubmitReportReactor* const raw = reactor.get();
   raw->self_ = std::move(reactor);
   const absl::Duration limit = ingest.limits().report_time_max;
@@ -33,8 +32,8 @@ SubmitReportReactor* SubmitReportReactor::Start(grpc::CallbackServerContext& con
       return StreamTimer::Clock::time_point::max();
     }
     last = true;
-    raw->FinishWith(absl::DeadlineExceededError(
-        absl::StrCat("the report did not arrive within ", absl::FormatDuration(limit))));
+    raw->FinishWith(
+        absl::DeadlineExceededError(absl::StrCat("the report did not arrive within ", absl::FormatDuration(limit))));
     return In(limit);
   });
   const absl::StatusOr<uint64_t> opened =
@@ -65,8 +64,8 @@ absl::Status SubmitReportReactor::TakeChunk(const std::string& chunk) {
         absl::StrCat("a chunk has ", chunk.size(), " bytes, it must have 1 .. ", kChunkBytesMax));
   }
   if (coded_bits_.size() + chunk.size() > admission_->coded_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the header says ", admission_->coded_bytes,
-                                                   " coded bytes, more of them arrived"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header says ", admission_->coded_bytes, " coded bytes, more of them arrived"));
   }
   coded_bits_.append(chunk);
   return absl::OkStatus();
@@ -93,8 +92,8 @@ void SubmitReportReactor::OnReadDone(bool ok) {
 void SubmitReportReactor::EndOfStream() {
   if (!admission_.has_value()) return FinishWith(absl::InvalidArgumentError("the stream ended before the header"));
   if (coded_bits_.size() < admission_->coded_bytes) {
-    return FinishWith(absl::InvalidArgumentError(absl::StrCat(
-        "the stream ended after ", coded_bits_.size(), " of ", admission_->coded_bytes, " coded bytes")));
+    return FinishWith(absl::InvalidArgumentError(
+        absl::StrCat("the stream ended after ", coded_bits_.size(), " of ", admission_->coded_bytes, " coded bytes")));
   }
   ingest_.Submit(*std::exchange(admission_, std::nullopt), std::move(coded_bits_),
                  [self = self_](absl::StatusOr<v1::Receipt> outcome) { self->FinishWith(outcome); });
@@ -123,8 +122,7 @@ void SubmitReportReactor::OnDone() {
 SubmitReportsReactor* SubmitReportsReactor::Start(grpc::CallbackServerContext& context,
                                                   const Authenticator& authenticator, Ingest& ingest,
                                                   StreamTimer& timer) {
-  auto reactor =
-      std::shared_ptr<SubmitReportsReactor>(new SubmitReportsReactor(context, authenticator, ingest, timer));
+  auto reactor = std::shared_ptr<SubmitReportsReactor>(new SubmitReportsReactor(context, authenticator, ingest, timer));
   SubmitReportsReactor* const raw = reactor.get();
   raw->self_ = std::move(reactor);
   raw->active_ = StreamTimer::Clock::now();
@@ -151,8 +149,8 @@ StreamTimer::Clock::time_point SubmitReportsReactor::CheckIdle() {
     FinishLocked(absl::DeadlineExceededError(
         writing_ ? absl::StrCat("the replies were not read for ", time, ": read them while sending")
                  : absl::StrCat("the stream was idle for ", time, ": close it when done")));
-    LogRefusal(context_, absl::DeadlineExceededError(
-        reads_nothing ? "a stream of reports did not read its replies" : "a stream of reports was idle"));
+    LogRefusal(context_, absl::DeadlineExceededError(reads_nothing ? "a stream of reports did not read its replies"
+                                                                   : "a stream of reports was idle"));
   }
   if (!reads_nothing) return StreamTimer::Clock::now() + limit;  // for taking the status
   context_.TryCancel();  // its window is full: nothing that is written would ever leave
@@ -180,9 +178,8 @@ void SubmitReportsReactor::TakeReport(v1::SubmitReportsRequest request) {
   const uint64_t node = request.header().node_id();
   absl::StatusOr<Ingest::Admission> admission = Admit(request);
   if (!admission.ok()) return Reply(node, admission.status());
-  ingest_.Submit(
-      *std::move(admission), std::move(*request.mutable_coded_bits()),
-      [self = self_, node](absl::StatusOr<v1::Receipt> outcome) { self->Reply(node, outcome); });
+  ingest_.Submit(*std::move(admission), std::move(*request.mutable_coded_bits()),
+                 [self = self_, node](absl::StatusOr<v1::Receipt> outcome) { self->Reply(node, outcome); });
 }
 
 void SubmitReportsReactor::OnReadDone(bool ok) {

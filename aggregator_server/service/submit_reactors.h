@@ -60,8 +60,7 @@ class SubmitReportReactor final : public grpc::ServerReadReactor<v1::SubmitRepor
 
 // Many reports of a gateway. At most kInFlightMax of them are between arrival and the writing of their reply: a peer
 // that does not read its replies is not read either.
-class SubmitReportsReactor final
-    : public grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse> {
+class SubmitReportsReactor final : public grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse> {
  public:
   static constexpr int kInFlightMax = 1024;
 
@@ -97,7 +96,7 @@ class SubmitReportsReactor final
   std::optional<Identity> identity_;
 
   std::mutex mutex_;
-  StreamTimer::Clock::time_point active_;  // when the peer last did something
+  StreamTimer::Clock::time_point active_;          // when the peer last did something
   std::deque<v1::SubmitReportsResponse> replies_;  // front: being written
   int in_flight_ = 0;
   bool writing_ = false;

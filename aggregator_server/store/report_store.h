@@ -58,7 +58,7 @@ class ReportStore {
 
   // Round.reports is the number of durable reports now, Round.flagged that of the implausible ones among them.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
-  virtual std::vector<v1::Round> ListRounds() = 0;      // oldest first
+  virtual std::vector<v1::Round> ListRounds() = 0;  // oldest first
   // oldest first; what nodes ask for, whatever the number of past rounds
   virtual std::vector<v1::Round> ListOpenRounds() = 0;
 

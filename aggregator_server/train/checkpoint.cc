@@ -163,8 +163,8 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerp
   writer.Numbers(checkpoint.validation_accuracies);
   writer.Bytes(checkpoint.generator);
   writer.Numbers(checkpoint.steps);
-  for (const auto* lists : {&checkpoint.parameters, &checkpoint.first_moments, &checkpoint.second_moments,
-                            &checkpoint.best_parameters}) {
+  for (const auto* lists :
+       {&checkpoint.parameters, &checkpoint.first_moments, &checkpoint.second_moments, &checkpoint.best_parameters}) {
     writer.Lists(*lists);
   }
   writer.Numbers(checkpoint.best_logits);

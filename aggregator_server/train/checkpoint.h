@@ -21,7 +21,7 @@ struct Checkpoint {
   int64_t epoch = 0;  // epochs that are done
   int64_t best_epoch = 0;
   double best_validation_loss = 0;
-  double elapsed_ms = 0;  // of all the processes that took part
+  double elapsed_ms = 0;                                                      // of all the processes that took part
   std::vector<float> train_losses, validation_losses, validation_accuracies;  // [epoch]
   std::string generator;                                                      // state of the dropout's generator
   std::vector<int64_t> steps;  // Adam's, per parameter; empty: no step yet

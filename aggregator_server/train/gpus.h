@@ -7,7 +7,7 @@
 namespace blink {
 
 struct Gpus {
-  int count = 0;        // that can be trained on
+  int count = 0;         // that can be trained on
   std::string why_none;  // where there are none
 };
 

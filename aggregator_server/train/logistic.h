@@ -25,14 +25,14 @@ struct LogisticProblem {
 struct LogisticFit {
   std::vector<double> parameters;  // [width + 1, classes]; the last row is the bias
   double objective = 0;
-  double gradient_max = 0;         // largest absolute entry of the gradient
+  double gradient_max = 0;  // largest absolute entry of the gradient
   int iterations = 0;
 };
 
 struct LogisticOptions {
   double gradient_max = 1e-7;  // ends below
   int iterations_max = 1000;
-  int threads = 1;             // the result does not depend on it
+  int threads = 1;  // the result does not depend on it
 };
 
 // `start`: [width + 1, classes]; empty: zeros.

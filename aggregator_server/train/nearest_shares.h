@@ -1,5 +1,5 @@
-// What the classes of the most similar nodes (aggregator_server/profiles/nearest.h) say of a node's own class. No LibTorch
-// type.
+// What the classes of the most similar nodes (aggregator_server/profiles/nearest.h) say of a node's own class. No
+// LibTorch type.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_NEAREST_SHARES_H_
 

@@ -104,7 +104,7 @@ struct Standard {
 
 // Which classes the training nodes have, numbered without gaps.
 struct Present {
-  std::vector<int32_t> classes;   // [present]
+  std::vector<int32_t> classes;    // [present]
   std::vector<int32_t> number_of;  // [all], -1: absent
 
   Present(const NodeAttributes& attributes, const std::vector<int64_t>& nodes) : number_of(attributes.class_count, -1) {

@@ -1,6 +1,6 @@
-// The stacked model: a logistic regression on what the class model says of a node and on what the posterior says of the
-// classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it is strong,
-// since it needs sums of P alone. No LibTorch type.
+// The stacked model: a logistic regression on what the feature-only classifier says of a node and on what the posterior
+// says of the classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it
+// is strong, since it needs sums of P alone. No LibTorch type.
 //
 //   features of node i, standardised on the training nodes:
 //     log(Qo_i + 1e-3)
@@ -30,8 +30,8 @@ struct StackedInput {
   const ClassProbabilities* classes = nullptr;
   // [n, classes] S1; null: K holds every pair (the beta prior's Soft), and S1 is K Qc.
   const std::vector<float>* class_sums = nullptr;
-  const LinkWeights* kept = nullptr;  // K: symmetric, zero diagonal
-  const NearestShares* nearest = nullptr;          // null: without
+  const LinkWeights* kept = nullptr;       // K: symmetric, zero diagonal
+  const NearestShares* nearest = nullptr;  // null: without
   uint32_t width() const { return 5 * classes->class_count + (nearest == nullptr ? 0 : nearest->width); }
 };
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "aggregator_server/train/outlook.h"
+#include "aggregator_server/train/early_pruning.h"
 #include "common/wire/training_choices.h"
 
 namespace blink {
@@ -18,10 +18,10 @@ struct TrainOptions {
   double weight_decay = 1e-4;   // L2, as torch::optim::Adam has it
   double dropout = 0.1;         // between the layers
   int epochs = 300;
-  int hidden = 16;              // width of the layers but the last
+  int hidden = 16;  // width of the layers but the last
   int layers = 2;
-  int patience = 0;             // ends after so many epochs without a lower validation loss; 0: never before `epochs`
-  std::optional<TargetScore> target;  // ends where this is out of reach (outlook.h); absent: never for that
+  int patience = 0;  // ends after so many epochs without a lower validation loss; 0: never before `epochs`
+  std::optional<TargetScore> target;  // ends where this is out of reach (early_pruning.h); absent: never for that
   // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
   bool balance_classes = false;
   NodeFeatures node_features = NodeFeatures::kAuto;
@@ -34,7 +34,7 @@ struct TrainOptions {
   // On a GPU: LibTorch's deterministic algorithms where it has them, at their price; TrainResult::deterministic says
   // whether that sufficed. A CPU is deterministic always.
   bool deterministic = false;
-  int threads = 0;              // 0: all cores. On a CPU the result does not depend on it
+  int threads = 0;  // 0: all cores. On a CPU the result does not depend on it
   // Where the state of the training is kept, so that the same training that is ended and started again goes on from
   // there, to the same bits. What another training left there is not used and replaced. Empty: nowhere.
   std::string checkpoint_file;

@@ -79,8 +79,8 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
   // not: so the same seed gives the same model with any number of threads.
   at::set_num_threads(1);
   const NodeFeatures used = ResolveNodeFeatures(options.node_features, attributes);
-  BLINK_ASSIGN_OR_RETURN(const FeatureMatrix features, MakeNodeFeatures(weights, attributes, options.node_features,
-                                                                        options.model, resolved.threads));
+  BLINK_ASSIGN_OR_RETURN(const FeatureMatrix features,
+                         MakeNodeFeatures(weights, attributes, options.node_features, options.model, resolved.threads));
   const auto train_on = [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
     try {
       const auto run = [&] { return RunTraining(weights, features, attributes, resolved, chosen); };

@@ -24,34 +24,34 @@ struct NamedValues {
 std::string StateDictFile(const std::vector<NamedValues>& state);
 
 struct TrainResult {
-  std::string device;                  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
+  std::string device;  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
   int threads = 0;
   // The same seed on this device gives the same bits. Always on a CPU; on a GPU only when it was asked for and every
   // operation had a deterministic algorithm, which a warning denies otherwise.
   bool deterministic = false;
   NodeFeatures node_features = NodeFeatures::kGiven;  // as used: never kAuto
-  uint32_t feature_count = 0;          // width of the first layer's input
-  std::vector<int32_t> predictions;    // [n], of the best epoch
-  std::vector<float> logits;           // [n, classes], of the best epoch
-  int best_epoch = 0;                  // lowest validation loss
+  uint32_t feature_count = 0;                         // width of the first layer's input
+  std::vector<int32_t> predictions;                   // [n], of the best epoch
+  std::vector<float> logits;                          // [n, classes], of the best epoch
+  int best_epoch = 0;                                 // lowest validation loss
   double validation_loss = 0;
   // At the best epoch; NaN for an empty split. The same as in train, validation and test below.
   double train_accuracy = 0, validation_accuracy = 0, test_accuracy = 0;
   SplitFigures train, validation, test;
   std::vector<uint32_t> test_confusion;  // ConfusionMatrix of the test split; empty beyond 64 classes
   std::vector<std::string> class_names;  // of the data set; empty: it names none
-  uint32_t unlabelled = 0;             // nodes without a label
+  uint32_t unlabelled = 0;               // nodes without a label
   // One per epoch that was trained: fewer than asked for where `patience` ended the training, or the target was out of
   // reach.
   std::vector<float> train_losses, validation_losses, validation_accuracies;
-  bool ended_out_of_reach = false;     // of TrainOptions::target
-  double epoch_ms_mean = 0;            // (training + evaluation) / epochs
-  std::vector<NamedValues> state;      // of the best epoch
-  std::string model_bytes;             // StateDictFile of it
-  std::string script_bytes;            // the same model for torch.jit.load (torch_script.h); empty: it is no network
+  bool pruned = false;             // of TrainOptions::target
+  double epoch_ms_mean = 0;        // (training + evaluation) / epochs
+  std::vector<NamedValues> state;  // of the best epoch
+  std::string model_bytes;         // StateDictFile of it
+  std::string script_bytes;        // the same model for torch.jit.load (torch_script.h); empty: it is no network
   bool fell_back_to_cpu = false;
-  int resumed_from_epoch = 0;          // of a checkpoint; 0: from the beginning
-  std::vector<std::string> warnings;   // sentences for a person
+  int resumed_from_epoch = 0;         // of a checkpoint; 0: from the beginning
+  std::vector<std::string> warnings;  // sentences for a person
 };
 
 // The device that `name` (TrainOptions::device) stands for on this machine: "cpu" or "cuda:<index>".

@@ -97,7 +97,7 @@ class Training {
       if (!options_.checkpoint_file.empty()) MaybeSave();
       if (options_.progress) options_.progress(epoch, result_.validation_losses.back());
     }
-    result_.ended_out_of_reach = Epochs() < options_.epochs && !OutOfPatience();
+    result_.pruned = Epochs() < options_.epochs && !OutOfPatience();
     result_.epoch_ms_mean = ElapsedMs() / static_cast<double>(Epochs());
     if (!options_.checkpoint_file.empty() && Epochs() > result_.resumed_from_epoch) Save();
     if (result_.best_epoch == 0) {
@@ -117,7 +117,7 @@ class Training {
   bool OutOfPatience() const { return options_.patience > 0 && Epochs() - result_.best_epoch >= options_.patience; }
   bool IsOutOfReach() const {
     return options_.target.has_value() &&
-           IsHopeless(result_.validation_losses, result_.validation_accuracies, *options_.target);
+           ShouldPrune(result_.validation_losses, result_.validation_accuracies, *options_.target);
   }
 
   torch::Tensor Dropout(const torch::Tensor& x) {

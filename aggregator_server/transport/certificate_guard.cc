@@ -46,10 +46,9 @@ absl::StatusOr<CertificateGuard::Info> CertificateGuard::Parse(const std::string
 
 absl::Status CertificateGuard::Judge(const CertificateInfo& certificate) const {
   if (clock_.Now() > certificate.not_after) {
-    return absl::UnauthenticatedError(
-        absl::StrCat("the certificate with serial number ", certificate.serial, " expired on ",
-                     TimeText(certificate.not_after),
-                     ": have a new one signed (blink provision sign) and put it in the place of the old"));
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the certificate with serial number ", certificate.serial, " expired on ", TimeText(certificate.not_after),
+        ": have a new one signed (blink provision sign) and put it in the place of the old"));
   }
   return revocations_ != nullptr ? revocations_->Check(certificate) : absl::OkStatus();
 }

@@ -26,8 +26,8 @@ namespace {
 // What is known of one connection; owned by its SSL object. Only the thread that drives that object touches it.
 struct Observed {
   std::string peer, host;
-  std::string refusal;             // why its certificate was refused
-  int alert_sent = -1;             // descriptions, RFC 8446 section 6
+  std::string refusal;  // why its certificate was refused
+  int alert_sent = -1;  // descriptions, RFC 8446 section 6
   int alert_received = -1;
   int last_message = -1;           // type of the handshake message that came last
   bool empty_certificate = false;  // its Certificate message carried none
@@ -87,10 +87,9 @@ std::string DescribeRefusal(X509_STORE_CTX* context) {
   const int error = X509_STORE_CTX_get_error(context);
   X509* const certificate = X509_STORE_CTX_get_current_cert(context);
   if (certificate == nullptr) return X509_verify_cert_error_string(error);
-  const std::string which =
-      X509_STORE_CTX_get_error_depth(context) == 0
-          ? absl::StrCat("its certificate (", ClaimedName(certificate), ")")
-          : "the certificate of an authority above its own";
+  const std::string which = X509_STORE_CTX_get_error_depth(context) == 0
+                                ? absl::StrCat("its certificate (", ClaimedName(certificate), ")")
+                                : "the certificate of an authority above its own";
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return absl::StrCat(which, " expired on ", Day(X509_get0_notAfter(certificate)), "; this machine's clock says ",

@@ -59,8 +59,8 @@ class Revocations {
 
   const RevocationOptions options_;
   Clock& clock_;
-  std::string stamp_;  // what the file system said of the file when it was last read
-  std::string pem_;    // in force
+  std::string stamp_;       // what the file system said of the file when it was last read
+  std::string pem_;         // in force
   bool remembered_ = true;  // pem_ is in memory_path
   bool try_again_ = false;  // the file could not be read, and not for what is in it
   std::string error_;       // of the last reading

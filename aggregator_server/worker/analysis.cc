@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/plausibility/detection_power.h"
 #include "aggregator_server/select/trainable.h"
-#include "aggregator_server/plausibility/power.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
@@ -72,14 +72,14 @@ absl::StatusOr<TrainedModel> Follow(Plan plan, const ProblemSize& size, const Tr
 
 // Everything of the attributed prior that is not part of the result.
 struct Attributed {
-  ClassModel class_model;
+  FeatureClassifier feature_classifier;
   std::optional<NodeAttributes> scaled;
   AttributedSources sources;
 };
 
 using TellFraction = std::function<void(double fraction, const std::string& text)>;
 
-// Profiles, class model, and the estimate, which goes to `analysis`.
+// Profiles, feature-only classifier, and the estimate, which goes to `analysis`.
 absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, const NodeAttributes& attributes,
                                                    uint64_t seed, const Plan& plan, const AnalysisOptions& options,
                                                    const TellFraction& tell, Analysis& analysis) {
@@ -97,9 +97,9 @@ absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, con
     tell(kNearest + (kClasses - kNearest) * fraction, "learning the classes from the features");
   };
   BLINK_ASSIGN_OR_RETURN(
-      attributed.class_model,
-      FitClassModel(attributes, profiles,
-                    {.nearest = &nearest, .seed = seed, .threads = options.threads, .progress = tell_classes}));
+      attributed.feature_classifier,
+      FitFeatureClassifier(attributes, profiles,
+                           {.nearest = &nearest, .seed = seed, .threads = options.threads, .progress = tell_classes}));
   AttributedOptions estimate_options;
   estimate_options.ingredients = options.ingredients;
   estimate_options.network_rounds = options.network_rounds;
@@ -112,8 +112,9 @@ absl::StatusOr<Attributed> EstimateUnderAttributed(const ReportSet& reports, con
   estimate_options.progress = [&](double fraction) {
     tell(kClasses + (1 - kClasses) * fraction, "estimating links from bits and attributes");
   };
-  BLINK_ASSIGN_OR_RETURN(analysis.attributed,
-                         EstimateAttributed(reports, profiles, attributed.class_model.probabilities, estimate_options));
+  BLINK_ASSIGN_OR_RETURN(
+      analysis.attributed,
+      EstimateAttributed(reports, profiles, attributed.feature_classifier.probabilities, estimate_options));
   if (profiles.scaled.cols == 0) return attributed;
   attributed.scaled = attributes;
   attributed.scaled->features = std::move(profiles.scaled);
@@ -190,18 +191,18 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
     };
     BLINK_ASSIGN_OR_RETURN(attributed, EstimateUnderAttributed(kept.has_value() ? *kept : reports, attributes,
                                                                spec.seed(), plan, options, tell_attributed, analysis));
-    attributed->sources.class_model = &attributed->class_model;
+    attributed->sources.feature_classifier = &attributed->feature_classifier;
     if (attributed->scaled) attributed->sources.scaled = &*attributed->scaled;
     if (analysis.attributed->training.soft) {
-      attributed->sources.stacked = {.classes = &attributed->class_model.probabilities,
+      attributed->sources.stacked = {.classes = &attributed->feature_classifier.probabilities,
                                      .class_sums = &analysis.attributed->class_sums,
                                      .kept = &*analysis.attributed->training.soft,
-                                     .nearest = &attributed->class_model.nearest};
+                                     .nearest = &attributed->feature_classifier.nearest};
     }
     if (analysis.estimate.soft) {
-      attributed->sources.beta_stacked = {.classes = &attributed->class_model.probabilities,
+      attributed->sources.beta_stacked = {.classes = &attributed->feature_classifier.probabilities,
                                           .kept = &*analysis.estimate.soft,
-                                          .nearest = &attributed->class_model.nearest};
+                                          .nearest = &attributed->feature_classifier.nearest};
     }
     size.attributed_links = analysis.attributed->training.expected_links;
     if (analysis.attributed->training.soft) {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/select/candidates.h"
-#include "aggregator_server/select/search.h"
+#include "aggregator_server/estimate/attributed/attributed.h"
 #include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/plausibility/plausibility.h"
-#include "aggregator_server/estimate/attributed/attributed.h"
 #include "aggregator_server/reports/report_set.h"
+#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/select/search.h"
 #include "aggregator_server/train/trainer.h"
 #include "blink/v1/operator.pb.h"
 #include "common/graph/node_attributes.h"
@@ -44,7 +44,7 @@ struct Checks {
   Plausibility found;
   uint32_t dropped = 0;  // reports that the estimate was made without
   // The smallest number of links that one node can claim or hide and is flagged with this probability, if all report
-  // (power.h).
+  // (detection_power.h).
   std::optional<uint32_t> lie_seen_half, lie_seen_95;
 };
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "aggregator_server/worker/analysis.h"
 #include "aggregator_server/result/link_files.h"
 #include "aggregator_server/train/log_probabilities.h"
+#include "aggregator_server/worker/analysis.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
@@ -16,9 +16,7 @@ namespace blink {
 namespace {
 
 // The softmax probability of the largest of a node's logits.
-double Confidence(const float* logits, size_t classes) {
-  return 1 / SumOfExponentials(logits, classes);
-}
+double Confidence(const float* logits, size_t classes) { return 1 / SumOfExponentials(logits, classes); }
 
 std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
   std::string csv = "node,prediction,confidence,split\n";
@@ -206,7 +204,7 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
       entry["best_epoch"] = tried.best_epoch;
       if (tried.ended_after > 0) {
         entry["ended_after"] = tried.ended_after;
-        entry["ended_by"] = tried.ended_out_of_reach ? "reach" : "patience";
+        entry["ended_by"] = tried.pruned ? "reach" : "patience";
       }
       entry["validation_loss"] = tried.validation_loss;
       entry["validation_accuracy"] = tried.validation_accuracy;
@@ -226,7 +224,7 @@ const LinkWeights* LinksSeen(const LinkEstimate& estimate, const std::optional<A
     return trained.variant ? &estimate.Of(*trained.variant) : nullptr;
   const AttributedPosterior& posterior = attributed->training;
   std::optional<Variant> variant = trained.variant;
-  if (!variant && (model == Model::kStacked || model == Model::kMean)) variant = Variant::kSoft;
+  if (!variant && (model == Model::kStacked || model == Model::kEnsemble)) variant = Variant::kSoft;
   if (!variant) return nullptr;
   const LinkWeights* weights = posterior.Of(*variant);
   return weights != nullptr ? weights : &posterior.hard;

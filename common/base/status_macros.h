@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define BLINK_RETURN_IF_ERROR(expr)                   \
-  do {                                                \
-    ::absl::Status blink_status_ = (expr);            \
-    if (!blink_status_.ok()) return blink_status_;    \
+#define BLINK_RETURN_IF_ERROR(expr)                \
+  do {                                             \
+    ::absl::Status blink_status_ = (expr);         \
+    if (!blink_status_.ok()) return blink_status_; \
   } while (false)
 
 #define BLINK_CONCAT_INNER_(a, b) a##b

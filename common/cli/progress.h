@@ -14,8 +14,8 @@ class Progress {
  public:
   // `what` for a person ("reports", "epochs"); `total` may be 0 when it is not known. `enabled` false: silent.
   Progress(std::string what, uint64_t total, bool enabled = true);
-  // Work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %". `tells_time` false:
-  // the shares say too little of the time for an estimate of what remains of it.
+  // Work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %". `tells_time`
+  // false: the shares say too little of the time for an estimate of what remains of it.
   static std::unique_ptr<Progress> Percent(std::string what, bool enabled = true, bool tells_time = true);
   ~Progress();  // ends the line of the bar
   // A `detail` that ends with " left" has its own estimate of the time that remains: then no other is shown beside it.

@@ -59,7 +59,7 @@ inline std::string RefuseStrangeReal(std::string& text) {
 inline void RefuseStrangeWholes(CLI::Option& option, bool is_signed) {
   // first
   option.transform(CLI::Validator([=](std::string& text) { return RefuseStrangeWhole(text, is_signed); }, ""));
-  option.check(CLI::Validator([=](std::string& text) { return RefuseTooLarge(text, is_signed); }, ""));          // last
+  option.check(CLI::Validator([=](std::string& text) { return RefuseTooLarge(text, is_signed); }, ""));  // last
 }
 
 // Checks what is given to every option of a number, of `app` and all its subcommands, before anything else does. To be
@@ -165,8 +165,8 @@ inline void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
   }
 }
 
-// How `program` ends on what ParseStrictly threw: with 0 where --help or --version was asked for, which is printed, or as
-// on wrong flags.
+// How `program` ends on what ParseStrictly threw: with 0 where --help or --version was asked for, which is printed, or
+// as on wrong flags.
 inline int EndOfParsing(const CLI::App& app, const CLI::ParseError& error, const char* program) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   std::fprintf(stderr, "%s: %s\nRun with --help for the options.\n", program, error.what());

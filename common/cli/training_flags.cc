@@ -70,7 +70,7 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command->add_option("--patience", patience,
                       "End after so many epochs without a lower validation loss (0: not before --epochs)");
   balance_classes.option = command->add_flag("--balance-classes", balance_classes.value,
-                    "Weigh the training loss by the inverse frequency of the classes");
+                                             "Weigh the training loss by the inverse frequency of the classes");
   command
       ->add_option(
           "--node-features", node_features,

@@ -172,13 +172,15 @@ absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
   NodeAttributes attributes;
-  BLINK_RETURN_IF_ERROR(WithRemedy(ReadLabels(folder + "/labels.csv", attributes),
-                                   "a data set needs it, one line \"node,label\" a node; of an edge list `blink dataset "
-                                   "convert --labels FILE` makes it"));
+  BLINK_RETURN_IF_ERROR(
+      WithRemedy(ReadLabels(folder + "/labels.csv", attributes),
+                 "a data set needs it, one line \"node,label\" a node; of an edge list `blink dataset "
+                 "convert --labels FILE` makes it"));
   BLINK_RETURN_IF_ERROR(ReadClassNames(folder + "/classes.txt", attributes));
-  BLINK_RETURN_IF_ERROR(WithRemedy(ReadSplit(folder + "/split.csv", attributes),
-                                   "a data set needs it, lines \"node,split\" with train, val, test or none; `blink "
-                                   "dataset convert` takes one along (--split FILE) or draws one (--random-split SEED)"));
+  BLINK_RETURN_IF_ERROR(
+      WithRemedy(ReadSplit(folder + "/split.csv", attributes),
+                 "a data set needs it, lines \"node,split\" with train, val, test or none; `blink "
+                 "dataset convert` takes one along (--split FILE) or draws one (--random-split SEED)"));
   BLINK_RETURN_IF_ERROR(ReadFeatures(folder, attributes));
   return attributes;
 }

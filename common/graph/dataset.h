@@ -46,9 +46,9 @@ struct SyntheticOptions {
 };
 absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options);
 
-// A split drawn by `seed`, the same on every machine: of the nodes with a label (0 or more) half for training, a quarter
-// for validation, the rest for the test, as of a generated data set; the others have none. INVALID_ARGUMENT with
-// fewer than 4 labels, of which no part could be empty.
+// A split drawn by `seed`, the same on every machine: of the nodes with a label (0 or more) half for training, a
+// quarter for validation, the rest for the test, as of a generated data set; the others have none. INVALID_ARGUMENT
+// with fewer than 4 labels, of which no part could be empty.
 absl::StatusOr<std::vector<Split>> RandomSplit(const std::vector<int32_t>& labels, uint64_t seed);
 
 // What `blink dataset convert` reads: one link a line, as CSV, TSV or SNAP (white space), plain or gzip, LF or CRLF,

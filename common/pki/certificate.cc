@@ -135,8 +135,7 @@ absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificat
   info.subject = NameOf(X509_get_subject_name(x509.get()));
   info.issuer = NameOf(X509_get_issuer_name(x509.get()));
   info.key_digest = KeyDigestOf(X509_get_X509_PUBKEY(x509.get()));
-  NamesPtr names(
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(x509.get(), NID_subject_alt_name, nullptr, nullptr)));
+  NamesPtr names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(x509.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type != GEN_URI) continue;

@@ -80,8 +80,10 @@ absl::Status PushText(GENERAL_NAMES* names, int type, absl::string_view text) {
 absl::Status PushAddress(GENERAL_NAMES* names, const std::string& text) {
   unsigned char bytes[16];
   int size = 0;
-  if (inet_pton(AF_INET, text.c_str(), bytes) == 1) size = 4;
-  else if (inet_pton(AF_INET6, text.c_str(), bytes) == 1) size = 16;
+  if (inet_pton(AF_INET, text.c_str(), bytes) == 1)
+    size = 4;
+  else if (inet_pton(AF_INET6, text.c_str(), bytes) == 1)
+    size = 16;
   if (size == 0) return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not an IP address"));
   ASN1_OCTET_STRING* value = ASN1_OCTET_STRING_new();
   GENERAL_NAME* name = GENERAL_NAME_new();

@@ -27,7 +27,7 @@ struct CertificateOptions {
   std::string uri_san;                 // blink://...
   std::vector<std::string> dns_names;  // for an aggregator
   std::vector<std::string> ip_addresses;
-  bool server = false;                 // extended key usage: server or client authentication
+  bool server = false;  // extended key usage: server or client authentication
   absl::Duration valid_for = absl::Hours(24 * 365);
   std::optional<absl::Time> valid_from;  // default: an hour ago, for clocks that run behind
 };
@@ -40,7 +40,7 @@ struct CertificateInfo {
   std::vector<std::string> uri_sans;
   absl::Time not_before;
   absl::Time not_after;
-  std::string serial;   // hexadecimal
+  std::string serial;  // hexadecimal
   std::string subject;
   std::string issuer;
   std::string key_digest;  // SHA-256 of the public key (SubjectPublicKeyInfo), hexadecimal

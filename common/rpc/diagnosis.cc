@@ -77,8 +77,10 @@ std::string ConnectTo(const std::string& address, SocketCloser& socket) {
     if (error == EINPROGRESS) {
       pollfd waiting = {.fd = attempt.fd, .events = POLLOUT, .revents = 0};
       socklen_t size = sizeof(error);
-      if (::poll(&waiting, 1, kStepMs) <= 0) error = ETIMEDOUT;
-      else ::getsockopt(attempt.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+      if (::poll(&waiting, 1, kStepMs) <= 0)
+        error = ETIMEDOUT;
+      else
+        ::getsockopt(attempt.fd, SOL_SOCKET, SO_ERROR, &error, &size);
     }
     if (error == 0) {
       std::swap(socket.fd, attempt.fd);
@@ -112,8 +114,9 @@ std::string JudgeServer(SSL* ssl, const std::string& address, const std::string&
   X509* peer = SSL_get0_peer_certificate(ssl);
   if (verdict != X509_V_OK) {
     const bool dates = verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID;
-    return absl::StrCat("the certificate of the server at ", address, " does not verify against our CA: ",
-                        X509_verify_cert_error_string(verdict), dates && peer != nullptr ? Validity(peer) : "");
+    return absl::StrCat("the certificate of the server at ", address,
+                        " does not verify against our CA: ", X509_verify_cert_error_string(verdict),
+                        dates && peer != nullptr ? Validity(peer) : "");
   }
   if (peer == nullptr) return "";
   std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new(BIO_s_mem()), BIO_free_all);

@@ -17,8 +17,8 @@ constexpr size_t kUriCharactersMax = 256;
 // [a-z0-9-]{1,64}: the alphabet of deployments and of operators' names.
 bool IsName(absl::string_view name) {
   return !name.empty() && name.size() <= kDeploymentCharactersMax && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-         });
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
 }
 
 // A decimal without sign or leading zeros.

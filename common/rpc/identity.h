@@ -17,7 +17,7 @@ struct Identity {
   std::string deployment;
   uint64_t first_node = 0;  // kNodes: the inclusive range; a single node has first == last
   uint64_t last_node = 0;
-  std::string name;         // kOperator
+  std::string name;  // kOperator
 
   bool Covers(uint64_t node) const { return kind == Kind::kNodes && first_node <= node && node <= last_node; }
   std::string ToUri() const;

@@ -45,7 +45,7 @@ RetryWindow RetryWindowFromProto(const v1::RetryWindow& proto);
 v1::RetryWindow RetryWindowToProto(const RetryWindow& window);
 
 bool IsTerminal(v1::RoundState state);
-const char* RoundStateName(v1::RoundState state);  // "open", "sealed", ...
+const char* RoundStateName(v1::RoundState state);     // "open", "sealed", ...
 const char* ImplausibleName(v1::Implausible policy);  // "keep", "flag", "drop"; of an unset one "flag"
 
 }  // namespace blink

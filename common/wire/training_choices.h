@@ -23,15 +23,15 @@ enum class Model {
   kGcn,
   kGraphSage,
   kGat,
-  kStacked,     // of the attributed prior: a logistic model on class probabilities and those of the likely neighbours
-  kClassModel,  // of the attributed prior: the class probabilities themselves, from features alone
-  kMean         // of several models that were trained, which only a search makes
+  kStacked,  // of the attributed prior: a logistic model on class probabilities and those of the likely neighbours
+  kFeatureClassifier,  // of the attributed prior: the class probabilities themselves, from features alone
+  kEnsemble            // the mean of several models that were trained, which only a search makes
 };
 // What stands for the nodes at the models' entrance.
 enum class NodeFeatures {
-  kAuto,    // the given ones; where there are none, identity, and of very large graphs the degree
+  kAuto,  // the given ones; where there are none, identity, and of very large graphs the degree
   kGiven,
-  kDegree,  // the estimated degree alone
+  kDegree,    // the estimated degree alone
   kIdentity,  // one feature per node
   kGivenAndDegree
 };

@@ -28,7 +28,7 @@ static_assert(v1::MODEL_GCN == static_cast<int>(Model::kGcn) + 1);
 static_assert(v1::MODEL_GRAPHSAGE == static_cast<int>(Model::kGraphSage) + 1);
 static_assert(v1::MODEL_GAT == static_cast<int>(Model::kGat) + 1);
 static_assert(v1::MODEL_STACKED == static_cast<int>(Model::kStacked) + 1);
-static_assert(v1::MODEL_CLASS_MODEL == static_cast<int>(Model::kClassModel) + 1);
+static_assert(v1::MODEL_CLASS_MODEL == static_cast<int>(Model::kFeatureClassifier) + 1);
 static_assert(v1::Model_ARRAYSIZE == kModelsToAskFor + 1);
 static_assert(v1::NODE_FEATURES_UNSPECIFIED == static_cast<int>(NodeFeatures::kAuto));
 static_assert(v1::NODE_FEATURES_GIVEN == static_cast<int>(NodeFeatures::kGiven));

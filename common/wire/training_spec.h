@@ -12,7 +12,7 @@
 
 namespace blink {
 
-inline constexpr uint32_t kCandidatesMax = 1000;    // of a search
+inline constexpr uint32_t kCandidatesMax = 1000;  // of a search
 // --tune without a number, and the attributed prior where nobody says
 inline constexpr uint32_t kCandidatesDefault = 24;
 

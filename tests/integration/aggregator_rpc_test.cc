@@ -21,8 +21,8 @@
 namespace blink {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::ChunkMessage;
+using ::testing::HasSubstr;
 using testing::HeaderMessage;
 using testing::MakeHeader;
 using testing::MakeParameters;

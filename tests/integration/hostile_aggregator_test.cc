@@ -1,7 +1,6 @@
 // The shipped node (Agent, GrpcLink, Journal) against an aggregator that misbehaves, over real gRPC with mutual TLS.
 // One test for each paragraph of "A hostile aggregator" in docs/THREAT_MODEL.md. The node's clock is fake: its waits
 // take no time.
-#include "tests/testing/grpc_environment.h"
 #include "tests/testing/hostile_aggregator.h"
 
 #include <atomic>
@@ -18,6 +17,7 @@
 #include "node_client/agent.h"
 #include "node_client/grpc_link.h"
 #include "node_client/policy.h"
+#include "tests/testing/grpc_environment.h"
 #include "tests/testing/log_capture.h"
 #include "tests/unit/node_client/fakes.h"
 

@@ -36,9 +36,9 @@ namespace blink {
 namespace {
 
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using testing::Eventually;
 using testing::ChunkMessage;
+using testing::Eventually;
+using ::testing::HasSubstr;
 using testing::HeaderMessage;
 using testing::MakeHeader;
 using testing::MakeParameters;
@@ -206,7 +206,9 @@ class HostileNode : public ::testing::Test {
     EXPECT_TRUE(Eventually([&] {
       EXPECT_EQ(AskUnchecked(files).error_code(), grpc::StatusCode::UNAVAILABLE);
       return Log().find(why) != std::string::npos;
-    })) << why << "\n" << Log();
+    })) << why
+        << "\n"
+        << Log();
     EXPECT_THAT(Log(), HasSubstr("TLS handshake with 127.0.0.1:"));
     ExpectHonestNodeIsServed();
   }
@@ -224,8 +226,7 @@ class HostileNode : public ::testing::Test {
   // A link whose calls give up soon, so that the test does not wait for the times of real networks.
   std::unique_ptr<GrpcLink> Link(const std::string& where, NodeIndex node = kHonest, int keepalive_ms = 300) {
     const KitConfig kit = KitOf(where, node);
-    const auto credentials =
-        *MakeClientCredentials({kit.certificate_path(), kit.key_path(), kit.ca_path()}, "demo");
+    const auto credentials = *MakeClientCredentials({kit.certificate_path(), kit.key_path(), kit.ca_path()}, "demo");
     const auto connect = [where, credentials, keepalive_ms] {
       return MakeChannel(where, credentials, keepalive_ms, keepalive_ms);
     };

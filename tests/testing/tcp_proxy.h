@@ -104,8 +104,10 @@ class TcpProxy {
         bool well = true;
         if (waited[1 + 2 * i].revents != 0) well = Pass(pair, pair.client, pair.server);
         if (well && waited[2 + 2 * i].revents != 0) well = Pass(pair, pair.server, pair.client);
-        if (well) alive.push_back(pair);
-        else Close(pair);
+        if (well)
+          alive.push_back(pair);
+        else
+          Close(pair);
       }
       pairs_ = std::move(alive);
       if (waited[0].revents != 0) Accept();

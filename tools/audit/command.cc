@@ -7,13 +7,13 @@
 #include "common/base/exit_code.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
 #include "tools/audit/mechanism.h"
 #include "tools/audit/randomness.h"
 #include "tools/audit/report.h"
 #include "tools/command_line.h"
-#include "common/cli/decimal.h"
 
 namespace blink {
 namespace {
@@ -90,9 +90,8 @@ void AddMechanism(CLI::App& parent, std::function<int()>* run) {
       "from below, and test every claim of its proof");
   auto flags = std::make_shared<MechanismFlags>();
   command->add_option("--epsilon", flags->epsilon, "Budget of a report, for one entry of one list, (0, 50] (1)");
-  command->add_option(
-      "--degree-share", flags->degree_share,
-      "Share of the budget that pays for the degree, 0 .. 1 (that of a round with the beta prior)");
+  command->add_option("--degree-share", flags->degree_share,
+                      "Share of the budget that pays for the degree, 0 .. 1 (that of a round with the beta prior)");
   command
       ->add_option("--nodes", flags->nodes,
                    "Bits of a report, 1024 .. 1,000,000 (1024); every pair is looked at among the first 4096")

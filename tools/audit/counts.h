@@ -61,10 +61,10 @@ struct ListCounts {
   uint64_t reports = 0;
   uint64_t malformed = 0;  // reports of another length, or with a bit for the node itself or past n
   uint64_t non_integer_degrees = 0;
-  std::vector<uint64_t> flips;       // [n] reports in which bit j is flipped
-  std::vector<uint64_t> adjacent;    // [n] ... bits j and j + 1 are
-  std::vector<uint64_t> lanes;       // [n] ... bits j and j + 64, the same lane of the next word, are
-  std::vector<uint64_t> flip_totals;                         // [n] reports in which so many bits are flipped
+  std::vector<uint64_t> flips;        // [n] reports in which bit j is flipped
+  std::vector<uint64_t> adjacent;     // [n] ... bits j and j + 1 are
+  std::vector<uint64_t> lanes;        // [n] ... bits j and j + 64, the same lane of the next word, are
+  std::vector<uint64_t> flip_totals;  // [n] reports in which so many bits are flipped
   std::array<DistantPairs, kReportDistanceMax + 1> distant;  // [distance]; the first is not used
   std::array<std::vector<uint64_t>, 2> successive;  // [as distant[1]][n] pairs in which bit j is flipped in both
   std::array<uint64_t, kNoiseClasses> class_reports{};

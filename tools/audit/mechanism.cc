@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/cli/progress.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
+#include "common/cli/progress.h"
 #include "common/privacy/privatizer.h"
 #include "common/privacy/random_source.h"
 #include "tools/audit/counts.h"
@@ -59,7 +59,7 @@ struct Shared {
   std::atomic<uint64_t> done{0};
   std::atomic<bool> stop{false};
   Progress* progress = nullptr;  // updated by the first thread alone
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;              // guards what follows
   absl::Status status;
   AuditEvidence* evidence = nullptr;
   std::vector<std::vector<uint64_t>> sampled_rows;  // [thread]: the flips of its sample

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "common/cli/progress.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
+#include "common/cli/progress.h"
 #include "common/privacy/parameters.h"
 #include "common/privacy/privatizer.h"
 

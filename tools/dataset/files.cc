@@ -219,7 +219,8 @@ DatasetSummary Summarise(const Dataset& dataset) {
 absl::Status CheckSplitOptions(const ConvertOptions& options) {
   if (!options.random_split) return absl::OkStatus();
   if (!options.split.empty()) {
-    return absl::InvalidArgumentError("--random-split draws a split and --split brings one along: leave one of them out");
+    return absl::InvalidArgumentError(
+        "--random-split draws a split and --split brings one along: leave one of them out");
   }
   if (!options.labels.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("--random-split deals out the nodes that have a label: give --labels");

@@ -9,11 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
-#include "common/cli/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
-#include "tools/command_line.h"
 #include "common/cli/decimal.h"
+#include "common/cli/progress.h"
+#include "tools/command_line.h"
 #include "tools/provision/provision.h"
 
 namespace blink {
@@ -184,14 +184,13 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--request", flags->request, "Request, as blink-node init makes it (tls/client.csr)")->required();
   command->add_option("--certificate", flags->certificate, "Where the certificate goes")->required();
   command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
-  Bind(command, run, ReadDuration("--valid-for", flags->valid_for, flags->duration),
-       [flags]() -> absl::Status {
-         BLINK_ASSIGN_OR_RETURN(const absl::Time end, SignFor(flags->out, flags->name, flags->request,
-                                                              flags->certificate, flags->duration));
-         std::printf("Signed for %s: %s, good until %s.\n", flags->name.c_str(), flags->certificate.c_str(),
-                     TimeText(end).c_str());
-         return absl::OkStatus();
-       });
+  Bind(command, run, ReadDuration("--valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const absl::Time end,
+                           SignFor(flags->out, flags->name, flags->request, flags->certificate, flags->duration));
+    std::printf("Signed for %s: %s, good until %s.\n", flags->name.c_str(), flags->certificate.c_str(),
+                TimeText(end).c_str());
+    return absl::OkStatus();
+  });
 }
 
 void AddRequest(CLI::App* provision, std::function<int()>* run) {
@@ -205,9 +204,10 @@ void AddRequest(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--name", flags->name, "For people: who asks")->required();
   Bind(command, run, absl::OkStatus, [flags]() -> absl::Status {
     BLINK_RETURN_IF_ERROR(MakeKeyAndRequest(flags->key, flags->request, flags->name));
-    std::printf("Made the key %s, which stays here, and the request %s for %s: have it signed with blink provision "
-                "sign.\n",
-                flags->key.c_str(), flags->request.c_str(), flags->name.c_str());
+    std::printf(
+        "Made the key %s, which stays here, and the request %s for %s: have it signed with blink provision "
+        "sign.\n",
+        flags->key.c_str(), flags->request.c_str(), flags->name.c_str());
     return absl::OkStatus();
   });
 }
@@ -250,15 +250,15 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
       ->capture_default_str();
-  Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration),
-       [flags]() -> absl::Status {
-         BLINK_ASSIGN_OR_RETURN(const RevocationListSummary list, RenewRevocationList(flags->out, flags->duration));
-         std::printf("Made %s/revoked.crl.pem anew: number %llu with %zu revoked certificates, good until %s. Bring it "
-                     "to the aggregator.\n",
-                     flags->out.c_str(), static_cast<unsigned long long>(list.number), list.revoked,
-                     TimeText(list.good_until).c_str());
-         return absl::OkStatus();
-       });
+  Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const RevocationListSummary list, RenewRevocationList(flags->out, flags->duration));
+    std::printf(
+        "Made %s/revoked.crl.pem anew: number %llu with %zu revoked certificates, good until %s. Bring it "
+        "to the aggregator.\n",
+        flags->out.c_str(), static_cast<unsigned long long>(list.number), list.revoked,
+        TimeText(list.good_until).c_str());
+    return absl::OkStatus();
+  });
 }
 
 // A fleet has a hundred thousand of them; enrolment.json lists them all.
@@ -277,8 +277,8 @@ void PrintSummary(const RosterSummary& summary, const std::string& out) {
       static_cast<unsigned long long>(summary.version), summary.node_count, summary.active_count, out.c_str(),
       summary.kits);
   if (!summary.revoked.empty()) {
-    std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n",
-                NamesOf(summary.revoked).c_str(), out.c_str());
+    std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n", NamesOf(summary.revoked).c_str(),
+                out.c_str());
   }
   if (!summary.kits_missing.empty()) {
     std::printf("Not in %s/kits, so their kit.json needs \"node_count\" and \"roster_version\" by hand: %s\n",

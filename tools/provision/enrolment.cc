@@ -208,8 +208,8 @@ absl::Status Enrolment::Advance(std::optional<uint32_t> node_count, std::vector<
   retired.insert(retired.end(), now.retired().begin(), now.retired().end());
   BLINK_ASSIGN_OR_RETURN(Roster next, Roster::Create(now.deployment(), now.version() + 1, nodes, std::move(retired)));
   if (next.node_count() == now.node_count() && next.retired() == now.retired()) {
-    return absl::InvalidArgumentError(absl::StrCat("nothing changes: the roster has ", nodes,
-                                                   " nodes already, and those nodes are retired already"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing changes: the roster has ", nodes, " nodes already, and those nodes are retired already"));
   }
   rosters_.push_back({std::move(next), date});
   return absl::OkStatus();

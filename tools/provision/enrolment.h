@@ -52,8 +52,8 @@ struct IssuedCertificate {
 struct Enrolled {
   std::string name;  // [a-z0-9-]{1,64}; the name of the kit's folder
   Identity identity;
-  std::vector<std::string> dns_names;     // aggregator
-  std::vector<std::string> ip_addresses;  // aggregator
+  std::vector<std::string> dns_names;           // aggregator
+  std::vector<std::string> ip_addresses;        // aggregator
   std::vector<IssuedCertificate> certificates;  // every one that was ever issued to it
 };
 
@@ -104,8 +104,8 @@ class Enrolment {
  private:
   absl::Status Insert(Enrolled entry);
 
-  std::vector<DatedRoster> rosters_;  // never empty, ascending versions
-  std::vector<Enrolled> entries_;  // nodes by their first node, then the others
+  std::vector<DatedRoster> rosters_;              // never empty, ascending versions
+  std::vector<Enrolled> entries_;                 // nodes by their first node, then the others
   std::unordered_set<std::string> names_, uris_;  // of the entries
 };
 

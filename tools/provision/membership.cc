@@ -13,8 +13,8 @@
 #include "common/base/status_macros.h"
 #include "common/pki/revocation.h"
 #include "nlohmann/json.hpp"
-#include "tools/provision/provision.h"
 #include "tools/provision/files.h"
+#include "tools/provision/provision.h"
 
 namespace blink {
 namespace {

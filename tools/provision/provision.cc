@@ -10,11 +10,11 @@
 #include "common/base/durable_file.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
 #include "node_client/journal.h"
 #include "node_client/policy_file.h"
-#include "common/cli/decimal.h"
 #include "tools/new_folder.h"
 #include "tools/provision/files.h"
 

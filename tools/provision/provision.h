@@ -29,7 +29,7 @@ namespace blink {
 inline constexpr absl::Duration kRevocationListValidFor = absl::Hours(24 * 90);
 
 struct AuthorityOptions {
-  std::string out;         // must not exist
+  std::string out;  // must not exist
   std::string deployment;
   uint32_t node_count = 0;
   uint64_t roster_version = 1;
@@ -79,7 +79,7 @@ struct RosterSummary {
   uint64_t version = 0;
   uint32_t node_count = 0;
   uint32_t active_count = 0;
-  size_t kits = 0;                       // whose kit.json was brought up to date
+  size_t kits = 0;                        // whose kit.json was brought up to date
   std::vector<std::string> kits_missing;  // not in OUT/kits
   std::vector<std::string> revoked;       // names that are retired altogether
 };

@@ -8,8 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "common/cli/progress.h"
 #include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
+#include "common/cli/progress.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/training_flags.h"
 #include "common/rpc/status.h"
@@ -17,10 +18,9 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
-#include "common/cli/decimal.h"
 #include "tools/round/operator_client.h"
-#include "tools/round/result_download.h"
 #include "tools/round/report.h"
+#include "tools/round/result_download.h"
 
 namespace blink {
 namespace {
@@ -34,8 +34,7 @@ struct Connection {
   void AddTo(CLI::App* command) {
     command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
     command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration")
-        ->check(CLI::Validator(
-            [](std::string& text) { return std::string(CheckAddress(text).message()); }, ""));
+        ->check(CLI::Validator([](std::string& text) { return std::string(CheckAddress(text).message()); }, ""));
     command->add_flag("--json", json, "Print JSON");
     command->add_flag("--quiet", quiet, "Show no progress");
   }
@@ -96,7 +95,9 @@ struct CreateFlags : Connection {
 
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
-    command->add_option("--epsilon", epsilon, "Privacy budget of a report, for one entry of one list; at most six decimals")
+    command
+        ->add_option("--epsilon", epsilon,
+                     "Privacy budget of a report, for one entry of one list; at most six decimals")
         ->required();
     command->add_option("--degree-share", degree_share,
                         "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
@@ -116,8 +117,9 @@ struct CreateFlags : Connection {
     training.AddTo(command);
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
-        ->check(CLI::IsMember({"fail", "cpu"}))->capture_default_str();
-    command->add_option("--request-id", request_id, 
+        ->check(CLI::IsMember({"fail", "cpu"}))
+        ->capture_default_str();
+    command->add_option("--request-id", request_id,
                         "The same id again returns the round that it made, unless other parameters stand beside it");
   }
 
@@ -173,8 +175,10 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
     if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
-    if (flags->json) std::printf("%s", RoundJson(created).c_str());
-    else std::printf("%s\n", created.round_id().c_str());
+    if (flags->json)
+      std::printf("%s", RoundJson(created).c_str());
+    else
+      std::printf("%s\n", created.round_id().c_str());
     return ExitCode::kOk;
   });
 }
@@ -195,13 +199,15 @@ struct RoundFlags : Connection {
   std::string output;
   void AddTo(CLI::App* command) {
     Connection::AddTo(command);
-    command->add_option("round", round_id, "Id of the round")->required()->check(CLI::Validator(
-        [](std::string& id) {
-          if (ValidateRoundId(id).ok()) return std::string();
-          return absl::StrCat(
-              "'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
-        },
-        ""));
+    command->add_option("round", round_id, "Id of the round")
+        ->required()
+        ->check(CLI::Validator(
+            [](std::string& id) {
+              if (ValidateRoundId(id).ok()) return std::string();
+              return absl::StrCat(
+                  "'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
+            },
+            ""));
   }
 };
 
@@ -232,8 +238,10 @@ class WatchBars {
       bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
                   : Progress::Percent(RoundStateName(state_), shown);
     }
-    if (open) bar_->Update(round.reports());  // its text says the same
-    else bar_->Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+    if (open)
+      bar_->Update(round.reports());  // its text says the same
+    else
+      bar_->Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
   }
   void End() { bar_ = nullptr; }
 

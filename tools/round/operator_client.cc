@@ -9,10 +9,10 @@
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
 #include "common/rpc/retry.h"
 #include "common/rpc/status.h"
 #include "common/wire/round.h"
-#include "common/cli/decimal.h"
 
 namespace blink {
 namespace {
@@ -88,9 +88,7 @@ absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, ab
   return client;
 }
 
-void OperatorClient::MakeStub() {
-  stub_ = v1::OperatorService::NewStub(MakeChannel(config_.aggregator, credentials_));
-}
+void OperatorClient::MakeStub() { stub_ = v1::OperatorService::NewStub(MakeChannel(config_.aggregator, credentials_)); }
 
 absl::Status OperatorClient::Explain(const grpc::Status& status) const {
   const absl::Status plain = FromGrpcStatus(status);

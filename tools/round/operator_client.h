@@ -24,7 +24,7 @@ namespace blink {
 struct OperatorConfig {
   std::string aggregator;  // HOST:PORT
   std::string deployment;
-  TlsFiles tls;            // unused when insecure
+  TlsFiles tls;  // unused when insecure
   bool insecure = false;
 };
 

@@ -6,11 +6,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "common/base/time_text.h"
+#include "common/cli/decimal.h"
 #include "common/rpc/status.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "nlohmann/json.hpp"
-#include "common/cli/decimal.h"
 
 namespace blink {
 namespace {
@@ -202,22 +202,22 @@ std::string EpochLine(const Json& metrics) {
 std::string MetricsTable(const std::string& metrics_json) {
   const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object()) return metrics_json;
-  return absl::StrCat(
-      LineOf(metrics, "epsilon of a list entry", "/privacy/achieved_epsilon"),
-      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
-      LineOf(metrics, "reports", "/reports/received"), LineOf(metrics, "missing reports", "/reports/missing"),
-      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
-      LineOf(metrics, "retired nodes", "/reports/retired"), LineOf(metrics, "prior", "/estimate/prior"),
-      LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
-      LineOf(metrics, "network rounds", "/estimate/network_rounds"),
-      LineOf(metrics, "expected links", "/estimate/expected_links"),
-      LineOf(metrics, "links of Hard", "/estimate/links"),
-      LineOf(metrics, "links trained on", "/estimate/trained_links"), LineOf(metrics, "model", "/train/model"),
-      LineOf(metrics, "variant", "/train/variant"), LineOf(metrics, "chosen", "/train/chosen"),
-      LineOf(metrics, "device", "/train/device"), EpochLine(metrics),
-      LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
-      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
-      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
+  return absl::StrCat(LineOf(metrics, "epsilon of a list entry", "/privacy/achieved_epsilon"),
+                      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
+                      LineOf(metrics, "reports", "/reports/received"),
+                      LineOf(metrics, "missing reports", "/reports/missing"),
+                      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
+                      LineOf(metrics, "retired nodes", "/reports/retired"), LineOf(metrics, "prior", "/estimate/prior"),
+                      LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
+                      LineOf(metrics, "network rounds", "/estimate/network_rounds"),
+                      LineOf(metrics, "expected links", "/estimate/expected_links"),
+                      LineOf(metrics, "links of Hard", "/estimate/links"),
+                      LineOf(metrics, "links trained on", "/estimate/trained_links"),
+                      LineOf(metrics, "model", "/train/model"), LineOf(metrics, "variant", "/train/variant"),
+                      LineOf(metrics, "chosen", "/train/chosen"), LineOf(metrics, "device", "/train/device"),
+                      EpochLine(metrics), LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
+                      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
+                      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
 }
 
 }  // namespace blink

@@ -72,19 +72,24 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   SimulateOptions& options = flags->options;
   CLI::App* command = app.add_subcommand(
-      "simulate", "Privatise a data set, estimate its links and train, in one process without a network (for research)");
+      "simulate",
+      "Privatise a data set, estimate its links and train, in one process without a network (for research)");
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
-  command->add_option("--epsilon", options.epsilon,
-                      "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, --reports or --model mlp");
-  command->add_option("--degree-share", options.degree_share, "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
+  command->add_option(
+      "--epsilon", options.epsilon,
+      "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, --reports or --model mlp");
+  command->add_option("--degree-share", options.degree_share,
+                      "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
   flags->training.AddTo(command);
   command
       ->add_option("--without", options.without,
-                   "Leave parts out of the attributed prior, for studies: degrees, total, features, latent, nearest, classes, network, with commas")
+                   "Leave parts out of the attributed prior, for studies: degrees, total, features, latent, nearest, "
+                   "classes, network, with commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--network-rounds", options.network_rounds,
-                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 2 (1 or 2, by what the bits may spend)");
+                      "Rounds in which the attributed prior looks at the network of the one before, 0 .. 2 (1 or 2, by "
+                      "what the bits may spend)");
   command
       ->add_option_function<std::string>(
           "--graph",
@@ -93,13 +98,20 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
           },
           "blink, or true: the bound with all links, NOT PRIVATE (blink)")
       ->check(CLI::IsMember({"blink", "true"}));
-  command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
+  command->add_option("--trials", options.trials,
+                      "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
   command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");
-  command->add_option("--on-out-of-memory", flags->on_out_of_memory, "fail, or cpu: go on on the CPU (fail, or the round's)")
+  command
+      ->add_option("--on-out-of-memory", flags->on_out_of_memory,
+                   "fail, or cpu: go on on the CPU (fail, or the round's)")
       ->check(CLI::IsMember({"fail", "cpu"}));
-  command->add_flag_callback("--cpu-when-out-of-memory", [flags] { flags->on_out_of_memory = "cpu"; })->group("");  // its old name
+  command->add_flag_callback("--cpu-when-out-of-memory", [flags] { flags->on_out_of_memory = "cpu"; })
+      ->group("");  // its old name
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
-  command->add_option("--reports", options.reports, "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no flag says otherwise")
+  command
+      ->add_option("--reports", options.reports,
+                   "Replay a round folder (round.json, reports.blr) with the round's training parameters, where no "
+                   "flag says otherwise")
       ->check(NotEmpty());
   command
       ->add_option_function<std::string>(
@@ -111,21 +123,28 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
           },
           "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
       ->check(CLI::IsMember({"flag", "drop", "keep"}));
-  command->add_option("--output", options.output,
-                      "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty")
+  command
+      ->add_option("--output", options.output,
+                   "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty")
       ->check(NotEmpty());
   command->add_flag("--replace", options.replace_output, "--output may replace an earlier result (and nothing else)");
-  command->add_option("--missing", options.missing, "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
-  command->add_option("--checkpoint", options.checkpoint,
-                      "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
-                      "--graph true or --insecure-seeded-noise)")
+  command->add_option("--missing", options.missing,
+                      "Share of the nodes that never report, [0, 1), chosen by the seed (0)");
+  command
+      ->add_option(
+          "--checkpoint", options.checkpoint,
+          "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
+          "--graph true or --insecure-seeded-noise)")
       ->check(NotEmpty());
-  CLI::Option* every = command->add_option("--checkpoint-every", options.checkpoint_every_s,
-                                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
+  CLI::Option* every =
+      command->add_option("--checkpoint-every", options.checkpoint_every_s,
+                          "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
   every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
-  command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise, "NOT PRIVATE: draw the noise from the seed");
+  command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise,
+                    "NOT PRIVATE: draw the noise from the seed");
   command->add_flag("--json", flags->json, "Print one JSON object");
-  command->add_flag_callback("--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
+  command->add_flag_callback(
+      "--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
   command->callback([flags, &exit_code] { exit_code = Run(*flags); });
 }
 

@@ -6,7 +6,8 @@
 
 namespace blink {
 
-// Adds the subcommand to `app`. When the command line chooses it, CLI11's callback does the work and stores how the program ends.
+// Adds the subcommand to `app`. When the command line chooses it, CLI11's callback does the work and stores how the
+// program ends.
 void AddSimulateCommand(CLI::App& app, int& exit_code);
 
 }  // namespace blink

@@ -1,5 +1,6 @@
-// NOT PRIVATE. Noise from a seed, so that a simulation can be repeated exactly. It lives in the `blink` command only: `blink-node`
-// does not link it, and `blink simulate` uses it only with --insecure-seeded-noise, and then claims no privacy.
+// NOT PRIVATE. Noise from a seed, so that a simulation can be repeated exactly. It lives in the `blink` command only:
+// `blink-node` does not link it, and `blink simulate` uses it only with --insecure-seeded-noise, and then claims no
+// privacy.
 #ifndef BLINK_TOOLS_SIMULATE_NOISE_H_
 #define BLINK_TOOLS_SIMULATE_NOISE_H_
 

@@ -365,8 +365,10 @@ std::string WhatWasTrained(const Json& trials) {
         !train["prior"].is_null() && trial["estimate"].is_object() && trial["estimate"]["prior"] != train["prior"];
     if (of_other_prior) absl::StrAppend(&kind, ", of the ", train["prior"].get<std::string>(), " prior");
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& entry) { return entry.first == kind; });
-    if (same == kinds.end()) kinds.emplace_back(kind, 1);
-    else ++same->second;
+    if (same == kinds.end())
+      kinds.emplace_back(kind, 1);
+    else
+      ++same->second;
   }
   if (kinds.size() == 1) return kinds[0].first;
   return absl::StrJoin(kinds, " and ", [](std::string* out, const auto& entry) {
@@ -452,10 +454,10 @@ Json SimulationJson(const Simulation& simulation, uint64_t peak_rss_bytes) {
 
 std::string SimulationTable(const Json& json) {
   const Json& dataset = json["dataset"];
-  std::string text = absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n",
-                                     dataset["name"].get<std::string>(), dataset["nodes"].get<uint64_t>(),
-                                     dataset["links"].get<uint64_t>(), dataset["features"].get<uint64_t>(),
-                                     dataset["classes"].get<uint64_t>());
+  std::string text =
+      absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n", dataset["name"].get<std::string>(),
+                      dataset["nodes"].get<uint64_t>(), dataset["links"].get<uint64_t>(),
+                      dataset["features"].get<uint64_t>(), dataset["classes"].get<uint64_t>());
   text += PrivacyLines(json);
   if (const Json& report = json["report"]; !report.is_null()) {
     text += "Reports (means)\n";

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "aggregator_server/result/result_place.h"
 #include "aggregator_server/reports/report_file.h"
+#include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
@@ -29,12 +29,12 @@
 namespace blink {
 namespace {
 
-
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {
   if (options.graph == SimulatedGraph::kTrue) return false;
-  return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED || options.epsilon || options.degree_share ||
-         options.insecure_seeded_noise || !options.reports.empty() || !options.output.empty();
+  return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
+         options.epsilon || options.degree_share || options.insecure_seeded_noise || !options.reports.empty() ||
+         !options.output.empty();
 }
 
 // `value` in millionths, which it must be a whole number of.
@@ -81,12 +81,13 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
         absl::StrCat("--network-rounds is ", *options.network_rounds, ": it must be in 0 .. ", kNetworkRoundsMax));
   }
   if (options.network_rounds && !left.network) {
-    return absl::InvalidArgumentError("--without network leaves out what --network-rounds counts: leave out one of them");
+    return absl::InvalidArgumentError(
+        "--without network leaves out what --network-rounds counts: leave out one of them");
   }
   const char* flag = !options.without.empty() ? "--without" : options.network_rounds ? "--network-rounds" : nullptr;
   if (flag == nullptr || prior == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
 }
 
 }  // namespace
@@ -100,7 +101,8 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
                                             training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
     return absl::InvalidArgumentError(
-        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features given or identity, or a model "
+        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features given or identity, or a "
+        "model "
         "that sees links");
   }
   if (!(options.checkpoint_every_s >= 0 && options.checkpoint_every_s <= 86'400)) {
@@ -114,28 +116,33 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
   }
   if (!(options.missing >= 0 && options.missing < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--missing is ", options.missing, ": it must be in [0, 1), the share of the nodes that never report"));
+    return absl::InvalidArgumentError(absl::StrCat("--missing is ", options.missing,
+                                                   ": it must be in [0, 1), the share of the nodes that never report"));
   }
   if (options.missing > 0 && (!options.reports.empty() || !DrawsOrReadsReports(options))) {
     return absl::InvalidArgumentError(
-        "--missing leaves nodes out when reports are drawn: it cannot be used with --reports, with --graph true or with "
+        "--missing leaves nodes out when reports are drawn: it cannot be used with --reports, with --graph true or "
+        "with "
         "--model mlp alone");
   }
   const bool draws_secretly = DrawsOrReadsReports(options) && options.reports.empty() && !options.insecure_seeded_noise;
-  if (!options.checkpoint.empty() && !options.output.empty() && ResultPlace::Takes(options.output, options.checkpoint)) {
-    return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint, " is, or is in, a folder that the result ",
-                                                   options.output, " takes: name a folder apart from --output"));
+  if (!options.checkpoint.empty() && !options.output.empty() &&
+      ResultPlace::Takes(options.output, options.checkpoint)) {
+    return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint,
+                                                   " is, or is in, a folder that the result ", options.output,
+                                                   " takes: name a folder apart from --output"));
   }
   if (!options.checkpoint.empty() && draws_secretly) {
     return absl::InvalidArgumentError(
-        "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with --reports, "
+        "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with "
+        "--reports, "
         "--graph true or --insecure-seeded-noise");
   }
   if (options.graph == SimulatedGraph::kTrue) {
     if (training.prior() == v1::PRIOR_ATTRIBUTED) {
-      return absl::InvalidArgumentError("--graph true takes the links as they are, and a prior is about links that are not known: leave "
-                                        "out --prior attributed");
+      return absl::InvalidArgumentError(
+          "--graph true takes the links as they are, and a prior is about links that are not known: leave "
+          "out --prior attributed");
     }
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
@@ -236,7 +243,9 @@ void HashAll(absl::Span<const T> values, Sha256& hash) {
 
 void HashDataset(const Dataset& dataset, Sha256& hash) {
   const NodeAttributes& attributes = dataset.attributes;
-  hash.UpdateUint64(dataset.graph.node_count()).UpdateUint64(attributes.class_count).UpdateUint64(attributes.features.cols);
+  hash.UpdateUint64(dataset.graph.node_count())
+      .UpdateUint64(attributes.class_count)
+      .UpdateUint64(attributes.features.cols);
   HashAll<uint64_t>(dataset.graph.offsets(), hash);
   HashAll<NodeIndex>(dataset.graph.neighbours(), hash);
   HashAll<int64_t>(attributes.features.row_offsets, hash);
@@ -306,7 +315,7 @@ class Simulator {
     simulation_.graph = options_.graph;
     simulation_.missing = options_.missing;
     if (!DrawsOrReadsReports(options_)) return;
-    simulation_.origin = folder_                         ? ReportOrigin::kReplay
+    simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
                                                           : ReportOrigin::kSimulation;
   }
@@ -323,7 +332,8 @@ class Simulator {
     hash.UpdateUint64(options_.implausible ? 1 + static_cast<uint64_t>(*options_.implausible) : 0);
     hash.UpdateUint64(static_cast<uint64_t>(options_.missing * 1e9));
     if (simulation_.parameters) {
-      hash.UpdateUint64(simulation_.parameters->epsilon_micro()).UpdateUint64(simulation_.parameters->degree_share_ppm());
+      hash.UpdateUint64(simulation_.parameters->epsilon_micro())
+          .UpdateUint64(simulation_.parameters->degree_share_ppm());
     }
     hash.Update(folder_ ? folder_->round.round_id() : "no round");
     HashDataset(dataset_, hash);
@@ -372,8 +382,8 @@ class Simulator {
     return AnalyseReports(drawn.reports, drawn.figures, spec, index, progress);
   }
 
-  absl::StatusOr<Trial> AnalyseReports(const ReportSet& reports, const ReportFigures& figures, const v1::TrainingSpec& spec,
-                                       int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> AnalyseReports(const ReportSet& reports, const ReportFigures& figures,
+                                       const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
@@ -389,13 +399,15 @@ class Simulator {
     }
     if (options_.implausible) analysis_options.implausible = *options_.implausible;
     analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
-      if (stage == Stage::kEstimating) progress.Estimating(index, fraction, text);
-      else progress.Training(index, fraction, text);
+      if (stage == Stage::kEstimating)
+        progress.Estimating(index, fraction, text);
+      else
+        progress.Training(index, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
     if (index == 0 && place_.has_value()) {
-      BLINK_RETURN_IF_ERROR(WriteResultFolder(place_->temporary(), *simulation_.parameters, reports.report_count(), analysis,
-                                              dataset_.attributes, *simulation_.origin));
+      BLINK_RETURN_IF_ERROR(WriteResultFolder(place_->temporary(), *simulation_.parameters, reports.report_count(),
+                                              analysis, dataset_.attributes, *simulation_.origin));
       BLINK_RETURN_IF_ERROR(place_->Publish());
     }
     const std::optional<uint64_t> trained_true_positives = TrueLinksTrainedOn(analysis);
@@ -429,8 +441,9 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
   std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
   if (!options.output.empty()) {
-    BLINK_ASSIGN_OR_RETURN(place, ResultPlace::Claim(options.output, options.replace_output ? ResultPlace::Existing::kReplace
-                                                                                            : ResultPlace::Existing::kRefuse));
+    BLINK_ASSIGN_OR_RETURN(place,
+                           ResultPlace::Claim(options.output, options.replace_output ? ResultPlace::Existing::kReplace
+                                                                                     : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
   return Simulator(options, std::move(dataset), std::move(place)).Run();

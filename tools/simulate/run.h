@@ -1,9 +1,11 @@
-// `blink simulate`: privatise, estimate and train in one process, with the libraries of the node and of the aggregator and
-// without a network. For research: it alone sees the true graph, and compares with it.
+// `blink simulate`: privatise, estimate and train in one process, with the libraries of the node and of the aggregator
+// and without a network. For research: it alone sees the true graph, and compares with it.
 //
-//   data set --(privatiser, codec)--> ReportSet --(Analyse: the worker's path)--> links, model --(truth)--> MAE, true positives
+//   data set --(privatiser, codec)--> ReportSet --(Analyse: the worker's path)--> links, model
+//   links --(truth)--> MAE, true positives
 //
-// With `reports` the first step is replaced by a round folder that an aggregator stored: same reports, same spec, same result.
+// With `reports` the first step is replaced by a round folder that an aggregator stored: same reports, same spec, same
+// result.
 #ifndef BLINK_TOOLS_SIMULATE_RUN_H_
 #define BLINK_TOOLS_SIMULATE_RUN_H_
 
@@ -23,34 +25,34 @@ namespace blink {
 enum class SimulatedGraph { kBlink, kTrue };
 
 struct SimulateOptions {
-  std::string dataset;                     // data-set folder, with the links
+  std::string dataset;  // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  std::optional<double> epsilon;           // needed for kBlink without `reports`, but not for the MLP alone
-  std::optional<double> degree_share;      // default DefaultDegreeSharePpm
-  // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2, instead of as
-  // many as what the bits may spend allows.
+  std::optional<double> epsilon;       // needed for kBlink without `reports`, but not for the MLP alone
+  std::optional<double> degree_share;  // default DefaultDegreeSharePpm
+  // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2,
+  // instead of as many as what the bits may spend allows.
   std::vector<std::string> without;
   std::optional<int> network_rounds;
-  std::string reports;                     // round folder to replay, or empty
-  bool insecure_seeded_noise = false;      // NOT PRIVATE
-  double missing = 0;                      // [0, 1): share of the nodes that never report, chosen by the trial's seed
-  std::optional<int> trials;               // default 5; 1 for a replay. Trial t trains with seed + t
-  std::optional<uint64_t> seed;            // default 1, or the round's
-  v1::TrainingSpec training;               // what is set here goes before round.json (replay) and the defaults
+  std::string reports;                 // round folder to replay, or empty
+  bool insecure_seeded_noise = false;  // NOT PRIVATE
+  double missing = 0;                  // [0, 1): share of the nodes that never report, chosen by the trial's seed
+  std::optional<int> trials;           // default 5; 1 for a replay. Trial t trains with seed + t
+  std::optional<uint64_t> seed;        // default 1, or the round's
+  v1::TrainingSpec training;           // what is set here goes before round.json (replay) and the defaults
   std::optional<v1::Implausible> implausible;  // default flag, or the round's
-  int threads = 0;                         // 0: all cores
-  std::string output;                      // result folder of the first trial, as the worker writes it; or empty
-  bool replace_output = false;             // an earlier result may be there
-  // Folder in which the trainings keep their state, so that the same simulation goes on where it was ended; or empty. Not where
-  // reports are drawn: every start draws others.
+  int threads = 0;                             // 0: all cores
+  std::string output;                          // result folder of the first trial, as the worker writes it; or empty
+  bool replace_output = false;                 // an earlier result may be there
+  // Folder in which the trainings keep their state, so that the same simulation goes on where it was ended; or empty.
+  // Not where reports are drawn: every start draws others.
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  bool progress = true;                    // on standard error
+  bool progress = true;  // on standard error
 };
 
 struct ReportFigures {
-  double bytes_mean = 0;         // coded bits per report
-  double entropy_bytes = 0;      // mean of log2 C(n-1, k) / 8
+  double bytes_mean = 0;                    // coded bits per report
+  double entropy_bytes = 0;                 // mean of log2 C(n-1, k) / 8
   std::optional<double> privatize_us_mean;  // draw and apply the noise; absent in a replay
 };
 
@@ -63,7 +65,8 @@ struct Trial {
   std::optional<AttributedEstimate> attributed;
   uint64_t tie_seed = 0;
   SeenFigures seen;  // of the links trained on
-  std::optional<uint64_t> trained_true_positives;  // links trained on that are true; absent where every pair was, or none
+  std::optional<uint64_t>
+      trained_true_positives;  // links trained on that are true; absent where every pair was, or none
   Candidate trained;
   TrainResult training;
   std::vector<Tried> search;
@@ -83,7 +86,7 @@ struct Simulation {
 // What --without can leave out of the attributed prior, each on its own.
 struct IngredientName {
   const char* name;
-  bool Ingredients::* ingredient;
+  bool Ingredients::*ingredient;
 };
 inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", &Ingredients::degrees},
                                                                     {"total", &Ingredients::degree_total},
@@ -96,8 +99,8 @@ inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
-// INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and the
-// training as they come. UNAVAILABLE when the random source fails.
+// INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and
+// the training as they come. UNAVAILABLE when the random source fails.
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options);
 
 }  // namespace blink

@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator_server/estimate/beta/hybrid.h"
-#include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/attributed/degree_posterior.h"
 #include "aggregator_server/estimate/attributed/likely_links.h"
 #include "aggregator_server/estimate/attributed/pair_features.h"
 #include "aggregator_server/estimate/attributed/pair_sample.h"
 #include "aggregator_server/estimate/attributed/posterior_pass.h"
 #include "aggregator_server/estimate/attributed/theta_fit.h"
+#include "aggregator_server/estimate/beta/hybrid.h"
+#include "aggregator_server/estimate/posterior.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 

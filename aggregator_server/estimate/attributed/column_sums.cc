@@ -4,8 +4,8 @@
 #include <atomic>
 #include <mutex>
 
-#include "common/simd/instruction_set.h"
 #include "common/base/run_on_threads.h"
+#include "common/simd/instruction_set.h"
 
 namespace blink {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/estimate/attributed/column_sums.h"
-#include "aggregator_server/estimate/attributed/degree_law.h"
+#include "aggregator_server/estimate/attributed/degree_distribution.h"
+#include "aggregator_server/estimate/beta/denoise.h"
 #include "common/base/run_on_threads.h"
 
 namespace blink {
@@ -74,8 +74,8 @@ std::vector<DegreeEvidence> Evidence(const ReportSet& reports, int threads) {
   return nodes;
 }
 
-// The total of the noisy degrees is no observation where the bits contradict it: one of the two is not honest, and the bits are what
-// everything else is made of.
+// The total of the noisy degrees is no observation where the bits contradict it: one of the two is not honest, and the
+// bits are what everything else is made of.
 void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePosterior& posterior) {
   constexpr double kDeviations = 5;
   double links = 0, variance = 0;  // of the sum of the pairs' bits; a pair is in the sums of both its ends
@@ -93,22 +93,22 @@ void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePoste
 void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
   const std::vector<DegreeEvidence> nodes = Evidence(reports, threads);
   if (std::isfinite(posterior.links_variance)) DropContradictedLinks(nodes, posterior);
-  const DegreeLaw law = DegreeLaw::Fit(nodes, threads);
+  const DegreeDistribution law = DegreeDistribution::Fit(nodes, threads);
   posterior.mean.resize(nodes.size());
-  posterior.pull.resize(nodes.size());
+  posterior.influence.resize(nodes.size());
   const double pairs = reports.node_count() - 1.0, received = reports.report_count();
   constexpr size_t kPiece = 256;
   std::atomic<size_t> next{0};
   RunOnThreads(static_cast<int>(std::clamp<size_t>(nodes.size() / kPiece, 1, threads)), [&](int) {
     for (size_t begin; (begin = next.fetch_add(kPiece)) < nodes.size();) {
       for (size_t i = begin; i < std::min(nodes.size(), begin + kPiece); ++i) {
-        const DegreeLaw::Moments of = law.PosteriorMoments(nodes[i]);
+        const DegreeDistribution::Moments of = law.PosteriorMoments(nodes[i]);
         posterior.mean[i] = of.mean;
         if (!nodes[i].sum.has_value()) continue;
         // The sum of a silent node is that of the pairs that were seen, scaled.
         const double scale = reports.reported(static_cast<NodeIndex>(i)) ? 1 : pairs / received;
-        posterior.pull[i] =
-            std::min(DegreePosterior::kPullMax, scale * std::min(1.0, of.variance / nodes[i].variance) / of.mean);
+        posterior.influence[i] =
+            std::min(DegreePosterior::kInfluenceMax, scale * std::min(1.0, of.variance / nodes[i].variance) / of.mean);
       }
     }
   });
@@ -128,8 +128,8 @@ double NoiseVariance(double epsilon) {
   return 1 / (2 * sinh * sinh);
 }
 
-// A noisy degree as honest noise can make it, but for a chance of 1e-6 in a whole round: whoever sends another number must not move the
-// total by more.
+// A noisy degree as honest noise can make it, but for a chance of 1e-6 in a whole round: whoever sends another number
+// must not move the total by more.
 double Possible(int64_t noisy_degree, const PrivacyParameters& parameters) {
   const double n = parameters.node_count(), beyond = std::log(1e6 * n) / parameters.epsilon_degree();
   return std::clamp(static_cast<double>(noisy_degree), -beyond, n - 1 + beyond);
@@ -164,7 +164,7 @@ DegreePosterior EstimateDegreePosterior(const ReportSet& reports, int threads, b
     SetMeans(reports, workers, posterior);
   } else {
     posterior.mean = DegreesAsSent(reports);
-    posterior.pull.assign(posterior.mean.size(), 0.0);
+    posterior.influence.assign(posterior.mean.size(), 0.0);
   }
   return posterior;
 }

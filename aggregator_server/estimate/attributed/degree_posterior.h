@@ -21,10 +21,10 @@ struct DegreePosterior {
   // w_i, so
   //   log-odds of the pair without its own bits = log w_i + log w_j - log sum w - (pull_i + pull_j) * OwnBits(...)
   // Small for one pair, but the same way for all of a node's: with them the coefficients' fit takes the noise of r for
-  // knowledge, and expects half as many links again (n = 1,000, 8 links a node, epsilon 1). At most kPullMax; 0 where r
-  // says nothing, or is not used.
-  std::vector<double> pull;
-  static constexpr double kPullMax = 0.4;
+  // knowledge, and expects half as many links again (n = 1,000, 8 links a node, epsilon 1). At most kInfluenceMax; 0
+  // where r says nothing, or is not used.
+  std::vector<double> influence;
+  static constexpr double kInfluenceMax = 0.4;
   // What `ones` of `reports` received bits of a pair say of it, as r_i counts it: 0 without bits.
   static double OwnBits(int reports, int ones, double flip_probability) {
     return reports == 0 ? 0 : (static_cast<double>(ones) / reports - flip_probability) / (1 - 2 * flip_probability);

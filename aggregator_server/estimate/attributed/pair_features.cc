@@ -63,8 +63,8 @@ PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, c
   constexpr double kDegreeMin = 1e-3;
   log_degree.assign(padded(), kNever);
   reported.assign(padded(), 0.0f);
-  pull.assign(padded(), 0.0f);
-  std::copy(degrees.pull.begin(), degrees.pull.end(), pull.begin());
+  influence.assign(padded(), 0.0f);
+  std::copy(degrees.influence.begin(), degrees.influence.end(), influence.begin());
   const double contrast = std::tanh(reports.parameters().bit_log_odds() / 2);  // 1 - 2 p
   if (bits && contrast > 0) own_bit = static_cast<float>(1 / (2 * reports.parameters().bit_log_odds() * contrast));
   double total = 0;
@@ -207,8 +207,8 @@ void TileFeatures::Strip(uint32_t strip) {
       EvidenceRow(&own_bits_[(first_ + r) * kTileBytes], &other_bits_[(first_ + r) * kTileBytes], inputs_.reported[i],
                   inputs_.reported.data() + tile_.first_column(), inputs_.bit_weight, Row(evidence_, r));
       WithoutOwnBitsRow(Row(evidence_, r), inputs_.own_bit, inputs_.reported[i],
-                        inputs_.reported.data() + tile_.first_column(), inputs_.pull[i],
-                        inputs_.pull.data() + tile_.first_column(), base);
+                        inputs_.reported.data() + tile_.first_column(), inputs_.influence[i],
+                        inputs_.influence.data() + tile_.first_column(), base);
     }
   }
   AlignedFloats& cosine = quantities_[kOfCosine];

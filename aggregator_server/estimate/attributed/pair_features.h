@@ -14,8 +14,8 @@
 // to one quantity is a curve over it, and the log-odds are the base and the sum of the curves.
 //
 // The bits of a pair never reach its own features: the degrees of its ends, which sum them with others, go without them
-// (degree_posterior.h, pull), K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken out of the sums. (A
-// second round of the network sees them at second hand, through what they did to other pairs, as any inference on a
+// (degree_posterior.h, influence), K K has no term with K_ij, since K_ii = K_jj = 0, and P_ij is taken out of the sums.
+// (A second round of the network sees them at second hand, through what they did to other pairs, as any inference on a
 // graph does; that is why there are no more than two.)
 //
 // The network's sums run over all pairs, so P_ij of the round before, which is not stored, is computed once more from
@@ -130,7 +130,7 @@ struct PairInputs {
   float bit_weight = 0;           // ln((1-p)/p)
   std::vector<float> log_degree;  // [padded] kNever past n
   float log_total = 0;            // log of the sum of the degrees
-  std::vector<float> pull;        // [padded] of the degrees, by a pair's own bits
+  std::vector<float> influence;   // [padded] of the degrees, by a pair's own bits
   float own_bit = 0;              // what a bit, as evidence, adds to the sum of a node: 1 / (2 ln((1-p)/p) (1 - 2 p))
   std::vector<float> reported;    // [padded] 1 where bits were received from the node
   SparseRows words;               // sparse features, or none

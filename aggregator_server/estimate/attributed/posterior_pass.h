@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
+#include "aggregator_server/estimate/attributed/pair_features.h"
 #include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/posterior_quality.h"
-#include "aggregator_server/estimate/attributed/pair_features.h"
 #include "common/graph/csr_graph.h"
 
 namespace blink {

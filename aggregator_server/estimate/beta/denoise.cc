@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/estimate/beta/hybrid.h"
 #include "aggregator_server/estimate/beta/pair_scan.h"
-#include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/beta/soft.h"
+#include "aggregator_server/estimate/posterior.h"
 #include "common/base/status_macros.h"
 
 namespace blink {

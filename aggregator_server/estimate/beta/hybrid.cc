@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "aggregator_server/estimate/beta/pair_masks.h"
-#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/estimate/beta/value_cut.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "common/base/status_macros.h"
 
 namespace blink {

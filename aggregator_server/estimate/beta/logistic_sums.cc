@@ -6,8 +6,8 @@
 #include <numbers>
 #include <utility>
 
-#include "common/simd/instruction_set.h"
 #include "common/base/run_on_threads.h"
+#include "common/simd/instruction_set.h"
 
 namespace blink {
 namespace {

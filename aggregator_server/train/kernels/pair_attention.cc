@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "aggregator_server/train/kernels/link_kernels.h"
+#include "aggregator_server/train/kernels/weight_rows.h"
 #include "common/base/tasks.h"
 #include "common/simd/vector_code.h"
-#include "aggregator_server/train/kernels/weight_rows.h"
 
 namespace blink {
 namespace {

@@ -123,9 +123,9 @@ TEST(StrictNumbers, NamesTheRangeOfWhatHas32Bits) {
   EXPECT_EQ(Parse("list", "4294967296", values), "--list: 4294967296 is not a whole number from 0 to 4294967295");
   EXPECT_EQ(Parse("plain", "-2147483649", values),
             "--plain: -2147483649 is not a whole number from -2147483648 to 2147483647");
-  for (const std::vector<std::string>& list :
-       {std::vector<std::string>{"--list=4294967296", "--list=5"}, {"--list=5", "--list=4294967296"},
-        {"--list", "4294967295", "4294967296", "0"}}) {
+  for (const std::vector<std::string>& list : {std::vector<std::string>{"--list=4294967296", "--list=5"},
+                                               {"--list=5", "--list=4294967296"},
+                                               {"--list", "4294967295", "4294967296", "0"}}) {
     EXPECT_EQ(ParseArguments(list, values), "--list: 4294967296 is not a whole number from 0 to 4294967295") << list[0];
   }
   EXPECT_EQ(ParseArguments({"--list=4294967295", "--list=5"}, values), "");

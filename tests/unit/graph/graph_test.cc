@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "common/privacy/bit_row.h"
 #include "common/graph/csr_graph.h"
 #include "common/graph/node_attributes.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 namespace {

@@ -18,7 +18,9 @@ using ::testing::HasSubstr;
 // A kit with its journal, and the aggregator, which outlives the restarts of the node.
 class AgentTest : public ::testing::Test {
  protected:
-  AgentTest() { options_.stopped = [this] { return stop_ || ++steps_ > 300; }; }
+  AgentTest() {
+    options_.stopped = [this] { return stop_ || ++steps_ > 300; };
+  }
 
   void MakeJournal(const Kit& kit) { ASSERT_TRUE(CreateJournal(folder_.path(), IdentityOf(kit)).ok()); }
   // One life of the process: opens the journal, runs, ends.
@@ -230,10 +232,10 @@ TEST_F(AgentTest, RefusalsSendNothingAndDebitNothing) {
   MakeJournal(kit);
   kit.policy.epsilon_micro_lifetime_max = 5'000'000;
   const RoundView rounds[] = {
-      MakeRound(kRoundA, 2'000'000, 100'000, 35),      // another n
-      MakeRound(kRoundA, 2'000'000, 100'000, 34, 7),   // another roster
-      MakeRound(kRoundA, 8'000'001),                   // above the round's maximum
-      MakeRound(kRoundA, 6'000'000),                   // above the lifetime's
+      MakeRound(kRoundA, 2'000'000, 100'000, 35),     // another n
+      MakeRound(kRoundA, 2'000'000, 100'000, 34, 7),  // another roster
+      MakeRound(kRoundA, 8'000'001),                  // above the round's maximum
+      MakeRound(kRoundA, 6'000'000),                  // above the lifetime's
   };
   for (const RoundView& round : rounds) {
     link_ = FakeLink();

@@ -83,8 +83,12 @@ inline const char kRoundB[] = "fedcba9876543210fedcba9876543210";
 
 inline RoundView MakeRound(const std::string& id, uint64_t epsilon_micro = 2'000'000, uint32_t share_ppm = 100'000,
                            uint32_t node_count = 34, uint64_t roster = 1) {
-  return RoundView{id, *PrivacyParameters::Create(epsilon_micro, share_ppm, node_count), roster, v1::ROUND_STATE_OPEN,
-                   absl::FromUnixSeconds(1'800'000'000), std::nullopt};
+  return RoundView{id,
+                   *PrivacyParameters::Create(epsilon_micro, share_ppm, node_count),
+                   roster,
+                   v1::ROUND_STATE_OPEN,
+                   absl::FromUnixSeconds(1'800'000'000),
+                   std::nullopt};
 }
 
 // An aggregator in memory that does as it is told; `calls` says what it saw.

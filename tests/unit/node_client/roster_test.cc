@@ -32,9 +32,7 @@ class RosterTest : public ::testing::Test {
     EXPECT_TRUE(journal.ok()) << journal.status();
     return Agent(kit, **journal, link_, clock_, random_, options).Run();
   }
-  std::unique_ptr<Journal> Reader() {
-    return *Journal::OpenReadOnly(folder_.path(), IdentityOf(KitOf(1, 34)));
-  }
+  std::unique_ptr<Journal> Reader() { return *Journal::OpenReadOnly(folder_.path(), IdentityOf(KitOf(1, 34))); }
 
   TempFolder folder_;
   FakeClock clock_;

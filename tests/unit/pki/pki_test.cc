@@ -148,8 +148,8 @@ TEST_F(Pki, RefusesAWeakKey) {
 }
 
 TEST_F(Pki, RefusesWhatIsNoRequest) {
-  for (const std::string& text : {std::string(), std::string("garbage"), key_, authority_.certificate,
-                                  request_.substr(0, request_.size() / 2)}) {
+  for (const std::string& text :
+       {std::string(), std::string("garbage"), key_, authority_.certificate, request_.substr(0, request_.size() / 2)}) {
     EXPECT_EQ(SignRequest(authority_, text, {.uri_san = kUri}).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }
@@ -166,11 +166,13 @@ TEST_F(Pki, RefusesOptionsWithoutNameOrTime) {
 TEST_F(Pki, RefusesMalformedHostNamesAndAddresses) {
   for (const char* dns : {"", "a b", "a,DNS:b", ".a", "-a", "a/b"}) {
     EXPECT_EQ(SignRequest(authority_, request_, {.uri_san = kUri, .dns_names = {dns}}).status().code(),
-              absl::StatusCode::kInvalidArgument) << dns;
+              absl::StatusCode::kInvalidArgument)
+        << dns;
   }
   for (const char* ip : {"", "1.2.3", "1.2.3.4.5", "host", "1.2.3.4/8", ":::"}) {
     EXPECT_EQ(SignRequest(authority_, request_, {.uri_san = kUri, .ip_addresses = {ip}}).status().code(),
-              absl::StatusCode::kInvalidArgument) << ip;
+              absl::StatusCode::kInvalidArgument)
+        << ip;
   }
 }
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "aggregator_server/plausibility/detection_power.h"
 #include "aggregator_server/plausibility/plausibility.h"
-#include "aggregator_server/plausibility/power.h"
 #include "tests/unit/plausibility/fleet.h"
 
 namespace blink {
@@ -75,7 +75,7 @@ Plausibility TestForged(const PrivacyParameters& parameters, const List& liars,
 
 PrivateReport Bits(const PrivateReport& like) { return {BitRow(like.bits.size()), like.noisy_degree}; }
 
-TEST(Power, IsThatOfSimulatedLiars) {
+TEST(DetectionPower, IsThatOfSimulatedLiars) {
   // 300 liars alone among honest nodes each, so binomial with a standard deviation of at most 0.03: five of them.
   for (const double epsilon : {2.0, 6.0, 8.0}) {
     const auto parameters = Parameters(epsilon, 0.0);
@@ -99,7 +99,7 @@ TEST(Power, IsThatOfSimulatedLiars) {
 }
 
 // The table of docs/THREAT_MODEL.md.
-TEST(Power, IsThatOfTheDocumentation) {
+TEST(DetectionPower, IsThatOfTheDocumentation) {
   const std::vector<std::tuple<double, uint32_t, uint32_t>> cora = {
       {1, 388, 508}, {2, 155, 202}, {4, 54, 69}, {6, 24, 30}, {8, 12, 14}};
   for (const auto& [epsilon, half, most] : cora) {
@@ -116,7 +116,7 @@ TEST(Power, IsThatOfTheDocumentation) {
   }
 }
 
-TEST(Power, IsNoneWithoutBits) {
+TEST(DetectionPower, IsNoneWithoutBits) {
   const ReportTests tests = ReportTests::Create(Parameters(4, 1), {}).value();
   EXPECT_EQ(DetectionProbability(tests, kNodes - 1, 100), 0);
   EXPECT_FALSE(SmallestLieSeen(tests, 0.5).has_value());

@@ -1,8 +1,8 @@
 // The pass over the pairs against its slow twin.
 #include <gtest/gtest.h>
 
+#include "aggregator_server/plausibility/detection_power.h"
 #include "aggregator_server/plausibility/pair_disagreements.h"
-#include "aggregator_server/plausibility/power.h"
 #include "tests/unit/plausibility/fleet.h"
 
 namespace blink {

@@ -122,7 +122,8 @@ TEST(Nearest, AreNoneWithoutFeaturesAtAll) {
 }
 
 TEST(SumsOfNearest, WeighTheFirstByTheirCosines) {
-  const Nearest nearest{.node_count = 3, .count = 2, .nodes = {1, 2, 0, 2, 0, 1}, .cosines = {.5f, .25f, .5f, 0, .25f, 0}};
+  const Nearest nearest{
+      .node_count = 3, .count = 2, .nodes = {1, 2, 0, 2, 0, 1}, .cosines = {.5f, .25f, .5f, 0, .25f, 0}};
   const std::vector<float> x = {1, 2, 10, 20, 100, 200};
   EXPECT_EQ(SumsOfNearest(nearest, 2, x, 2), (std::vector<float>{30, 60, .5f, 1, .25f, .5f}));
   EXPECT_EQ(SumsOfNearest(nearest, 1, x, 2), (std::vector<float>{5, 10, .5f, 1, .25f, .5f}));

@@ -1,5 +1,3 @@
-#include "aggregator_server/rounds/pipeline.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,8 +9,9 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
-#include "aggregator_server/rounds/retry.h"
 #include "aggregator_server/reports/report_file.h"
+#include "aggregator_server/rounds/pipeline.h"
+#include "aggregator_server/rounds/retry.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/log_capture.h"
@@ -20,8 +19,8 @@
 namespace blink {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Eventually;
+using ::testing::HasSubstr;
 using testing::MakeChecked;
 using testing::MakeParameters;
 
@@ -108,9 +107,7 @@ class PipelineTest : public ::testing::Test {
     pipeline_ = std::make_unique<Pipeline>(options_, *store_, clock_);
     ASSERT_TRUE(pipeline_->Start().ok());
   }
-  void Behave(const std::string& behaviour) {
-    std::ofstream(options_.attributes_folder + "/behaviour") << behaviour;
-  }
+  void Behave(const std::string& behaviour) { std::ofstream(options_.attributes_folder + "/behaviour") << behaviour; }
   int Starts() {
     std::ifstream file(options_.attributes_folder + "/starts");
     int lines = 0;

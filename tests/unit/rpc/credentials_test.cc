@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -207,8 +207,7 @@ TEST_F(Credentials, AnExpiredCertificateIsRefusedBeforeAnythingIsSent) {
 }
 
 TEST_F(Credentials, ACertificateOfTomorrowIsRefusedWithBothDates) {
-  const TlsFiles files =
-      Issue("early", ours_, ours_, {.uri_san = kNode, .valid_from = absl::Now() + absl::Hours(24)});
+  const TlsFiles files = Issue("early", ours_, ours_, {.uri_san = kNode, .valid_from = absl::Now() + absl::Hours(24)});
   EXPECT_THAT(std::string(MakeClientCredentials(files, "demo").status().message()), HasSubstr("set the clock"));
 }
 

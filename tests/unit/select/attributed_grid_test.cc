@@ -53,7 +53,7 @@ TEST(AttributedGrid, TriesThePairsOfBothPriorsOnceFirstButForTheBetaPriorsAttent
   CandidateGrid grid = CandidateGrid::Create(AttributedSpec(1000), true, kSmall).value();
   EXPECT_EQ(grid.prior(), Prior::kAttributed);
   EXPECT_EQ(grid.pairs().size(), 21u)
-      << "nine of the beta prior, nine networks of this one, the stacked models of both, the class model";
+      << "nine of the beta prior, nine networks of this one, the stacked models of both, the feature-only classifier";
   EXPECT_EQ(PairsOf(grid.pairs()).size(), 21u);
   v1::TrainingSpec beta = AttributedSpec(1000);
   beta.set_prior(v1::PRIOR_BETA);
@@ -66,7 +66,8 @@ TEST(AttributedGrid, TriesThePairsOfBothPriorsOnceFirstButForTheBetaPriorsAttent
 }
 
 TEST(AttributedGrid, EndsItsOwnNetworksByPatienceUnlessOneIsGivenAndNeverThoseItIsToBeNoWorseThan) {
-  for (const Candidate& pair : std::vector<Candidate>(CandidateGrid::Create(AttributedSpec(24), true, kSmall)->pairs())) {
+  for (const Candidate& pair :
+       std::vector<Candidate>(CandidateGrid::Create(AttributedSpec(24), true, kSmall)->pairs())) {
     const bool own = pair.prior == Prior::kAttributed && IsNetwork(pair.options.model);
     EXPECT_EQ(pair.options.patience, own ? 100 : 0) << PairName(pair);
   }
@@ -205,7 +206,7 @@ TEST(AttributedGrid, RefusesAVariantThatTheModelDoesNotHave) {
 TEST(CandidateName, OfTheBetaPriorIsAsItAlwaysWas) {
   Candidate candidate{.variant = Variant::kSoft};
   EXPECT_EQ(CandidateName(candidate), "gcn soft, learning rate 0.01, weight decay 0.0001, dropout 0.1");
-  candidate.options.model = Model::kMean;
+  candidate.options.model = Model::kEnsemble;
   candidate.members = {"stacked soft attributed", "gcn hard"};
   EXPECT_EQ(CandidateName(candidate), "mean of stacked soft attributed + gcn hard");
 }
@@ -350,7 +351,7 @@ TEST(Choice, WhatWasNotTrainedIsNeverNearTheBestHoweverLowTheScoresAre) {
 
 Candidate Kind(Prior prior, Model model) {
   Candidate candidate{.prior = prior};
-  if (model != Model::kMlp && model != Model::kClassModel) candidate.variant = Variant::kSoft;
+  if (model != Model::kMlp && model != Model::kFeatureClassifier) candidate.variant = Variant::kSoft;
   candidate.options.model = model;
   return candidate;
 }
@@ -359,7 +360,7 @@ TEST(Choice, MeansAreOfUnlikeModelsAndNoneIsTriedTwice) {
   const std::vector<Candidate> kinds = {
       Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kAttributed, Model::kStacked),
       Kind(Prior::kAttributed, Model::kGraphSage), Kind(Prior::kBeta, Model::kGat), Kind(Prior::kBeta, Model::kMlp)};
-  const auto means = MeansToTry(kinds);
+  const auto means = EnsemblesToTry(kinds);
   EXPECT_THAT(means, ::testing::UnorderedElementsAre(ElementsAre(0, 1), ElementsAre(1, 2), ElementsAre(0, 1, 2),
                                                      ElementsAre(0, 1, 2, 3), ElementsAre(0, 2)));
 }
@@ -368,7 +369,7 @@ TEST(Choice, TheStackedModelsOfBothPriorsMakeAMean) {
   const std::vector<Candidate> kinds = {Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kBeta, Model::kStacked),
                                         Kind(Prior::kBeta, Model::kGat), Kind(Prior::kBeta, Model::kMlp),
                                         Kind(Prior::kAttributed, Model::kStacked)};
-  EXPECT_THAT(MeansToTry(kinds), ::testing::Contains(ElementsAre(1, 4)));
+  EXPECT_THAT(EnsemblesToTry(kinds), ::testing::Contains(ElementsAre(1, 4)));
 }
 
 TEST(Choice, TheMeanWithTheBetaPriorIsWithANetworkOfItHoweverGoodItsStackedModel) {
@@ -376,13 +377,13 @@ TEST(Choice, TheMeanWithTheBetaPriorIsWithANetworkOfItHoweverGoodItsStackedModel
                                         Kind(Prior::kAttributed, Model::kGcn),
                                         Kind(Prior::kAttributed, Model::kGraphSage),
                                         Kind(Prior::kBeta, Model::kGraphSage)};
-  EXPECT_THAT(MeansToTry(kinds), ::testing::Contains(ElementsAre(1, 2, 3, 4)));
+  EXPECT_THAT(EnsemblesToTry(kinds), ::testing::Contains(ElementsAre(1, 2, 3, 4)));
 }
 
 TEST(Choice, ThereIsNoMeanOfOneOrOfNone) {
-  EXPECT_TRUE(MeansToTry({}).empty());
-  EXPECT_TRUE(MeansToTry({Kind(Prior::kAttributed, Model::kGcn)}).empty());
-  EXPECT_EQ(MeansToTry({Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kBeta, Model::kGcn)}).size(), 1u);
+  EXPECT_TRUE(EnsemblesToTry({}).empty());
+  EXPECT_TRUE(EnsemblesToTry({Kind(Prior::kAttributed, Model::kGcn)}).empty());
+  EXPECT_EQ(EnsemblesToTry({Kind(Prior::kAttributed, Model::kGcn), Kind(Prior::kBeta, Model::kGcn)}).size(), 1u);
 }
 
 }  // namespace

@@ -38,14 +38,15 @@ class AttributedSearch : public ::testing::Test {
   // Of the labels that data_ has.
   void Prepare() {
     NodeProfiles profiles = MakeNodeProfiles(data_.attributes.features, 1);
-    class_model_ = FitClassModel(data_.attributes, profiles, {.seed = 1}).value();
+    feature_classifier_ = FitFeatureClassifier(data_.attributes, profiles, {.seed = 1}).value();
     scaled_ = data_.attributes;
     scaled_.features = std::move(profiles.scaled);
-    sums_.assign(class_model_.probabilities.clamped.size(), 0.0f);
-    Multiply(soft_, class_model_.probabilities.clamped.data(), 3, 1, sums_.data());
-    attributed_ = {.class_model = &class_model_, .scaled = &scaled_,
-                   .stacked = {.classes = &class_model_.probabilities, .class_sums = &sums_, .kept = &soft_},
-                   .beta_stacked = StackedInput{.classes = &class_model_.probabilities, .kept = &hard_}};
+    sums_.assign(feature_classifier_.probabilities.clamped.size(), 0.0f);
+    Multiply(soft_, feature_classifier_.probabilities.clamped.data(), 3, 1, sums_.data());
+    attributed_ = {.feature_classifier = &feature_classifier_,
+                   .scaled = &scaled_,
+                   .stacked = {.classes = &feature_classifier_.probabilities, .class_sums = &sums_, .kept = &soft_},
+                   .beta_stacked = StackedInput{.classes = &feature_classifier_.probabilities, .kept = &hard_}};
     sources_ = {.attributes = &data_.attributes,
                 .weights_of = [this](const Candidate& candidate) -> const LinkWeights& {
                   return candidate.variant == Variant::kHard || !candidate.variant ? hard_ : soft_;
@@ -73,7 +74,7 @@ class AttributedSearch : public ::testing::Test {
 
   Dataset data_;
   LinkWeights hard_, soft_;
-  ClassModel class_model_;
+  FeatureClassifier feature_classifier_;
   NodeAttributes scaled_;
   std::vector<float> sums_;
   AttributedSources attributed_;
@@ -88,7 +89,7 @@ TEST_F(AttributedSearch, KeepsTheBestOfTheCandidatesAndTheirMeans) {
   for (const Tried& tried : model.search) {
     ASSERT_TRUE(tried.skipped.empty()) << CandidateName(tried.candidate) << ": " << tried.skipped;
     best = std::max(best, Score(tried, Prior::kAttributed));
-    means += tried.candidate.options.model == Model::kMean ? 1 : 0;
+    means += tried.candidate.options.model == Model::kEnsemble ? 1 : 0;
   }
   EXPECT_LE(model.search.size(), 23 + means);
   const double kept =
@@ -126,7 +127,7 @@ TEST_F(AttributedSearch, DependsNeitherOnTheThreadsNorOnTheTestNodes) {
 TEST_F(AttributedSearch, AMeanIsTheMeanOfItsMembersProbabilities) {
   const Candidate stacked = Of(Model::kStacked, Variant::kSoft), gcn = Of(Model::kGcn, Variant::kSoft);
   const TrainResult a = TrainCandidate(stacked, sources_).value(), b = TrainCandidate(gcn, sources_).value();
-  const TrainResult mean = MeanResult({&stacked, &gcn}, {&a, &b}, data_.attributes);
+  const TrainResult mean = EnsembleResult({&stacked, &gcn}, {&a, &b}, data_.attributes);
   std::vector<float> p = a.logits, q = b.logits;
   LogSoftmaxRows(p, 3);
   LogSoftmaxRows(q, 3);
@@ -154,7 +155,7 @@ TEST_F(AttributedSearch, NetworksOfThePriorGetTheScaledFeaturesUnlessOthersAreAs
 }
 
 TEST_F(AttributedSearch, TrainsOneModelThatIsNoNetwork) {
-  for (const Model model : {Model::kStacked, Model::kClassModel}) {
+  for (const Model model : {Model::kStacked, Model::kFeatureClassifier}) {
     std::string text;
     const auto trained =
         TrainOne(Of(model, model == Model::kStacked ? std::optional(Variant::kSoft) : std::nullopt), sources_,
@@ -200,9 +201,9 @@ TEST_F(AttributedSearch, EndsWhatWouldNotComeNearTheBestAndTriesNoOtherSettingOf
   for (size_t k = 0; k < model.search.size(); ++k) {
     const Tried& tried = model.search[k];
     EXPECT_EQ(tried.ended_after, side_by_side.search[k].ended_after) << CandidateName(tried.candidate);
-    if (tried.candidate.options.model == Model::kMean) continue;
+    if (tried.candidate.options.model == Model::kEnsemble) continue;
     ++trained;
-    if (!tried.ended_out_of_reach) continue;
+    if (!tried.pruned) continue;
     ++ended;
     EXPECT_GE(k, 6u) << "there was no score to reach yet: " << CandidateName(tried.candidate);
     EXPECT_GE(tried.ended_after, 100);
@@ -220,18 +221,18 @@ TEST_F(AttributedSearch, TriesTheStackedModelOnTheBetaPriorsLinksToo) {
   EXPECT_NE(of_beta.logits, TrainCandidate(Of(Model::kStacked, Variant::kSoft), sources_)->logits);
   attributed_.beta_stacked.reset();
   EXPECT_THAT(std::string(TrainCandidate(candidate, sources_).status().message()),
-              HasSubstr("stacked soft needs the class model"));
+              HasSubstr("stacked soft needs the feature-only classifier"));
 }
 
 TEST_F(AttributedSearch, RefusesACandidateOfThePriorWithoutItsEstimate) {
   sources_.attributed = nullptr;
-  for (const Model model : {Model::kStacked, Model::kGcn, Model::kClassModel}) {
+  for (const Model model : {Model::kStacked, Model::kGcn, Model::kFeatureClassifier}) {
     EXPECT_EQ(TrainCandidate(Of(model, Variant::kSoft), sources_).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }
 
 TEST_F(AttributedSearch, RefusesToTrainAMeanByItself) {
-  EXPECT_THAT(std::string(TrainCandidate(Of(Model::kMean, std::nullopt), sources_).status().message()),
+  EXPECT_THAT(std::string(TrainCandidate(Of(Model::kEnsemble, std::nullopt), sources_).status().message()),
               HasSubstr("not trained by itself"));
   EXPECT_EQ(Train(hard_, data_.attributes, Of(Model::kStacked, Variant::kSoft).options).status().code(),
             absl::StatusCode::kInvalidArgument);

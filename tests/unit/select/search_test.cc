@@ -224,9 +224,7 @@ TEST_F(SearchTest, KeepsTheModelOfTheCandidateThatValidatesBest) {
   EXPECT_EQ(Train(weights, data_.attributes, analysis.trained.options)->logits, analysis.training.logits);
 }
 
-TEST_F(SearchTest, DependsNeitherOnTheThreadsNorOnTheTestNodes) {
-  ExpectTheSameWithoutTestLabels(SearchSpec(12), 4);
-}
+TEST_F(SearchTest, DependsNeitherOnTheThreadsNorOnTheTestNodes) { ExpectTheSameWithoutTestLabels(SearchSpec(12), 4); }
 
 v1::TrainingSpec AttributedSpec(uint32_t candidates) {
   v1::TrainingSpec spec = SearchSpec(candidates);
@@ -361,14 +359,13 @@ TEST(Search, RefusesADeviceThatIsNotHereBeforeItTrains) {
   v1::TrainingSpec spec = SearchSpec(4);
   spec.set_device("cuda:99");
   int asked = 0;
-  const auto model = Search(
-      CandidateGrid::Create(spec, true, kSmall).value(), kSmall,
-      {.attributes = &data.attributes,
-       .weights_of = [&](const Candidate&) -> const LinkWeights& {
-         ++asked;
-         return weights;
-       }},
-      {});
+  const auto model = Search(CandidateGrid::Create(spec, true, kSmall).value(), kSmall,
+                            {.attributes = &data.attributes,
+                             .weights_of = [&](const Candidate&) -> const LinkWeights& {
+                               ++asked;
+                               return weights;
+                             }},
+                            {});
   EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition) << model.status();
   EXPECT_EQ(asked, 0);
 }

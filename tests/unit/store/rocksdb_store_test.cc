@@ -110,8 +110,7 @@ TEST_F(RocksDbStoreTest, RefusesAReportForASealedRoundButKnowsTheOneItHolds) {
   EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(late.status().message()), HasSubstr("is sealed"));
   EXPECT_TRUE(store_->PutReportAndWait(MakeChecked(parameters_, 1)).ok());
-  EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 1, 1)).status().code(),
-            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 1, 1)).status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(AllReports(*store_).size(), 1);
 }
 
@@ -171,8 +170,7 @@ TEST_F(RocksDbStoreTest, RemembersEverythingAcrossReopening) {
     EXPECT_EQ(report.coded_bits, expected.coded_bits);
     EXPECT_EQ(report.noisy_degree, expected.noisy_degree);
   }
-  EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 3, 1)).status().code(),
-            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 3, 1)).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(RocksDbStoreTest, ListsDigestsOfARangeInOrderAndWithinALimit) {

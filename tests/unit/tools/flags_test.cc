@@ -102,7 +102,8 @@ TEST(NumericFlags, SayHowFarTheyGoWhere32BitsAreTooFew) {
 TEST(Arguments, AreNamedWhereNoCommandKnowsThem) {
   const auto told = [](const std::vector<std::string>& arguments) { return Program().Parse(arguments); };
   EXPECT_EQ(told({"foo"}), "there is no subcommand foo: choose one of provision, round, audit, dataset");
-  EXPECT_EQ(told({"foo", "--epsilon", "3"}), "there is no subcommand foo: choose one of provision, round, audit, dataset");
+  EXPECT_EQ(told({"foo", "--epsilon", "3"}),
+            "there is no subcommand foo: choose one of provision, round, audit, dataset");
   EXPECT_THAT(told({"round", "begin"}), StartsWith("there is no subcommand begin: choose one of create, list, "));
   EXPECT_EQ(told({"--colour", "blue"}), "there is no option --colour");
   EXPECT_EQ(told({"round", "create", "--epsilon", "1", "--config", "c", "--modle", "gcn"}),

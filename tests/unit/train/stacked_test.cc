@@ -112,7 +112,8 @@ TEST(StackedFeatures, OfATrainingRowDoNotDependOnItsOwnLabel) {
               &after.classes.clamped[kNode * classes] + classes);
   for (uint32_t i = 0; i < Case::kNodes; ++i) {
     for (uint32_t c = 0; c < classes; ++c) {
-      after.sums[i * classes + c] += static_cast<float>(after.pairs.matrix[i * Case::kNodes + kNode] *
+      after.sums[i * classes + c] += static_cast<float>(
+          after.pairs.matrix[i * Case::kNodes + kNode] *
           (after.classes.clamped[kNode * classes + c] - before.classes.clamped[kNode * classes + c]));
     }
   }

@@ -173,7 +173,8 @@ TEST(Trainer, StateDictLoadsInPython) {
   std::ofstream(folder + "/blink_state_dict.py") << R"(
 import sys, torch
 shapes = {name: tuple(value.shape) for name, value in torch.load(sys.argv[1]).items()}
-assert shapes == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,), 'conv2.lin.weight': (3, 16), 'conv2.bias': (3,)}, shapes
+assert shapes == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,),
+                  'conv2.lin.weight': (3, 16), 'conv2.bias': (3,)}, shapes
 )";
   const std::string command = std::string(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " ") + folder +
                               "/blink_state_dict.py " + folder + "/blink_state_dict.pt";

@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "aggregator_server/worker/analysis.h"
 #include "aggregator_server/result/link_files.h"
+#include "aggregator_server/worker/analysis.h"
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
 #include "tests/unit/worker/small_round.h"
@@ -27,8 +27,8 @@ class ModelFiles : public testing::SmallRound {
     const std::string folder = absl::StrCat(folder_, "/", name);
     EXPECT_TRUE(WriteResultFolder(folder, parameters_, 180, *analysis, data_.attributes, ReportOrigin::kRound).ok());
     const std::vector<float>& logits = analysis->training.logits;
-    EXPECT_TRUE(WriteFileAtomically(folder + "/logits.f32", {reinterpret_cast<const char*>(logits.data()),
-                                                             logits.size() * sizeof(float)})
+    EXPECT_TRUE(WriteFileAtomically(folder + "/logits.f32",
+                                    {reinterpret_cast<const char*>(logits.data()), logits.size() * sizeof(float)})
                     .ok());
     return folder;
   }

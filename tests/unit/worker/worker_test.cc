@@ -21,8 +21,8 @@
 namespace blink {
 namespace {
 
-using ::testing::HasSubstr;
 using nlohmann::json;
+using ::testing::HasSubstr;
 
 struct Ended {
   int exit_code = -1;

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/estimate/attributed/attributed.h"
+#include "aggregator_server/estimate/beta/denoise.h"
 #include "common/graph/dataset.h"
 
 namespace blink {

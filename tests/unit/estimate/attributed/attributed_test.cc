@@ -11,9 +11,9 @@
 
 #include "aggregator_server/estimate/beta/hybrid.h"
 #include "tests/testing/instruction_sets.h"
-#include "tests/unit/estimate/small_round.h"
 #include "tests/unit/estimate/attributed/dense_twin.h"
 #include "tests/unit/estimate/attributed/small_inputs.h"
+#include "tests/unit/estimate/small_round.h"
 
 namespace blink {
 namespace {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <numeric>
 
-#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/estimate/attributed/column_sums.h"
-#include "aggregator_server/estimate/attributed/degree_law.h"
+#include "aggregator_server/estimate/attributed/degree_distribution.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/estimate/small_round.h"
 
@@ -95,7 +95,7 @@ class DegreePosteriorOf : public ::testing::TestWithParam<Case> {
   const Case& c = GetParam();
   const Round round = MakeRound(c.n, c.epsilon_micro, c.share_ppm, c.silent, 7);
   const std::vector<DegreeEvidence> nodes = EvidenceSlowly(round.reports);
-  const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
+  const DegreeDistribution law = DegreeDistribution::Fit(nodes, 1);
   const DegreePosterior posterior = EstimateDegreePosterior(round.reports, 1);
 };
 
@@ -119,12 +119,12 @@ INSTANTIATE_TEST_SUITE_P(Rounds, DegreePosteriorOf,
 
 // By the definition: the mean once more, from a sum that is a little larger. Then with a bit turned over.
 TEST_P(DegreePosteriorOf, SaysHowFarThePairsOwnBitsHavePulledIt) {
-  ASSERT_EQ(posterior.pull.size(), c.n);
+  ASSERT_EQ(posterior.influence.size(), c.n);
   for (NodeIndex i = 0; i < c.n; ++i) {
-    EXPECT_GE(posterior.pull[i], 0);
-    EXPECT_LE(posterior.pull[i], DegreePosterior::kPullMax);
+    EXPECT_GE(posterior.influence[i], 0);
+    EXPECT_LE(posterior.influence[i], DegreePosterior::kInfluenceMax);
     if (!nodes[i].sum.has_value()) {
-      EXPECT_EQ(posterior.pull[i], 0);
+      EXPECT_EQ(posterior.influence[i], 0);
       continue;
     }
     const double scale = round.reports.reported(i) ? 1 : (c.n - 1.0) / round.reports.report_count();
@@ -133,10 +133,10 @@ TEST_P(DegreePosteriorOf, SaysHowFarThePairsOwnBitsHavePulledIt) {
     *more.sum += step;
     *less.sum -= step;
     const double slope = (std::log(law.PosteriorMean(more)) - std::log(law.PosteriorMean(less))) / (2 * step);
-    const double bounded = std::min(DegreePosterior::kPullMax, scale * std::min(slope, 1 / posterior.mean[i]));
-    EXPECT_NEAR(posterior.pull[i], bounded, 2e-2 * bounded + 1e-4) << i;
+    const double bounded = std::min(DegreePosterior::kInfluenceMax, scale * std::min(slope, 1 / posterior.mean[i]));
+    EXPECT_NEAR(posterior.influence[i], bounded, 2e-2 * bounded + 1e-4) << i;
   }
-  EXPECT_EQ(posterior.pull, EstimateDegreePosterior(round.reports, 3).pull);
+  EXPECT_EQ(posterior.influence, EstimateDegreePosterior(round.reports, 3).influence);
 }
 
 // The rule that no prior of a pair contains its bits, by the definition: turn one over, estimate again. What is left is
@@ -148,7 +148,7 @@ TEST(DegreePosterior, WithoutAPairsOwnBitsIsTheSameWhateverTheyAre) {
   const auto base = [&](const DegreePosterior& degrees, const ReportSet& reports, NodeIndex i, NodeIndex j) {
     const Evidence evidence = EvidenceOf(reports, i, j);
     return std::log(degrees.mean[i]) + std::log(degrees.mean[j]) -
-           (degrees.pull[i] + degrees.pull[j]) * DegreePosterior::OwnBits(evidence.reports, evidence.ones, p);
+           (degrees.influence[i] + degrees.influence[j]) * DegreePosterior::OwnBits(evidence.reports, evidence.ones, p);
   };
   const DegreePosterior before = EstimateDegreePosterior(round.reports, 1);
   double with = 0, without = 0;
@@ -182,7 +182,7 @@ TEST(DegreePosterior, CountsAPairsOwnBitsAsTheSumOfTheNodeDoes) {
 
 TEST(DegreePosterior, IsPulledByNoBitWithoutEmpiricalBayes) {
   const Round round = MakeRound(50, 2'000'000, 100'000, 0, 1);
-  EXPECT_EQ(EstimateDegreePosterior(round.reports, 1, false).pull, std::vector<double>(50, 0.0));
+  EXPECT_EQ(EstimateDegreePosterior(round.reports, 1, false).influence, std::vector<double>(50, 0.0));
 }
 
 double RootMeanSquare(const std::vector<double>& degrees, const CsrGraph& truth) {

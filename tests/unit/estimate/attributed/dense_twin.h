@@ -9,10 +9,10 @@
 #include <functional>
 #include <vector>
 
-#include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/estimate/attributed/attributed.h"
 #include "aggregator_server/estimate/attributed/degree_posterior.h"
 #include "aggregator_server/estimate/attributed/theta_fit.h"
+#include "aggregator_server/estimate/received_rows.h"
 
 namespace blink {
 
@@ -71,7 +71,7 @@ struct DenseTwin {
         evidence_[i][j] = (2 * evidence.ones - evidence.reports) * reports.parameters().bit_log_odds();
         if (!reports.parameters().sends_bits()) continue;
         base_[i][j] -=
-            (degrees.pull[i] + degrees.pull[j]) *
+            (degrees.influence[i] + degrees.influence[j]) *
             DegreePosterior::OwnBits(evidence.reports, evidence.ones, reports.parameters().flip_probability());
       }
     }

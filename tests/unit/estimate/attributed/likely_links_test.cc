@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "aggregator_server/estimate/beta/hybrid.h"
-#include "tests/unit/estimate/small_round.h"
 #include "tests/unit/estimate/attributed/small_inputs.h"
+#include "tests/unit/estimate/small_round.h"
 
 namespace blink {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "aggregator_server/estimate/attributed/pair_sample.h"
 #include "aggregator_server/estimate/attributed/posterior_pass.h"
-#include "tests/unit/estimate/small_round.h"
 #include "tests/unit/estimate/attributed/small_inputs.h"
+#include "tests/unit/estimate/small_round.h"
 
 namespace blink {
 namespace {
@@ -128,7 +128,8 @@ TEST(PairFeatures, OfCommonNeighboursAreZeroWhereNoPairIsKept) {
             for (const PairQuantity of : {kOfCommonNeighbours, kOfOverlap}) others += tile.of(of, r)[j] != 0;
           }
         }
-        EXPECT_TRUE(zero ? others == 0 : others > 0 || tile.begin(0) >= tile.end()) << earlier << ' ' << strip << ' ' << kind;
+        EXPECT_TRUE(zero ? others == 0 : others > 0 || tile.begin(0) >= tile.end())
+            << earlier << ' ' << strip << ' ' << kind;
       }
     }
   }
@@ -140,7 +141,7 @@ TEST(PairFeatures, TakeThePairsOwnBitsOutOfTheDegrees) {
   const NodeProfiles profiles;
   const ClassProbabilities classes = MakeClasses(kNodes, 1, 4);
   DegreePosterior degrees{std::vector<double>(kNodes, 5.0), std::vector<double>(kNodes)};
-  for (NodeIndex i = 0; i < kNodes; ++i) degrees.pull[i] = 0.001 * i;
+  for (NodeIndex i = 0; i < kNodes; ++i) degrees.influence[i] = 0.001 * i;
   const PairInputs inputs(round.reports, profiles, classes, degrees, {});
   const auto features = FeaturesOf(inputs, {}, kOfLinks);
   for (NodeIndex i = 0; i < kNodes; ++i) {

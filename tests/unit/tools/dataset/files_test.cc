@@ -157,8 +157,8 @@ TEST_F(DatasetFilesTest, ConvertRefusesASplitOfAnUnknownNodeAndAFolderInUse) {
 TEST_F(DatasetFilesTest, ConvertDrawsASplitOfTheLabelledNodes) {
   Write("edges.txt", "0 1\n1 2\n2 3\n3 4\n4 5\n5 6\n6 7\n7 8\n8 9\n");
   Write("labels.csv", "0,1\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n7,0\n8,-1\n9,-1\n");
-  const std::vector<std::string> convert = {"dataset",     "convert",          Path("edges.txt"), "--labels",
-                                            Path("labels.csv"), "--random-split", "7"};
+  const std::vector<std::string> convert = {
+      "dataset", "convert", Path("edges.txt"), "--labels", Path("labels.csv"), "--random-split", "7"};
   for (const char* name : {"one", "two"}) {
     std::vector<std::string> arguments = convert;
     arguments.insert(arguments.end(), {"--output", Path(name)});
@@ -179,8 +179,8 @@ TEST_F(DatasetFilesTest, ConvertDrawsASplitOfTheLabelledNodes) {
 TEST_F(DatasetFilesTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {
   Write("edges.txt", "0 1\n1 2\n");
   Write("labels.csv", "0,1\n1,0\n2,1\n");
-  const std::vector<std::string> convert = {"dataset", "convert",  Path("edges.txt"), "--output",
-                                            Path("x"), "--random-split", "7"};
+  const std::vector<std::string> convert = {"dataset",        "convert", Path("edges.txt"), "--output", Path("x"),
+                                            "--random-split", "7"};
   EXPECT_EQ(Run(convert), 2);
   std::vector<std::string> labelled = convert;
   labelled.insert(labelled.end(), {"--labels", Path("labels.csv")});

@@ -232,7 +232,8 @@ TEST_F(Provision, RefusesAMalformedRequestByItsFileName) {
   InitDemo();
   ASSERT_TRUE(Enrol(out_, {.name = "node-3", .identity = {.first_node = 3, .last_node = 3}}).ok());
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/bad.csr", "garbage").ok());
-  const absl::Status status = SignFor(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1)).status();
+  const absl::Status status =
+      SignFor(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("bad.csr"));
 }

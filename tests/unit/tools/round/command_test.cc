@@ -1,6 +1,6 @@
 // The command line of `blink round` against a real aggregator-like server in process.
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -90,9 +90,10 @@ class RoundCommand : public ::testing::Test {
     server_ = builder.BuildAndStart();
     service_.state.set_round_id(kId);
     service_.state.set_state(v1::ROUND_STATE_READY);
-    ASSERT_TRUE(WriteFileAtomically(folder_ + "/operator.conf", absl::StrCat("aggregator=\"127.0.0.1:", port,
-                                                                            "\"\ndeployment=\"demo\"\ninsecure=true\n"))
-                    .ok());
+    ASSERT_TRUE(
+        WriteFileAtomically(folder_ + "/operator.conf",
+                            absl::StrCat("aggregator=\"127.0.0.1:", port, "\"\ndeployment=\"demo\"\ninsecure=true\n"))
+            .ok());
   }
   void TearDown() override {
     server_->Shutdown();
@@ -464,14 +465,11 @@ TEST_F(RoundCommand, ResultRefusesAPlaceThatAnotherProcessHolds) {
 }
 
 TEST_F(RoundCommand, TheAggregatorsRefusalsKeepTheirSentenceAndGetTheirCode) {
-  const std::vector<std::pair<grpc::StatusCode, int>> codes = {{grpc::StatusCode::FAILED_PRECONDITION, 7},
-                                                               {grpc::StatusCode::PERMISSION_DENIED, 7},
-                                                               {grpc::StatusCode::UNAUTHENTICATED, 7},
-                                                               {grpc::StatusCode::NOT_FOUND, 7},
-                                                               {grpc::StatusCode::ALREADY_EXISTS, 7},
-                                                               {grpc::StatusCode::INVALID_ARGUMENT, 7},
-                                                               {grpc::StatusCode::RESOURCE_EXHAUSTED, 9},
-                                                               {grpc::StatusCode::INTERNAL, 1}};
+  const std::vector<std::pair<grpc::StatusCode, int>> codes = {
+      {grpc::StatusCode::FAILED_PRECONDITION, 7}, {grpc::StatusCode::PERMISSION_DENIED, 7},
+      {grpc::StatusCode::UNAUTHENTICATED, 7},     {grpc::StatusCode::NOT_FOUND, 7},
+      {grpc::StatusCode::ALREADY_EXISTS, 7},      {grpc::StatusCode::INVALID_ARGUMENT, 7},
+      {grpc::StatusCode::RESOURCE_EXHAUSTED, 9},  {grpc::StatusCode::INTERNAL, 1}};
   for (const auto& [code, exit_code] : codes) {
     service_.refusal = grpc::Status(code, "the very reason");
     EXPECT_EQ(Round({"seal", kId}), exit_code);

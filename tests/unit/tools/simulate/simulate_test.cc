@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <sys/stat.h>
 
 #include <cmath>
@@ -11,7 +10,6 @@
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
 #include "common/wire/degree_share.h"
-
 #include "tests/unit/worker/small_round.h"
 #include "tools/simulate/report.h"
 #include "tools/simulate/run.h"

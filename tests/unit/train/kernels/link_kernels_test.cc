@@ -11,9 +11,9 @@
 #include <string>
 #include <tuple>
 
-#include "common/simd/vector_code.h"
 #include "aggregator_server/train/kernels/weight_rows.h"
 #include "common/graph/dataset.h"
+#include "common/simd/vector_code.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/train/small_weights.h"
 

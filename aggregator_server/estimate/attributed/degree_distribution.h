@@ -1,7 +1,7 @@
 // The law of the degrees of a graph, from uncertain observations of each, and what it says about each. Internal to this
 // folder; degree_posterior.h is what others use.
-#ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_LAW_H_
-#define BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_LAW_H_
+#ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_DISTRIBUTION_H_
+#define BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_DISTRIBUTION_H_
 
 #include <cstdint>
 #include <optional>
@@ -18,12 +18,12 @@ struct DegreeEvidence {
   double LogLikelihood(double degree) const;
 };
 
-class DegreeLaw {
+class DegreeDistribution {
  public:
   // By EM on a log-spaced grid of at most 60 degrees from 0.3 to n - 1, a fixed number of steps from the uniform law
   // (an early end is a regulariser), smoothed lightly at each. Of more than 32,768 nodes every k-th is enough. The
   // result does not depend on the threads.
-  static DegreeLaw Fit(const std::vector<DegreeEvidence>& nodes, int threads);
+  static DegreeDistribution Fit(const std::vector<DegreeEvidence>& nodes, int threads);
 
   // The mean degree and its variance, given the evidence: over a grid that is finer, where the law is interpolated, so
   // that sharp evidence of a large degree is not rounded to the grid.
@@ -37,7 +37,7 @@ class DegreeLaw {
   const std::vector<double>& weights() const { return weights_; }  // of each, with sum 1
 
  private:
-  explicit DegreeLaw(uint32_t node_count);
+  explicit DegreeDistribution(uint32_t node_count);
 
   std::vector<double> degrees_, weights_;
   std::vector<double> fine_degrees_, fine_weights_;
@@ -45,4 +45,4 @@ class DegreeLaw {
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_LAW_H_
+#endif  // BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_DISTRIBUTION_H_

@@ -1,7 +1,7 @@
 // Whether a training that is under way can still come to something, so that a search need not finish what is far
 // behind. No LibTorch.
-#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_OUTLOOK_H_
-#define BLINK_AGGREGATOR_SERVER_TRAIN_OUTLOOK_H_
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_EARLY_PRUNING_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_EARLY_PRUNING_H_
 
 #include <vector>
 
@@ -18,9 +18,9 @@ struct TargetScore {
 // epochs gain 0.8 of what those before them did. Trainings mostly slow down faster than that, once they do; one that
 // still gathers pace is never hopeless. Looked at every 10 epochs from the 100th on (some hardly move for longer than
 // 60), and so the same for whoever goes on from a checkpoint.
-bool IsHopeless(const std::vector<float>& validation_losses, const std::vector<float>& validation_accuracies,
-                const TargetScore& target);
+bool ShouldPrune(const std::vector<float>& validation_losses, const std::vector<float>& validation_accuracies,
+                 const TargetScore& target);
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_OUTLOOK_H_
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_EARLY_PRUNING_H_

@@ -1,4 +1,4 @@
-#include "aggregator_server/train/outlook.h"
+#include "aggregator_server/train/early_pruning.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ struct Curve {
       accuracies.push_back(static_cast<float>(accuracy(epoch)));
     }
   }
-  bool HopelessOf(double score) const { return IsHopeless(losses, accuracies, {.score = score, .loss_weight = 0.5}); }
+  bool HopelessOf(double score) const { return ShouldPrune(losses, accuracies, {.score = score, .loss_weight = 0.5}); }
 };
 
 // Slows down: after 25 epochs `kept` of what is missing to 0.5 is still missing. The score is this accuracy - 0.5.
@@ -38,7 +38,8 @@ TEST(Outlook, WhatWouldGetThereIsNeverHopelessWhenEach25EpochsGainNoMoreThanFour
 }
 
 TEST(Outlook, WhatGathersPaceIsNotHopeless) {
-  const Curve curve(100, [](int) { return 1.0; }, [](int epoch) { return epoch * epoch * 1e-5; });
+  const Curve curve(
+      100, [](int) { return 1.0; }, [](int epoch) { return epoch * epoch * 1e-5; });
   EXPECT_FALSE(curve.HopelessOf(10));
 }
 
@@ -56,9 +57,10 @@ TEST(Outlook, IsNotAskedEarlyAndOnlyEveryTenEpochs) {
 }
 
 TEST(Outlook, OfLossesThatAreNoNumbersItSaysNothing) {
-  const Curve curve(100, [](int) { return std::numeric_limits<double>::quiet_NaN(); }, [](int) { return 0.1; });
+  const Curve curve(
+      100, [](int) { return std::numeric_limits<double>::quiet_NaN(); }, [](int) { return 0.1; });
   EXPECT_FALSE(curve.HopelessOf(1));
-  EXPECT_FALSE(IsHopeless({}, {}, {.score = 1}));
+  EXPECT_FALSE(ShouldPrune({}, {}, {.score = 1}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "aggregator_server/plausibility/power.h"
+#include "aggregator_server/plausibility/detection_power.h"
 
 #include "aggregator_server/plausibility/tails.h"
 

@@ -1,5 +1,6 @@
-// The class model: what the features alone say of every node's class (aggregator_server/profiles/class_probabilities.h),
-// by an MLP of 64 hidden units on the scaled features of NodeProfiles, cross-fitted:
+// The feature-only classifier: what the features alone say of every node's class
+// (aggregator_server/profiles/class_probabilities.h), by an MLP of 64 hidden units on the scaled features of
+// NodeProfiles, cross-fitted:
 //
 //   the training nodes are dealt to 5 folds by the seed, never by their labels; model k is trained on all folds but k,
 //   to its best validation loss. A training node has the logits of the model that was not trained on it; any other the
@@ -17,8 +18,8 @@
 // classes) of the m training labels. They are not taken without the node's own label: that would lower the frequency of
 // its own class, which is all that tells one training row from another, and a classifier on such rows would learn to
 // read it.
-#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_CLASS_MODEL_H_
-#define BLINK_AGGREGATOR_SERVER_TRAIN_CLASS_MODEL_H_
+#ifndef BLINK_AGGREGATOR_SERVER_TRAIN_FEATURE_CLASSIFIER_H_
+#define BLINK_AGGREGATOR_SERVER_TRAIN_FEATURE_CLASSIFIER_H_
 
 #include <cstdint>
 #include <functional>
@@ -34,14 +35,14 @@
 
 namespace blink {
 
-struct ClassModelOptions {
+struct FeatureClassifierOptions {
   const NearestNodes* nearest = nullptr;  // for the second stage; null: without
   uint64_t seed = 1;
   int threads = 0;  // 0: all cores; the folds are trained side by side. The result does not depend on it
   std::function<void(double fraction)> progress;  // from any thread, one at a time
 };
 
-struct ClassModel {
+struct FeatureClassifier {
   ClassProbabilities probabilities;
   // What the second stage took of the nearest nodes, by the first stage's `clamped`: a node's own label is in none of
   // its shares, not even by way of a neighbour's. Width 0 without a second stage.
@@ -54,12 +55,13 @@ struct ClassModel {
 
 // On the CPU. INVALID_ARGUMENT: no training or validation node, or sizes that do not fit. RESOURCE_EXHAUSTED: out of
 // memory.
-absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const NodeProfiles& profiles,
-                                         const ClassModelOptions& options);
+absl::StatusOr<FeatureClassifier> FitFeatureClassifier(const NodeAttributes& attributes, const NodeProfiles& profiles,
+                                                       const FeatureClassifierOptions& options);
 
-// The class model as a classifier: its open probabilities.
-TrainResult ResultOfClassModel(const ClassModel& model, const NodeAttributes& attributes, bool balance_classes);
+// The feature-only classifier as a classifier: its open probabilities.
+TrainResult ResultOfFeatureClassifier(const FeatureClassifier& model, const NodeAttributes& attributes,
+                                      bool balance_classes);
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_CLASS_MODEL_H_
+#endif  // BLINK_AGGREGATOR_SERVER_TRAIN_FEATURE_CLASSIFIER_H_

@@ -1,4 +1,4 @@
-#include "aggregator_server/train/class_model.h"
+#include "aggregator_server/train/feature_classifier.h"
 
 #include <ATen/Parallel.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kFolds = 5;
 constexpr int kEpochs = 200;
-constexpr int kPatience = 40;  // the loss of so small a model turns once
+constexpr int kPatience = 40;             // the loss of so small a model turns once
 constexpr double kFirstStageShare = 0.5;  // of the time, roughly, where nearest nodes are given
 
 TrainOptions FoldOptions(uint64_t seed, int fold) {
@@ -94,12 +94,12 @@ std::vector<float> Clamp(std::vector<float> open, const NodeAttributes& attribut
   return open;
 }
 
-ClassModel FrequencyModel(const NodeAttributes& attributes, const std::vector<int64_t>& train) {
+FeatureClassifier FrequencyModel(const NodeAttributes& attributes, const std::vector<int64_t>& train) {
   const uint32_t classes = attributes.class_count;
   std::vector<float> frequencies(classes, 1.0f);
   for (const int64_t node : train) ++frequencies[attributes.labels[node]];
   for (float& frequency : frequencies) frequency /= static_cast<float>(train.size() + classes);
-  ClassModel model;
+  FeatureClassifier model;
   model.probabilities = {.node_count = attributes.node_count, .class_count = classes};
   for (uint32_t i = 0; i < attributes.node_count; ++i) {
     model.probabilities.open.insert(model.probabilities.open.end(), frequencies.begin(), frequencies.end());
@@ -112,7 +112,7 @@ ClassModel FrequencyModel(const NodeAttributes& attributes, const std::vector<in
 // Trains the folds side by side; the first error, by fold.
 absl::StatusOr<std::vector<TrainResult>> TrainFolds(const NodeAttributes& attributes, const FeatureMatrix& features,
                                                     const std::vector<int64_t>& train, const std::vector<int>& fold_of,
-                                                    const ClassModelOptions& options) {
+                                                    const FeatureClassifierOptions& options) {
   std::vector<absl::StatusOr<TrainResult>> results(kFolds, absl::UnknownError(""));
   std::mutex mutex;
   int next = 0, epochs_done = 0;
@@ -177,7 +177,8 @@ struct Folds {
 };
 
 // The probabilities of a stage from those of its folds, in place of an earlier stage's.
-void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::string& prefix, ClassModel& model) {
+void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::string& prefix,
+              FeatureClassifier& model) {
   const uint32_t classes = folds.attributes.class_count;
   std::vector<float> logits(results[0].logits.size(), 0.0f);
   for (const TrainResult& fold : results) {
@@ -203,7 +204,8 @@ void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::s
 }
 
 absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, const ClassProbabilities& first,
-                                                        const NearestShares& shares, const ClassModelOptions& options) {
+                                                        const NearestShares& shares,
+                                                        const FeatureClassifierOptions& options) {
   const std::vector<float> features = SideBySide(LogsOfOpen(first), first.class_count, shares.values, shares.width);
   std::vector<TrainResult> results;
   for (int fold = 0; fold < kFolds; ++fold) {
@@ -218,13 +220,13 @@ absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, cons
 
 }  // namespace
 
-absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const NodeProfiles& profiles,
-                                         const ClassModelOptions& options) {
+absl::StatusOr<FeatureClassifier> FitFeatureClassifier(const NodeAttributes& attributes, const NodeProfiles& profiles,
+                                                       const FeatureClassifierOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckData(attributes, profiles));
   const std::vector<int64_t> train = LabelledNodes(attributes, Split::kTrain);
   if (profiles.scaled.cols == 0 || train.size() < kFolds) return FrequencyModel(attributes, train);
   const Folds folds{attributes, train, DealFolds(train.size(), options.seed)};
-  ClassModel model;
+  FeatureClassifier model;
   BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first,
                          TrainFolds(attributes, profiles.scaled, train, folds.of, options));
   AddStage(folds, std::move(first), "", model);
@@ -242,7 +244,8 @@ absl::StatusOr<ClassModel> FitClassModel(const NodeAttributes& attributes, const
   return model;
 }
 
-TrainResult ResultOfClassModel(const ClassModel& model, const NodeAttributes& attributes, bool balance_classes) {
+TrainResult ResultOfFeatureClassifier(const FeatureClassifier& model, const NodeAttributes& attributes,
+                                      bool balance_classes) {
   constexpr float kLeast = 1e-12f;
   std::vector<float> log_probabilities = model.probabilities.open;
   for (float& value : log_probabilities) value = std::log(std::max(value, kLeast));

@@ -1,12 +1,12 @@
-#include "aggregator_server/train/outlook.h"
+#include "aggregator_server/train/early_pruning.h"
 
 #include <algorithm>
 #include <cstddef>
 
 namespace blink {
 
-bool IsHopeless(const std::vector<float>& validation_losses, const std::vector<float>& validation_accuracies,
-                const TargetScore& target) {
+bool ShouldPrune(const std::vector<float>& validation_losses, const std::vector<float>& validation_accuracies,
+                 const TargetScore& target) {
   constexpr size_t kFirst = 100, kLook = 10, kStep = 25, kMean = 5;
   constexpr double kGainsToCome = 4;
   const size_t epochs = validation_losses.size();

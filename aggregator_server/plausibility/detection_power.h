@@ -1,6 +1,6 @@
 // What the tests of pairs see: how large a lie must be.
-#ifndef BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_POWER_H_
-#define BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_POWER_H_
+#ifndef BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_DETECTION_POWER_H_
+#define BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_DETECTION_POWER_H_
 
 #include <cstdint>
 #include <optional>
@@ -22,4 +22,4 @@ std::optional<uint32_t> SmallestLieSeen(const ReportTests& tests, double probabi
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_POWER_H_
+#endif  // BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_DETECTION_POWER_H_

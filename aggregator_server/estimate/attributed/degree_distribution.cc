@@ -1,4 +1,4 @@
-#include "aggregator_server/estimate/attributed/degree_law.h"
+#include "aggregator_server/estimate/attributed/degree_distribution.h"
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +77,7 @@ double DegreeEvidence::LogLikelihood(double degree) const {
   return log;
 }
 
-DegreeLaw::DegreeLaw(uint32_t node_count) : degrees_(kGrid), weights_(kGrid, 1.0 / kGrid) {
+DegreeDistribution::DegreeDistribution(uint32_t node_count) : degrees_(kGrid), weights_(kGrid, 1.0 / kGrid) {
   const double ratio = std::log((node_count - 1.0) / kSmallestDegree);
   constexpr int kFineGrid = (kGrid - 1) * kFine + 1;
   fine_degrees_.resize(kFineGrid);
@@ -85,8 +85,8 @@ DegreeLaw::DegreeLaw(uint32_t node_count) : degrees_(kGrid), weights_(kGrid, 1.0
   for (int k = 0; k < kGrid; ++k) degrees_[k] = fine_degrees_[k * kFine];
 }
 
-DegreeLaw DegreeLaw::Fit(const std::vector<DegreeEvidence>& nodes, int threads) {
-  DegreeLaw law(static_cast<uint32_t>(nodes.size()));
+DegreeDistribution DegreeDistribution::Fit(const std::vector<DegreeEvidence>& nodes, int threads) {
+  DegreeDistribution law(static_cast<uint32_t>(nodes.size()));
   const size_t stride = (nodes.size() + kNodesOfFit - 1) / kNodesOfFit, count = (nodes.size() + stride - 1) / stride;
   const std::vector<float> table = Likelihoods(nodes, stride, count, law.degrees_, threads);
   const auto sum_shares = CodeOf<SumShares>();
@@ -111,7 +111,7 @@ DegreeLaw DegreeLaw::Fit(const std::vector<DegreeEvidence>& nodes, int threads) 
   return law;
 }
 
-DegreeLaw::Moments DegreeLaw::PosteriorMoments(const DegreeEvidence& evidence) const {
+DegreeDistribution::Moments DegreeDistribution::PosteriorMoments(const DegreeEvidence& evidence) const {
   constexpr size_t kFineGrid = (kGrid - 1) * kFine + 1;
   double logs[kFineGrid], largest = -HUGE_VAL;
   for (size_t f = 0; f < kFineGrid; ++f)

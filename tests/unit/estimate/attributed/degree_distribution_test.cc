@@ -1,5 +1,5 @@
-// DegreeLaw against a twin in doubles that reads like its description.
-#include "aggregator_server/estimate/attributed/degree_law.h"
+// DegreeDistribution against a twin in doubles that reads like its description.
+#include "aggregator_server/estimate/attributed/degree_distribution.h"
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ class DegreeLawOf : public testing::EveryInstructionSet {};
 TEST_P(DegreeLawOf, IsThatOfTheSlowTwin) {
   for (const size_t nodes : {3u, 100u, 1500u}) {
     const std::vector<DegreeEvidence> evidence = Draw(nodes, 4, 0.5, nodes);
-    const DegreeLaw law = DegreeLaw::Fit(evidence, 2);
+    const DegreeDistribution law = DegreeDistribution::Fit(evidence, 2);
     ASSERT_EQ(law.degrees().size(), 60u);
     EXPECT_NEAR(law.degrees().front(), 0.3, 1e-12);
     EXPECT_NEAR(law.degrees().back(), nodes - 1.0, 1e-9);
@@ -72,9 +72,9 @@ TEST_P(DegreeLawOf, IsThatOfTheSlowTwin) {
 
 BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(DegreeLawOf);
 
-TEST(DegreeLaw, ShrinksWhatIsUncertainTowardsWhatIsCommon) {
+TEST(DegreeDistribution, ShrinksWhatIsUncertainTowardsWhatIsCommon) {
   std::vector<DegreeEvidence> nodes = Draw(2000, 100, 0.1, 3);
-  const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
+  const DegreeDistribution law = DegreeDistribution::Fit(nodes, 1);
   EXPECT_LT(law.PosteriorMean({.sum = 12, .variance = 100}), 8);
   EXPECT_GT(law.PosteriorMean({.sum = -30, .variance = 100}), 0.3);
   const DegreeEvidence nothing;
@@ -82,18 +82,18 @@ TEST(DegreeLaw, ShrinksWhatIsUncertainTowardsWhatIsCommon) {
   EXPECT_NEAR(law.PosteriorMean(nothing), mean, 0.1 * mean);
 }
 
-TEST(DegreeLaw, DoesNotRoundASharplyKnownDegreeToItsGrid) {
+TEST(DegreeDistribution, DoesNotRoundASharplyKnownDegreeToItsGrid) {
   std::vector<DegreeEvidence> nodes(3000);
   for (size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].sum = static_cast<double>(1 + i % 400);
     nodes[i].variance = 0.01;
   }
-  const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
+  const DegreeDistribution law = DegreeDistribution::Fit(nodes, 1);
   for (const double degree : {1.0, 4.0, 37.0, 151.0, 389.0})
     EXPECT_NEAR(law.PosteriorMean({.sum = degree, .variance = 0.01}), degree, 0.015 * degree + 0.02);
 }
 
-TEST(DegreeLaw, IsFiniteForTheMostExtremeEvidence) {
+TEST(DegreeDistribution, IsFiniteForTheMostExtremeEvidence) {
   for (const double variance : {1e-20, 1.0, 1e20}) {
     for (const double epsilon : {1e-12, 1.0, 50.0}) {
       std::vector<DegreeEvidence> nodes = Draw(50, variance, epsilon, 5);
@@ -101,7 +101,7 @@ TEST(DegreeLaw, IsFiniteForTheMostExtremeEvidence) {
       nodes[1].noisy = -1e15;
       nodes[2].sum = 1e15;
       nodes[3].sum = -1e15;
-      const DegreeLaw law = DegreeLaw::Fit(nodes, 1);
+      const DegreeDistribution law = DegreeDistribution::Fit(nodes, 1);
       for (const DegreeEvidence& node : nodes) {
         const double mean = law.PosteriorMean(node);
         EXPECT_TRUE(mean >= 0.3 - 1e-9 && mean <= 49 + 1e-9) << mean;
@@ -110,9 +110,9 @@ TEST(DegreeLaw, IsFiniteForTheMostExtremeEvidence) {
   }
 }
 
-TEST(DegreeLaw, OfManyNodesIsThatOfSomeOfThem) {
+TEST(DegreeDistribution, OfManyNodesIsThatOfSomeOfThem) {
   const std::vector<DegreeEvidence> nodes = Draw(40'000, 25, 0.5, 6);
-  const DegreeLaw law = DegreeLaw::Fit(nodes, 2);
+  const DegreeDistribution law = DegreeDistribution::Fit(nodes, 2);
   std::vector<DegreeEvidence> some;
   for (size_t i = 0; i < nodes.size(); i += 2) some.push_back(nodes[i]);
   const std::vector<double> slow = FitSlowly(some, law.degrees());
