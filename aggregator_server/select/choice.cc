@@ -23,7 +23,7 @@ bool IsBetter(const Tried& a, const Tried& b, Prior prior) {
   return Score(a, prior) > Score(b, prior);
 }
 
-size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes) {
+size_t ChooseCandidate(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes) {
   size_t best = 0;
   for (size_t k = 1; k < tried.size(); ++k) {
     if (IsBetter(tried[k], tried[best], prior)) best = k;
