@@ -295,20 +295,31 @@ TEST_F(PipelineTest, RemovesAtItsStartWhatTheWorkersOfEndedAndUnknownRoundsLeft)
   EXPECT_FALSE(HasCheckpoint(unknown));
 }
 
-TEST_F(PipelineTest, SaysThatTheMemoryLimitWasTooSmallAndTriesNoSecondTime) {
+TEST_F(PipelineTest, SaysThatTheMemoryLimitIsProbablyTooSmallAndTriesNoSecondTime) {
   options_.worker_limits.memory_bytes = uint64_t{1} << 40;  // of which the stand-in only says that it does not suffice
   StartPipeline();
   int starts = 0;
-  for (const char* behaviour : {"no-memory-for-libraries", "no-memory-uncaught"}) {
+  for (const char* behaviour : {"no-memory-for-libraries", "no-memory-for-initialization"}) {
     Behave(behaviour);
     const std::string id = Create();
     Report(id, 0, kNodes - 1);
     ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
-    EXPECT_THAT(Get(id).failure_reason(),
-                HasSubstr("ran out of memory: --worker-memory-bytes limits it to 1099511627776 bytes"));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("the worker probably ran out of memory"));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("--worker-memory-bytes limits it to 1099511627776 bytes"));
     EXPECT_THAT(Get(id).failure_reason(), HasSubstr("raise the limit"));
     EXPECT_EQ(Starts(), ++starts);
   }
+}
+
+TEST_F(PipelineTest, DecidesNothingByTheWordsOfACrashedWorker) {
+  options_.worker_limits.memory_bytes = uint64_t{1} << 40;
+  StartPipeline();
+  Behave("speak-of-memory-and-crash");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("killed by signal 6 (SIGABRT)"));
+  EXPECT_EQ(Starts(), 3);
 }
 
 TEST_F(PipelineTest, SaysThatTheProcessorTimeIsUsedUpAndTriesNoSecondTime) {
