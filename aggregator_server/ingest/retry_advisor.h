@@ -1,7 +1,7 @@
-// When each node should call again, so that a fleet never comes in a herd.
+// When each node should call again, so that the nodes of a fleet do not all call at once.
 //
-// The advisor knows how many peers (certificates) have called lately and how many calls are being worked on. A window
-// is as wide as it takes to spread all of these peers at `calls_per_second`; a refusal for load moves it further away.
+// The advisor counts the peers (certificates) that have called lately. A window is wide enough to spread all of them at
+// `calls_per_second`. After a refusal for load the window is wider and further away.
 //
 // Thread-safe. Memory: at most `peers_max` hashes, twice.
 #ifndef BLINK_AGGREGATOR_SERVER_INGEST_RETRY_ADVISOR_H_

@@ -1,4 +1,5 @@
-// The reports that share one fsync: checked against what is held, gathered, and answered once they are on the disk.
+// The reports that share one fsync. Each is compared with what is held, gathered, and answered when all are on the
+// disk.
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_REPORT_BATCH_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_REPORT_BATCH_H_
 
@@ -37,7 +38,7 @@ class ReportBatch {
  public:
   explicit ReportBatch(SyncedDb& db) : db_(&db) {}
 
-  // What ReportStore::PutReport says of a round that there is. INVALID_ARGUMENT: a node beyond its nodes.
+  // As ReportStore::PutReport, for a round that exists. INVALID_ARGUMENT: the round has no such node.
   void Add(RoundEntry& entry, CheckedReport report, ReportStore::PutCallback done);
 
   bool empty() const { return fresh_.empty(); }

@@ -28,7 +28,7 @@ class SyncedDb {
   // As OpenRocksDbStore says; holds the folder's lock as long as it lives.
   static absl::StatusOr<std::unique_ptr<SyncedDb>> Open(const std::string& folder, const RocksDbOptions& options);
 
-  // All of `writes`, on the disk when it returns OK; none of them, or as many as a crash would leave, after an error.
+  // OK: all of `writes` are on the disk. After an error none of them are, or as many as a crash would leave.
   absl::Status Write(rocksdb::WriteBatch& writes, absl::string_view what);
 
   rocksdb::Status Get(const std::string& key, std::string* value) {
