@@ -122,7 +122,7 @@ class Ingest {
     ReportScreen screen;
   };
   // Derived once a round: exact arithmetic and tails cost more than all other checks.
-  absl::StatusOr<Rules> RulesOf(const v1::Round& round);
+  absl::StatusOr<Rules> FindRules(const v1::Round& round);
   absl::StatusOr<std::shared_ptr<Reservation>> Reserve(const Identity& peer, uint64_t bytes);
 
   const Deployment deployment_;

@@ -35,14 +35,14 @@ class RetryAdvisor {
   void NotePeer(const Identity& identity);
 
   // The peer waits for a change of the round: its seal, or its result.
-  RetryWindow Waiting() const;
+  RetryWindow WindowWhenWaiting() const;
   // There is no open round: nothing is urgent.
-  RetryWindow Idle() const;
+  RetryWindow WindowWhenIdle() const;
   // Refused for load; `load` in [0, 1] is how full the aggregator is.
-  RetryWindow Busy(double load) const;
+  RetryWindow WindowWhenBusy(double load) const;
 
  private:
-  RetryWindow Spread(double stretch) const;
+  RetryWindow SpreadPeers(double stretch) const;
   void TurnGeneration();  // with the lock held
 
   Clock& clock_;

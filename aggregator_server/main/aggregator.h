@@ -43,7 +43,7 @@ class Aggregator {
 
   int port() const { return server_->port(); }
   // Reads the revocation list anew, now.
-  void Reread() { guard_->Reread(); }
+  void RereadRevocations() { guard_->RereadRevocations(); }
   ReportStore& store() { return *store_; }
   Ingest& ingest() { return *ingest_; }
   Pipeline& pipeline() { return *pipeline_; }

@@ -14,11 +14,11 @@ namespace blink {
 // probability. All `witnesses` are honest, and the liar draws its noise as it should. Exact: the count is
 // Binomial(witnesses - links, r) + Binomial(links, (1-p)^2), compared with the threshold of Binomial(witnesses, r). The
 // other tests can only add to it. 0 without bits.
-double DetectionProbability(const ReportTests& tests, uint32_t witnesses, uint32_t links);
+double ComputeDetectionProbability(const ReportTests& tests, uint32_t witnesses, uint32_t links);
 
 // The smallest lie that is flagged with at least this probability when all n nodes report; nullopt: not even one about
 // every node.
-std::optional<uint32_t> SmallestLieSeen(const ReportTests& tests, double probability);
+std::optional<uint32_t> FindSmallestLieSeen(const ReportTests& tests, double probability);
 
 }  // namespace blink
 

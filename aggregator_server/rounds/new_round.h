@@ -13,7 +13,7 @@ namespace blink {
 
 // An open round under a fresh random id, complete but for its times: created_ms and deadline_ms are the caller's.
 // INVALID_ARGUMENT naming the field and its range. UNAVAILABLE: the system gave no randomness.
-absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request);
+absl::StatusOr<v1::Round> MakeRound(const PipelineOptions& options, const v1::CreateRoundRequest& request);
 
 // For a request id that has made the round `held`: OK if the round `asked` for differs only in its id and its times.
 // ALREADY_EXISTS naming the differences. The number of nodes is not compared: the roster may have changed since.

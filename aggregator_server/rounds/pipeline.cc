@@ -25,13 +25,15 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 
 // Rounds of before there were rosters do not say it: then all are active.
-uint32_t ActiveNodes(const v1::Round& round) {
+uint32_t CountActiveNodes(const v1::Round& round) {
   return round.active_nodes() > 0 ? round.active_nodes() : round.parameters().node_count();
 }
 
-std::string TextOf(const absl::Status& status) { return status.ToString(absl::StatusToStringMode::kWithNoExtraData); }
+std::string FormatStatus(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
 
-std::string TriedAgain(absl::Duration wait, const PipelineOptions& options) {
+std::string DescribeRetry(absl::Duration wait, const PipelineOptions& options) {
   return absl::StrCat("tried again after ", absl::FormatDuration(wait), ", then twice as long each time, at most ",
                       absl::FormatDuration(options.retry_after_max));
 }
@@ -83,7 +85,7 @@ void Pipeline::Stop() {
 }
 
 absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request) {
-  BLINK_ASSIGN_OR_RETURN(v1::Round round, NewRound(options_, request));
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, MakeRound(options_, request));
   std::lock_guard<std::mutex> create_lock(create_mutex_);
   BLINK_RETURN_IF_ERROR(CheckTrainableByWorker(round));
   round.set_created_ms(absl::ToUnixMillis(clock_.Now()));
@@ -147,7 +149,7 @@ absl::Status Pipeline::AskForGpus() {
 absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why) {
   absl::StatusOr<v1::Round> sealed =
       store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, [&](v1::Round& round) -> absl::Status {
-        const uint32_t n = ActiveNodes(round);
+        const uint32_t n = CountActiveNodes(round);
         if (round.reports() < round.quorum()) {
           round.set_state(v1::ROUND_STATE_FAILED);
           round.set_failure_reason(absl::StrCat(round.reports(), " of ", n, " nodes reported, the quorum is ",
@@ -208,8 +210,8 @@ v1::Round Pipeline::AddProgress(v1::Round round) {
     round.set_progress(record->second.progress->fraction);
     round.set_progress_text(record->second.progress->text);
   } else if (round.state() == v1::ROUND_STATE_OPEN) {
-    round.set_progress(static_cast<double>(round.reports()) / ActiveNodes(round));
-    round.set_progress_text(absl::StrCat(round.reports(), " of ", ActiveNodes(round), " reports"));
+    round.set_progress(static_cast<double>(round.reports()) / CountActiveNodes(round));
+    round.set_progress_text(absl::StrCat(round.reports(), " of ", CountActiveNodes(round), " reports"));
   }
   return round;
 }
@@ -244,7 +246,7 @@ uint64_t Pipeline::Watch(const std::string& round_id, Watcher watcher) {
 
 void Pipeline::Unwatch(uint64_t id) { watchers_.Remove(id); }
 
-absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, const std::string& artifact) {
+absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, const std::string& artifact) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   const auto is_asked_for = [&](const Artifact& known) { return artifact == known.name; };
   if (std::none_of(kArtifacts.begin(), kArtifacts.end(), is_asked_for)) {
@@ -267,7 +269,7 @@ void Pipeline::AddOpenRound(const v1::Round& round) {
   if (!is_new) return;  // somebody was faster and has sealed or cancelled it
   RoundRecord& record = added->second;
   record.deadline_ms = round.deadline_ms();
-  record.active_nodes = ActiveNodes(round);
+  record.active_nodes = CountActiveNodes(round);
   record.is_complete = round.reports() >= record.active_nodes;
 }
 
@@ -320,9 +322,9 @@ void Pipeline::SealLater(const std::string& round_id, absl::Time now, const absl
   }
   RoundRecord& record = found->second;
   if (!record.retry.has_value()) record.retry.emplace(options_.retry_after, options_.retry_after_max);
-  const auto [wait, is_news] = record.retry->Failed(why);
+  const auto [wait, is_news] = record.retry->NoteFailure(why);
   if (is_news) {
-    spdlog::error("round {} cannot be sealed: {}; {}", round_id, TextOf(why), TriedAgain(wait, options_));
+    spdlog::error("round {} cannot be sealed: {}; {}", round_id, FormatStatus(why), DescribeRetry(wait, options_));
   }
   record.seal_not_before = now + wait;
 }
@@ -370,8 +372,8 @@ void Pipeline::RunRoundsUntilStopped() {
 
 void Pipeline::RunLater(const std::string& round_id, RoundRecord& record, const absl::Status& why) {
   if (!record.retry.has_value()) record.retry.emplace(options_.retry_after, options_.retry_after_max);
-  const auto [wait, is_news] = record.retry->Failed(why);
-  if (is_news) spdlog::error("round {} waits: {}; {}", round_id, TextOf(why), TriedAgain(wait, options_));
+  const auto [wait, is_news] = record.retry->NoteFailure(why);
+  if (is_news) spdlog::error("round {} waits: {}; {}", round_id, FormatStatus(why), DescribeRetry(wait, options_));
   record.progress = RoundRecord::Progress{.text = absl::StrCat("waiting: ", why.message())};
   record.phase = RoundRecord::Phase::kQueued;
   record.turn = next_turn_++;

@@ -85,7 +85,7 @@ class Pipeline {
   void Unwatch(uint64_t id);
 
   // The path of an artifact. INVALID_ARGUMENT: no such artifact. FAILED_PRECONDITION: the round is not ready.
-  absl::StatusOr<std::string> ResultPath(const std::string& round_id, const std::string& artifact);
+  absl::StatusOr<std::string> FindResult(const std::string& round_id, const std::string& artifact);
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;

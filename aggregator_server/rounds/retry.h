@@ -21,7 +21,7 @@ class Retry {
     absl::Duration wait;
     bool is_news = false;  // of another cause than the failure before
   };
-  Failure Failed(const absl::Status& why) {
+  Failure NoteFailure(const absl::Status& why) {
     const Failure failure{next_, cause_ != why.code()};
     cause_ = why.code();
     next_ = std::min(2 * next_, max_);

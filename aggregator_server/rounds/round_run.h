@@ -41,12 +41,12 @@ class RoundRun {
   };
 
   absl::Status KeepReports(const v1::Round& round);
-  absl::Status Attempt(bool& ended);
-  absl::Status Conclude(const v1::Round& round, const WorkerExit& exit, bool& ended);
-  absl::Status CrashAgainOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended);
-  absl::Status Publish();
-  absl::Status Fail(const std::string& reason);
-  absl::Status End(const std::function<void(v1::Round&)>& change, bool& is_mine);
+  absl::Status RunWorkerOnce(bool& ended);
+  absl::Status ConcludeAttempt(const v1::Round& round, const WorkerExit& exit, bool& ended);
+  absl::Status RestartOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended);
+  absl::Status PublishResult();
+  absl::Status FailRound(const std::string& reason);
+  absl::Status EndRound(const std::function<void(v1::Round&)>& change, bool& is_mine);
   void TakeBackAttempt();
 
   const PipelineOptions& options_;

@@ -63,7 +63,7 @@ absl::StatusOr<Pipe> MakePipe() {
 }
 
 // What the worker says goes to terminals and logs: printable, and short.
-std::string Printable(absl::string_view text, size_t bytes_max) {
+std::string MakePrintable(absl::string_view text, size_t bytes_max) {
   std::string out(text.substr(0, bytes_max));
   for (char& c : out) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
@@ -144,7 +144,7 @@ struct Child {
   Fd output, errors;
 };
 
-absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const WorkerLimits& limits) {
+absl::StatusOr<Child> StartChild(const std::vector<std::string>& arguments, const WorkerLimits& limits) {
   BLINK_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   BLINK_ASSIGN_OR_RETURN(Pipe errors, MakePipe());
   BLINK_ASSIGN_OR_RETURN(Pipe status, MakePipe());
@@ -195,13 +195,13 @@ void TakeOutputLine(const std::string& line, Speech& speech,
   if (!said.is_object()) return;
   speech.has_begun = true;
   if (const auto error = said.find("error"); error != said.end() && error->is_string()) {
-    speech.error = Printable(error->get_ref<const std::string&>(), kErrorBytesMax);
+    speech.error = MakePrintable(error->get_ref<const std::string&>(), kErrorBytesMax);
     const auto waits = said.find("waits_for");
     speech.waits_for_disk = waits != said.end() && *waits == "disk";
     return;
   }
   if (const auto gpus = said.find("gpus"); gpus != said.end() && gpus->is_number_integer()) {
-    speech.gpus = Gpus{.count = gpus->get<int>(), .why_none = Printable(said.value("why_none", ""), kTextBytesMax)};
+    speech.gpus = Gpus{.count = gpus->get<int>(), .why_none = MakePrintable(said.value("why_none", ""), kTextBytesMax)};
     return;
   }
   const auto stage = said.find("stage");
@@ -217,13 +217,13 @@ void TakeOutputLine(const std::string& line, Speech& speech,
     now.progress = fraction > 0 ? std::min(fraction, 1.0) : 0.0;
   }
   if (const auto text = said.find("text"); text != said.end() && text->is_string()) {
-    now.text = Printable(text->get_ref<const std::string&>(), kTextBytesMax);
+    now.text = MakePrintable(text->get_ref<const std::string&>(), kTextBytesMax);
   }
   progress(now);
 }
 
 void TakeErrorLine(const std::string& line, Speech& speech) {
-  const std::string text = Printable(line, kErrorBytesMax);
+  const std::string text = MakePrintable(line, kErrorBytesMax);
   if (absl::StripAsciiWhitespace(text).empty()) return;
   spdlog::info("worker: {}", text);
   speech.last_words = text.substr(0, 300);
@@ -243,7 +243,7 @@ std::string DescribeSignal(int signal) {
   return absl::StrCat("signal ", signal, " (SIG", name ? name : "?", ")");
 }
 
-std::string MemoryRemedy(const WorkerLimits& limits) {
+std::string DescribeMemoryRemedy(const WorkerLimits& limits) {
   return absl::StrCat(
       "--worker-memory-bytes limits it to ", limits.memory_bytes,
       " bytes of address space, of which its libraries alone take about 600,000,000: raise the limit, or leave it out");
@@ -260,7 +260,7 @@ WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limit
     result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     const std::string how = WIFSIGNALED(status) ? DescribeSignal(result.code) : absl::StrCat("exit code ", result.code);
     result.message = absl::StrCat("the worker probably ran out of memory, as it ended with ", how,
-                                  " before its first line: ", MemoryRemedy(limits), last_words);
+                                  " before its first line: ", DescribeMemoryRemedy(limits), last_words);
     return result;
   }
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {  // a second try would take as long
@@ -274,9 +274,10 @@ WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limit
   if (WIFSIGNALED(status)) {
     result.kind = WorkerExit::Kind::kSignal;
     result.code = WTERMSIG(status);
-    result.message = absl::StrCat("the worker was killed by ", DescribeSignal(result.code),
-                                  result.code == SIGKILL ? ", perhaps for want of memory" : "",
-                                  limited ? absl::StrCat(" (", MemoryRemedy(limits), ")") : std::string(), last_words);
+    result.message =
+        absl::StrCat("the worker was killed by ", DescribeSignal(result.code),
+                     result.code == SIGKILL ? ", perhaps for want of memory" : "",
+                     limited ? absl::StrCat(" (", DescribeMemoryRemedy(limits), ")") : std::string(), last_words);
     return result;
   }
   result.code = WEXITSTATUS(status);
@@ -293,7 +294,7 @@ WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limit
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
                                      const std::function<bool()>& should_stop) {
-  BLINK_ASSIGN_OR_RETURN(Child child, Spawn(arguments, limits));
+  BLINK_ASSIGN_OR_RETURN(Child child, StartChild(arguments, limits));
   const auto started = SteadyClock::now();
   Speech speech;
   LineReader output, errors;

@@ -86,8 +86,8 @@ class ListDigestsReactor final : public GuardedReactor<grpc::ServerWriteReactor<
 
 absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context, const v1::GetRoundsRequest& request,
                                          v1::GetRoundsResponse& response) {
-  BLINK_ASSIGN_OR_RETURN(const Identity identity,
-                         authenticator_.Node(context, request.deployment(), request.node_id(), request.node_id()));
+  BLINK_ASSIGN_OR_RETURN(const Identity identity, authenticator_.IdentifyNode(context, request.deployment(),
+                                                                              request.node_id(), request.node_id()));
   BLINK_RETURN_IF_ERROR(ingest_.CheckPeer(identity, request.deployment(), request.node_id(), request.node_id()));
   ingest_.advisor().NotePeer(identity);
   std::vector<v1::Round> rounds;
@@ -110,7 +110,7 @@ absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context,
     if (held.has_value()) shown.set_held_digest(DigestToBytes(*held));
   }
   *response.mutable_retry() =
-      RetryWindowToProto(rounds.empty() ? ingest_.advisor().Idle() : ingest_.advisor().Waiting());
+      RetryWindowToProto(rounds.empty() ? ingest_.advisor().WindowWhenIdle() : ingest_.advisor().WindowWhenWaiting());
   return absl::OkStatus();
 }
 
@@ -140,8 +140,9 @@ grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse>* No
 grpc::ServerWriteReactor<v1::ListDigestsResponse>* NodeServiceImpl::ListDigests(grpc::CallbackServerContext* context,
                                                                                 const v1::ListDigestsRequest* request) {
   const auto check = [&]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const Identity identity, authenticator_.Node(*context, request->deployment(),
-                                                                        request->first_node(), request->last_node()));
+    BLINK_ASSIGN_OR_RETURN(
+        const Identity identity,
+        authenticator_.IdentifyNode(*context, request->deployment(), request->first_node(), request->last_node()));
     BLINK_RETURN_IF_ERROR(
         ingest_.CheckPeer(identity, request->deployment(), request->first_node(), request->last_node()));
     ingest_.advisor().NotePeer(identity);

@@ -85,7 +85,7 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
     opened.ok() ? WriteNextLocked() : FinishLocked(opened);
   }
   absl::Status OpenFile() {
-    BLINK_ASSIGN_OR_RETURN(const std::string path, pipeline_.ResultPath(request_.round_id(), request_.artifact()));
+    BLINK_ASSIGN_OR_RETURN(const std::string path, pipeline_.FindResult(request_.round_id(), request_.artifact()));
     fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     return fd_ < 0 ? FileError(errno, "open", "the artifact") : absl::OkStatus();
   }
@@ -109,15 +109,15 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
   v1::GetResultResponse response_;
 };
 
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& allowed,
-                                 const std::function<absl::Status()>& act) {
+grpc::ServerUnaryReactor* AnswerCall(grpc::CallbackServerContext* context, const absl::Status& allowed,
+                                     const std::function<absl::Status()>& act) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   if (!allowed.ok()) LogRefusal(*context, allowed);
   reactor->Finish(ToGrpcStatus(allowed.ok() ? act() : allowed));
   return reactor;
 }
 
-absl::Status Store(absl::StatusOr<v1::Round> round, v1::Round* response) {
+absl::Status StoreRound(absl::StatusOr<v1::Round> round, v1::Round* response) {
   if (round.ok()) *response = *std::move(round);
   return round.status();
 }
@@ -126,14 +126,14 @@ absl::Status Store(absl::StatusOr<v1::Round> round, v1::Round* response) {
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::CreateRound(grpc::CallbackServerContext* context,
                                                            const v1::CreateRoundRequest* request, v1::Round* response) {
-  return Answer(context, authenticator_.RequireOperator(*context, request->deployment()),
-                [&] { return Store(pipeline_.CreateRound(*request), response); });
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
+                    [&] { return StoreRound(pipeline_.CreateRound(*request), response); });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::ListRounds(grpc::CallbackServerContext* context,
                                                           const v1::ListRoundsRequest* request,
                                                           v1::ListRoundsResponse* response) {
-  return Answer(context, authenticator_.RequireOperator(*context, request->deployment()), [&] {
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()), [&] {
     std::vector<v1::Round> rounds = pipeline_.ListRounds();
     // Newest first, and no more than one message holds; metrics are asked for one by one.
     constexpr size_t kRoundsMax = 1000;
@@ -149,20 +149,20 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::ListRounds(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* OperatorServiceImpl::GetRoundStatus(grpc::CallbackServerContext* context,
                                                               const v1::GetRoundStatusRequest* request,
                                                               v1::Round* response) {
-  return Answer(context, authenticator_.RequireOperator(*context, request->deployment()),
-                [&] { return Store(pipeline_.GetRound(request->round_id()), response); });
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
+                    [&] { return StoreRound(pipeline_.GetRound(request->round_id()), response); });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::SealRound(grpc::CallbackServerContext* context,
                                                          const v1::SealRoundRequest* request, v1::Round* response) {
-  return Answer(context, authenticator_.RequireOperator(*context, request->deployment()),
-                [&] { return Store(pipeline_.Seal(request->round_id()), response); });
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
+                    [&] { return StoreRound(pipeline_.Seal(request->round_id()), response); });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::CancelRound(grpc::CallbackServerContext* context,
                                                            const v1::CancelRoundRequest* request, v1::Round* response) {
-  return Answer(context, authenticator_.RequireOperator(*context, request->deployment()),
-                [&] { return Store(pipeline_.Cancel(request->round_id()), response); });
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
+                    [&] { return StoreRound(pipeline_.Cancel(request->round_id()), response); });
 }
 
 grpc::ServerWriteReactor<v1::Round>* OperatorServiceImpl::WatchRound(grpc::CallbackServerContext* context,

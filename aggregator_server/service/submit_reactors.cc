@@ -32,8 +32,8 @@ std::optional<RetryWindow> SubmitReportReactor::WindowFor(const absl::Status& st
 
 absl::Status SubmitReportReactor::TakeHeader(const v1::ReportHeader& header) {
   if (admission_.has_value()) return absl::InvalidArgumentError("a second header: one call carries one report");
-  BLINK_ASSIGN_OR_RETURN(const Identity identity,
-                         authenticator_.Node(context_, header.deployment(), header.node_id(), header.node_id()));
+  BLINK_ASSIGN_OR_RETURN(const Identity identity, authenticator_.IdentifyNode(context_, header.deployment(),
+                                                                              header.node_id(), header.node_id()));
   ingest_.advisor().NotePeer(identity);
   BLINK_ASSIGN_OR_RETURN(Ingest::Admission admission, ingest_.Admit(identity, header));
   admission_.emplace(std::move(admission));
@@ -128,8 +128,8 @@ absl::StatusOr<Ingest::Admission> SubmitReportsReactor::Admit(const v1::SubmitRe
   }
   // A certificate is the same for the whole stream; a claim (--insecure) is another one for every report.
   if (!identity_.has_value() || authenticator_.insecure()) {
-    BLINK_ASSIGN_OR_RETURN(identity_,
-                           authenticator_.Node(context_, header.deployment(), header.node_id(), header.node_id()));
+    BLINK_ASSIGN_OR_RETURN(
+        identity_, authenticator_.IdentifyNode(context_, header.deployment(), header.node_id(), header.node_id()));
     ingest_.advisor().NotePeer(*identity_);
   }
   return ingest_.Admit(*identity_, header);

@@ -23,7 +23,7 @@ struct RoundEntry {
   uint32_t reports = 0;
   uint32_t flagged = 0;
 
-  v1::Round Snapshot() const;  // the round, with its counts
+  v1::Round MakeSnapshot() const;  // the round, with its counts
 };
 
 absl::StatusOr<records::DigestRecord> ReadDigest(SyncedDb& db, const std::string& key);
@@ -59,8 +59,8 @@ class ReportBatch {
   };
 
   // The answer to a node that has reported before the batch.
-  absl::StatusOr<PutOutcome> AnswerOfHeld(const RoundEntry& entry, const CheckedReport& report,
-                                          const std::string& key) const;
+  absl::StatusOr<PutOutcome> AnswerFromHeld(const RoundEntry& entry, const CheckedReport& report,
+                                            const std::string& key) const;
 
   SyncedDb* db_;
   rocksdb::WriteBatch writes_;

@@ -17,7 +17,7 @@
 
 namespace blink {
 
-inline absl::string_view ViewOf(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
+inline absl::string_view ToView(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
 
 // "cannot <what>: ...", with the remedy. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: damaged. NOT_FOUND.
 absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what);

@@ -1,8 +1,8 @@
 // Whether a client certificate is still good, at every call and for as long as a stream is open. TLS asks only once, in
 // the handshake, and connections last for weeks.
 //
-//   Check(pem)      the certificate has not expired and is not revoked
-//   Open(pem, cut)  the same; and until Close, `cut` is called once as soon as this is no longer true
+//   Check(pem)            the certificate has not expired and is not revoked
+//   OpenStream(pem, cut)  the same; and until CloseStream, `cut` is called once as soon as this is no longer true
 //
 // One thread looks every second at the file of the revocation list and at every open stream. A new list and its cuts
 // are one step: no call that began under the old list outlives it. Certificates come as PEM: the guard knows no gRPC.
@@ -38,14 +38,14 @@ class CertificateGuard {
   // Revocations.
   absl::Status Check(const std::string& pem);
 
-  // As Check. `cut` is called at most once, on the guard's thread: it must be quick and must call neither Open nor
-  // Close. `who` is for the log.
-  absl::StatusOr<uint64_t> Open(const std::string& pem, const std::string& who, Cut cut);
+  // As Check. `cut` is called at most once, on the guard's thread: it must be quick and must call neither OpenStream
+  // nor CloseStream. `who` is for the log.
+  absl::StatusOr<uint64_t> OpenStream(const std::string& pem, const std::string& who, Cut cut);
   // After it has returned, `cut` is not running and will not run. Does nothing for id 0.
-  void Close(uint64_t id);
+  void CloseStream(uint64_t id);
 
   // Reads the revocation list anew, now (SIGHUP).
-  void Reread();
+  void RereadRevocations();
   size_t open_streams();
 
  private:

@@ -55,7 +55,7 @@ class GuardedReactor : public Reactor {
 
   void OnCancel() override { FinishWith(absl::CancelledError("the call was cancelled")); }
   void OnDone() final {
-    authenticator_.Close(stream_id_);
+    authenticator_.CloseStream(stream_id_);
     if (timer_ != nullptr) timer_->Remove(timer_id_);
     Unsubscribe();
     const std::shared_ptr<void> last = std::move(self_);
@@ -111,7 +111,7 @@ class GuardedReactor : public Reactor {
  private:
   absl::Status OpenStream() {
     const absl::StatusOr<uint64_t> opened =
-        authenticator_.Open(context_, [this](const absl::Status& why) { FinishWith(why); });
+        authenticator_.OpenStream(context_, [this](const absl::Status& why) { FinishWith(why); });
     if (opened.ok()) stream_id_ = *opened;
     return opened.status();
   }
