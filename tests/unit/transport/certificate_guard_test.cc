@@ -84,11 +84,11 @@ TEST_F(CertificateGuardTest, ANewListCutsTheStreamsOfWhomItNamesAndNoOther) {
   std::atomic<int> cuts{0}, wrong{0};
   absl::Status why;
   ASSERT_TRUE(guard
-                  ->Open(revoked, "a",
-                         [&](const absl::Status& status) {
-                           why = status;
-                           ++cuts;
-                         })
+                  ->OpenStream(revoked, "a",
+                               [&](const absl::Status& status) {
+                                 why = status;
+                                 ++cuts;
+                               })
                   .ok());
   ASSERT_TRUE(guard->OpenStream(revoked, "b", [&](const absl::Status&) { ++cuts; }).ok());
   ASSERT_TRUE(guard->OpenStream(good, "c", [&](const absl::Status&) { ++wrong; }).ok());
