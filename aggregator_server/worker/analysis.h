@@ -12,7 +12,7 @@
 #include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/plausibility/plausibility.h"
 #include "aggregator_server/reports/report_set.h"
-#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/select/candidate.h"
 #include "aggregator_server/select/search.h"
 #include "aggregator_server/train/trainer.h"
 #include "blink/v1/operator.pb.h"

@@ -243,8 +243,9 @@ def _mae(dataset, results):
     text = [f"**Mean absolute error of the link probabilities** (degree share {cells_module.MAE_DEGREE_SHARE}; tolerance: three published "
             "standard deviations)", ""]
     if loops:
-        text += [f"The published links hold 179 self-loops, each an error of 1 that no estimate avoids: {loops:.3g} of the mean, which is added "
-                 "before the comparison. README.md explains what is outside.", ""]
+        text += ["The published links hold 179 self-loops. Each is an error of 1 that no estimate avoids. Together",
+                 f"they are {loops:.3g} of the mean, which is added before the comparison. README.md explains what",
+                 "is outside.", ""]
     return text + [head, "|" + (8 if loops else 7) * "---|", *lines, ""]
 
 
@@ -288,16 +289,24 @@ def _families(results):
                 lines.append(f"| {dataset} | {variant} | {model} | {len(found)} | {100 * mean:+.2f}{error} {unit} |")
     if not lines:
         return []
-    return ["## Mean differences", "", "Ours minus published, the mean over the budgets of a family. Trial t has the same initial weights at every budget, so "
-            "the standard error (±) is that over the seeds. README.md speaks of those that are not zero.", "",
+    return ["## Mean differences", "", "Ours minus published, as the mean over the budgets of a family. Trial t has the same initial weights",
+            "at every budget, so the standard error (±) is over the seeds. README.md explains the differences",
+            "that are not zero.", "",
             "| data set | variant | model | cells | mean difference |", "|" + 5 * "---|", *lines, ""]
 
 
-ABOUT = """Written by `experiments/accuracy/run`; README.md beside it says how, and explains what is outside. Trial t draws every node's report anew and trains with seed t + 1.
+ABOUT = """For readers who compare blink with the published figures. Written by `experiments/accuracy/run`.
+README.md beside it says how, and explains what is outside. Trial t draws every node's report anew
+and trains with seed t + 1.
 
-- **Cora, CiteSeer** (the published features and splits): a cell is *inside* when the means differ by at most one point or two published standard deviations, whichever is more.
-- **Facebook**: the published features are lost, so its accuracies are not compared. *Recovered* is (accuracy − MLP) / (true graph − MLP), what of the links' worth is kept; a cell is *alike* when ours and the published one differ by at most the same tolerance over the published (true graph − MLP).
-- A cell counts only with all the trials that it is judged by, from trial 0 on: no other stands for one that is missing, and more of them change nothing.
+- **Cora, CiteSeer** have the published features and splits. A cell is *inside* if the means differ
+  by at most one point or two published standard deviations, whichever is more.
+- **Facebook**: the published features are lost, so accuracies are not compared. *Recovered* is
+  (accuracy − MLP) / (true graph − MLP), the part of the links' worth that is kept. A cell is
+  *alike* if ours and the published one differ by at most the same tolerance, divided by the
+  published (true graph − MLP).
+- A cell counts only with all the trials that it is judged by, from trial 0 on. No other trial
+  replaces a missing one, and further trials change nothing.
 """
 
 

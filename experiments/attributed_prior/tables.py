@@ -143,9 +143,14 @@ def main_table(rows, baselines):
     if not rows.datasets("attributed"):
         return
     yield "## Accuracy and error\n"
-    yield ("Test accuracy of what validation chose, and mean absolute error of the link posterior, mean ± standard deviation over draws (of one draw the figure alone); the goals were set before it was built. The best of the MLP "
-           "and the β variants is taken by its mean test accuracy, with hindsight: of `experiments/accuracy` (the published settings), of a search under the β "
-           "prior alone, or of the candidates trained on the same draws. **Bold**: more than 0.5 points below it.\n")
+    yield ("Test accuracy of what validation chose, and mean absolute error of the link posterior. Both are\n"
+           "mean ± standard deviation over draws; one draw has no deviation. The goals were set before the prior\n"
+           "was built. The best of the MLP and the β variants is selected by mean test accuracy, with hindsight.\n"
+           "It is taken from `experiments/accuracy` (the published settings), from a search under the β prior\n"
+           "alone, or from the candidates trained on the same draws. **Bold**: more than 0.5 points below it.\n\n"
+           "At small ε much of the accuracy comes from features alone. The row `class-model` of the next section\n"
+           "is the feature-only classifier, which uses no report. A name that begins with `mean of` is an\n"
+           "ensemble: it averages the class probabilities of its members.\n")
     yield "| data set | ε | draws | accuracy, % | goal | best of {MLP, β}, % | difference | MAE × 10³ | goal | β prior | chosen |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for dataset in rows.datasets("attributed"):
@@ -171,8 +176,9 @@ def candidate_table(rows, baselines):
     if not any(baselines.candidates(*cell[::2]) for cell in rows.cells):
         return
     yield "\n## What the choice chose from\n"
-    yield ("Mean test accuracy over the draws, %, of every candidate that was trained in all of them, each at the setting that validated best: what another choice would "
-           "have given. **Bold**: the choice's own mean is more than 0.5 below it.\n")
+    yield ("This is what another choice would have given: mean test accuracy over the draws, %. Every candidate\n"
+           "that was trained in all draws is listed, at the setting that validated best. **Bold**: the choice's\n"
+           "own mean is more than 0.5 below it.\n")
     for dataset in rows.datasets("attributed"):
         epsilons = rows.epsilons(dataset, "attributed")
         table = {epsilon: {name: statistics.fmean(tests) for name, tests in baselines.candidates(dataset, epsilon).items()} for epsilon in epsilons}
@@ -195,9 +201,10 @@ def ablation_table(rows):
     if not any(what.startswith("without") for _, what, _ in rows.cells):
         return
     yield "\n## What each ingredient is worth\n"
-    yield ("The stacked model alone (`--tune 0 --model stacked`), in place of a search, without one ingredient (`--without`). It is deterministic, and the noise is the same in "
-           "every line (`--insecure-seeded-noise`), so that what differs is what the ingredient does on these draws. The error alone misleads: it rewards a "
-           "P that expects too few links, as without the degrees' empirical Bayes.\n")
+    yield ("The stacked model alone (`--tune 0 --model stacked`) replaces the search, and one ingredient is left\n"
+           "out (`--without`). The model is deterministic, and the noise is the same in every line\n"
+           "(`--insecure-seeded-noise`). So a difference is what the ingredient does on these draws. The error\n"
+           "alone misleads: it rewards a P that expects too few links, as without the degrees' empirical Bayes.\n")
     for dataset in plan.ABLATION_DATASETS:
         for epsilon in plan.ABLATION_EPSILONS:
             if not any(rows.of(dataset, f"without {name}", epsilon) for name in plan.INGREDIENTS):
@@ -234,8 +241,10 @@ def attributed_what(rows, dataset, epsilon):
 
 def calibration_tables(rows):
     yield "\n## Calibration\n"
-    yield ("Log-likelihood of the true graph under P (natural logarithm, over unordered pairs; nearer to 0 is better), and how many times more links P expects than "
-           "there are. Below, pairs by their P: the share that are links, beside the mean P. `reliability.svg` draws the tables.\n")
+    yield ("The first table has the log-likelihood of the true graph under P (natural logarithm, over unordered\n"
+           "pairs; nearer to 0 is better). It also has the links that P expects, divided by the links that there\n"
+           "are. The tables below sort the pairs by their P, and give the mean P and the share that are links.\n"
+           "`reliability.svg` draws them.\n")
     yield ("| data set | ε | draws, β prior | attributed | −log-likelihood, β | attributed | expected links / links, β | attributed | MAE × 10³, β | attributed |\n"
            "|---|---|---|---|---|---|---|---|---|---|")
     for dataset in plan.DATASETS:
@@ -266,8 +275,8 @@ def auc_text(value):
 
 def guess_table(rows):
     yield "\n## P as a guess at links\n"
-    yield ("The area under the ROC curve of P_ij over all pairs: how often a link has a larger P than a pair without one. 0.5 says nothing. The attributed "
-           "prior's share of the budget for degrees is its own.\n")
+    yield ("The area under the ROC curve of P_ij over all pairs says how often a link has a larger P than a pair\n"
+           "without one. At 0.5, P says nothing about links. Each prior has its own degree share.\n")
     yield "| data set | prior | " + " | ".join(f"ε = {epsilon}" for epsilon in plan.EPSILONS) + " |\n|---|---|" + "---|" * len(plan.EPSILONS)
     for dataset in plan.DATASETS:
         for prior in ("beta", "attributed"):
@@ -279,8 +288,8 @@ def guess_table(rows):
 
 def cost_table(rows):
     yield "\n## Cost\n"
-    yield ("Of one draw, with everything: reading, drawing the reports, both posteriors, all candidates. Generated graphs have 128 words. Seconds depend on what else "
-           "the machine did; memory does not.\n")
+    yield ("The cost of one draw with everything: reading, drawing the reports, both posteriors, all candidates.\n"
+           "Generated graphs have 128 words. Seconds depend on what else the machine did; memory does not.\n")
     yield "| data set | ε | threads | seconds | of it estimate | memory, MB |\n|---|---|---|---|---|---|"
     names = [name for name in plan.DATASETS] + [f"generated-{nodes}" for nodes in plan.GROWTH_NODES]
     for dataset in names:
@@ -336,8 +345,10 @@ def write(output, experiments):
     binaries = ", ".join(sorted({row["label"] for row in listed})) or "none"
     drawn = draw_reliability(rows, output / "reliability.svg") or (output / "reliability.svg").exists()
     with open(output / "RESULTS.md", "w") as out:
-        out.write(f"# The attributed prior\n\nBy `experiments/attributed_prior/run`, from results.csv, which holds every draw. Binaries: {binaries}. A table of which nothing was run is left out. Degree share by the "
-                  "rule of each prior. Facebook's public features are lost; here they are its words hashed to 128 columns (`../accuracy/hashed.py`).\n\n")
+        out.write("# The attributed prior: the figures\n\nFor researchers; README.md beside it says how to read the accuracy. Written by\n"
+                  "`experiments/attributed_prior/run` from results.csv, which holds every draw. Each prior has the\n"
+                  "degree share of its rule. Facebook's public features are lost. Here they are its words hashed to 128\n"
+                  f"columns (`../accuracy/hashed.py`). Tables without any run are left out.\nBinaries: {binaries}.\n\n")
         for part in (main_table(rows, baselines), candidate_table(rows, baselines), ablation_table(rows), calibration_tables(rows)):
             out.writelines(line + "\n" for line in part)
         if drawn:
