@@ -160,7 +160,8 @@ class DataSets(BlinkTest):
                            ("split.csv", "0,none\n2,val\n1,train\n"), ("classes.txt", "first\nsecond\n")):
             (folder / name).write_text(documented[name] + "\n" * bool(documented[name]) + rows)
         info = must("blink", "dataset", "info", folder, "--json").json()
-        self.assertEqual([info[key] for key in ("nodes", "links", "features", "classes", "unlabelled")], [3, 2, 0, 2, 1])
+        self.assertEqual([info[key] for key in ("nodes", "links", "features", "classes", "unlabelled")],
+                         [3, 2, 0, 2, 1])
         self.assertEqual(info["split"], {"train": 1, "validation": 1, "test": 0})
 
 
