@@ -29,8 +29,8 @@ absl::StatusOr<Checks> Check(const ReportSet& reports, const AnalysisOptions& op
   checks.policy = options.implausible == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : options.implausible;
   checks.false_alarm = test_options.false_alarm;
   BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(reports.parameters(), test_options));
-  checks.lie_seen_half = SmallestLieSeen(tests, 0.5);
-  checks.lie_seen_95 = SmallestLieSeen(tests, 0.95);
+  checks.lie_seen_half = FindSmallestLieSeen(tests, 0.5);
+  checks.lie_seen_95 = FindSmallestLieSeen(tests, 0.95);
   BLINK_ASSIGN_OR_RETURN(checks.found, TestPlausibility(reports, test_options, options.threads));
   if (checks.policy == v1::IMPLAUSIBLE_DROP) checks.dropped = static_cast<uint32_t>(checks.found.flagged.size());
   if (checks.dropped > 0 && checks.dropped == reports.report_count()) {

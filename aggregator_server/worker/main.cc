@@ -171,19 +171,43 @@ int Fail(ExitCode code, const std::string& text, bool waits_for_disk = false) {
   return static_cast<int>(code);
 }
 
+constexpr char kOutOfMemory[] =
+    "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has more";
+
 absl::Status RunWithoutExceptions(const WorkerOptions& options) {
   try {
     return Run(options);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has "
-        "more");
+    return absl::ResourceExhaustedError(kOutOfMemory);
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("the worker failed: ", error.what()));
   }
 }
 
+// Ends the program as Fail does when an allocation fails where nobody catches it, such as on a library's own thread. It
+// allocates nothing itself.
+void TellUncaughtBadAlloc() {
+  static const std::terminate_handler otherwise = std::get_terminate();
+  static const bool for_a_person = IsForAPerson();
+  static const int code = static_cast<int>(ExitCode::kNoResources);
+  static const std::string line =
+      for_a_person ? absl::StrCat("blink-worker: ", kOutOfMemory, "\n")
+                   : nlohmann::ordered_json({{"error", kOutOfMemory}, {"exit_code", code}}).dump() + "\n";
+  std::set_terminate([] {
+    try {
+      if (std::current_exception() != nullptr) throw;
+    } catch (const std::bad_alloc&) {
+      [[maybe_unused]] const ssize_t ignored =
+          ::write(for_a_person ? STDERR_FILENO : STDOUT_FILENO, line.data(), line.size());
+      ::_exit(code);
+    } catch (...) {
+    }
+    otherwise();
+  });
+}
+
 int Main(int argc, char** argv) {
+  TellUncaughtBadAlloc();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!InitLogging("blink-worker", "info").ok()) return static_cast<int>(ExitCode::kInternal);
   CLI::App app(
