@@ -22,17 +22,30 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
   grid.prior_ = FromProto(normal.prior()).value_or(Prior::kBeta);
-  grid.AddPairs(normal, estimated, size);
-  if (grid.pairs_.empty()) grid.KeepTheLeastCostly(size);
+  grid.count_max_ = normal.candidates();
+  grid.ListPairs(normal, estimated);
   for (const Prior prior : {Prior::kBeta, Prior::kAttributed}) grid.RestrictSettings(normal, prior);
-  grid.taken_.assign(grid.pairs_.size(), 0);
-  size_t all = 0;
-  for (size_t pair = 0; pair < grid.pairs_.size(); ++pair) all += grid.CountSettings(pair);
-  grid.count_ = static_cast<int>(std::min<size_t>(normal.candidates(), all));
+  grid.CompleteCosts(size);
   return grid;
 }
 
-void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, bool estimated, const ProblemSize& size) {
+void CandidateGrid::CompleteCosts(const ProblemSize& size) {
+  pairs_.clear();
+  too_costly_.clear();
+  for (const auto& [candidate, insisted] : listed_) {
+    const double limit =
+        prior_ == Prior::kAttributed && candidate.prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
+    const bool costly = !insisted && NominalSeconds(candidate, size) > limit;
+    (costly ? too_costly_ : pairs_).push_back(candidate);
+  }
+  if (pairs_.empty()) KeepTheLeastCostly(size);
+  taken_.assign(pairs_.size(), 0);
+  size_t all = 0;
+  for (size_t pair = 0; pair < pairs_.size(); ++pair) all += CountSettings(pair);
+  count_ = static_cast<int>(std::min(count_max_, all));
+}
+
+void CandidateGrid::ListPairs(const v1::TrainingSpec& normal, bool estimated) {
   const bool takes_variant = estimated && TakesVariant(FromProto(normal.model()).value_or(Model::kGcn));
   const bool named =
       normal.model() != v1::MODEL_UNSPECIFIED && (!takes_variant || normal.variant() != v1::VARIANT_UNSPECIFIED);
@@ -53,9 +66,7 @@ void CandidateGrid::AddPairs(const v1::TrainingSpec& normal, bool estimated, con
       candidate.options.patience = kAttributedPatience;
     }
     const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
-    const double limit = prior_ == Prior::kAttributed && prior == Prior::kBeta ? kBesideSecondsMax : kNominalSecondsMax;
-    const bool costly = !insisted && NominalSeconds(candidate, size) > limit;
-    (costly ? too_costly_ : pairs_).push_back(std::move(candidate));
+    listed_.push_back({std::move(candidate), insisted});
   }
 }
 

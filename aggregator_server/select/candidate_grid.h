@@ -30,6 +30,10 @@ class CandidateGrid {
   // INVALID_ARGUMENT: the spec is out of range, asks for no search, or asks for what its prior does not have.
   static absl::StatusOr<CandidateGrid> Create(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size);
 
+  // Decides anew which pairs are too costly, by a size of which more is known, such as the number of links. Before the
+  // first batch.
+  void CompleteCosts(const ProblemSize& size);
+
   // How many candidates will be trained at most. Pairs that the ranking of NextBatch leaves out get no other setting.
   int count() const { return count_; }
   Prior prior() const { return prior_; }
@@ -49,7 +53,7 @@ class CandidateGrid {
 
  private:
   CandidateGrid() = default;
-  void AddPairs(const v1::TrainingSpec& normal, bool estimated, const ProblemSize& size);
+  void ListPairs(const v1::TrainingSpec& normal, bool estimated);
   void RestrictSettings(const v1::TrainingSpec& normal, Prior prior);
   void KeepTheLeastCostly(const ProblemSize& size);
   const std::vector<CandidateSetting>& SettingsOf(size_t pair) const;
@@ -57,9 +61,15 @@ class CandidateGrid {
   Entry TakeNext(size_t pair);              // the candidate with the pair's next setting
 
   Prior prior_ = Prior::kBeta;  // of the search
-  std::vector<Candidate> pairs_, too_costly_;
+  struct ListedPair {
+    Candidate candidate;
+    bool insisted = false;  // the spec asks for it, whatever it costs
+  };
+  std::vector<ListedPair> listed_;                                     // what the spec leaves of the table
+  std::vector<Candidate> pairs_, too_costly_;                          // the listed pairs, by what they cost
   std::vector<CandidateSetting> beta_settings_, attributed_settings_;  // what the spec leaves of the table
   std::vector<size_t> taken_;                                          // [pairs] settings
+  size_t count_max_ = 0;                                               // what the spec asks for
   int count_ = 0, given_ = 0;
   size_t next_pair_ = 0;  // the first that has not been tried
   int later_batches_ = 0;

@@ -4,7 +4,7 @@
 //   r_i                          debiased mean of the bits about i's pairs, scaled to n - 1; its variance v_i follows
 //                                from how many bits were received
 //   likelihood of a degree d     exp(-(r_i - d)^2 / (2 v_i) - epsilon_degree |d~_i - d|)
-//   law of the degrees           weights on a log-spaced grid of at most 60 degrees, by EM, lightly smoothed
+//   distribution of the degrees  weights on a log-spaced grid of at most 60 degrees, by EM, lightly smoothed
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_POSTERIOR_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_POSTERIOR_H_
 
@@ -19,7 +19,8 @@ struct DegreePosterior {
   // [n] What a pair's own bits have done to its end's mean, to take it out again: no prior of a pair may contain the
   // pair's bits, and the mean does, in r_i. To first order (Tweedie) d log w_i / d r_i = posterior variance / v_i /
   // w_i, so
-  //   log-odds of the pair without its own bits = log w_i + log w_j - log sum w - (pull_i + pull_j) * OwnBits(...)
+  //   log-odds of the pair without its own bits = log w_i + log w_j - log sum w - (influence_i + influence_j) *
+  //   OwnBits(...)
   // Small for one pair, but the same way for all of a node's: with them the coefficients' fit takes the noise of r for
   // knowledge, and expects half as many links again (n = 1,000, 8 links a node, epsilon 1). At most kInfluenceMax; 0
   // where r says nothing, or is not used.

@@ -1,5 +1,4 @@
-// The floor(|P|_1) largest of all pairs, for the variant Hybrid: ties at the cut by TieHash, as estimate/beta/hybrid.h
-// has it.
+// The floor(|P|_1) largest of all pairs, for the variant Hybrid: ties at the cut by TieHash (hybrid_cut.h).
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_LIKELY_LINKS_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_LIKELY_LINKS_H_
 

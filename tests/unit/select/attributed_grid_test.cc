@@ -155,6 +155,27 @@ TEST(AttributedGrid, LeavesOutPairsOfTheBetaPriorThatTakeMinutes) {
   EXPECT_EQ(CandidateGrid::Create(named, true, large)->pairs().size(), 2u);
 }
 
+TEST(CandidateGrid, IsTheSameWhetherTheLinksAreKnownAtOnceOrLater) {
+  ProblemSize large{.nodes = 200'000, .feature_values = 4'000'000, .scaled_values = 4'000'000, .classes = 7};
+  for (const v1::Prior prior : {v1::PRIOR_BETA, v1::PRIOR_ATTRIBUTED}) {
+    for (const v1::Model model : {v1::MODEL_UNSPECIFIED, v1::MODEL_GCN}) {
+      for (const double links : {1e5, 1e9}) {
+        v1::TrainingSpec spec = AttributedSpec(1000);
+        spec.set_prior(prior);
+        spec.set_model(model);
+        large.links = large.attributed_links = large.attributed_kept = 0;
+        CandidateGrid later = CandidateGrid::Create(spec, true, large).value();
+        large.links = large.attributed_links = large.attributed_kept = links;
+        const CandidateGrid at_once = CandidateGrid::Create(spec, true, large).value();
+        later.CompleteCosts(large);
+        EXPECT_EQ(later.count(), at_once.count());
+        EXPECT_EQ(PairsOf(later.pairs()), PairsOf(at_once.pairs()));
+        EXPECT_EQ(PairsOf(later.too_costly()), PairsOf(at_once.too_costly()));
+      }
+    }
+  }
+}
+
 TEST(CandidateFromSpec, TakesTheOneModelOfTheAttributedPriorThatIsNamed) {
   v1::TrainingSpec spec = AttributedSpec(0);
   spec.set_model(v1::MODEL_GRAPHSAGE);
