@@ -118,8 +118,9 @@ grpc::ServerUnaryReactor* AnswerCall(grpc::CallbackServerContext* context, const
 }
 
 absl::Status StoreRound(absl::StatusOr<v1::Round> round, v1::Round* response) {
-  if (round.ok()) *response = *std::move(round);
-  return round.status();
+  if (!round.ok()) return round.status();
+  *response = *std::move(round);
+  return absl::OkStatus();
 }
 
 }  // namespace
