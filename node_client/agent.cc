@@ -83,17 +83,17 @@ void Agent::SleepToQuantum(absl::Time started, absl::Duration quantum) {
 }
 
 absl::StatusOr<absl::Duration> Agent::WaitAfter(const absl::Status& status) {
-  // NextWait clamps what the peer wishes: it can neither wake a fleet at once nor put it to sleep for ever.
+  // DrawWait clamps what the peer wishes: it can neither wake a fleet at once nor put it to sleep for ever.
   if (status.ok()) {
     attempt_ = 0;
-    BLINK_ASSIGN_OR_RETURN(absl::Duration wait, NextWait(options_.retry, 0, window_.value_or(options_.poll), random_));
+    BLINK_ASSIGN_OR_RETURN(absl::Duration wait, DrawWait(options_.retry, 0, window_.value_or(options_.poll), random_));
     for (const auto& [id, round] : rounds_) {
       if (round.over || !round.prepared || round.delivered) continue;
       wait = std::min(wait, std::max(absl::ZeroDuration(), round.send_at - clock_.Now()));
     }
     return wait;
   }
-  return NextWait(options_.retry, attempt_++, window_, random_);
+  return DrawWait(options_.retry, attempt_++, window_, random_);
 }
 
 absl::Status Agent::Step() {

@@ -36,7 +36,7 @@
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/privacy/random_source.h"
-#include "common/rpc/retry.h"
+#include "common/wire/retry_policy.h"
 #include "node_client/aggregator_link.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
 namespace blink {
@@ -67,7 +67,7 @@ class GrpcLink::Call {
   grpc::ClientContext* context() { return &context_; }
   template <typename T>
   LinkResult<T> Failed(const grpc::Status& status) {
-    const std::optional<RetryWindow> window = TrailingWindow(context_);
+    const std::optional<RetryWindow> window = ReadTrailingWindow(context_);
     // A refusal with a window comes from the aggregator itself: nothing is wrong with the handshake.
     return {window.has_value() ? FromGrpcStatus(status) : link_->Explain(status), window};
   }

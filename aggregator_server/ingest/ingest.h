@@ -34,7 +34,7 @@
 #include "blink/v1/node.pb.h"
 #include "common/base/clock.h"
 #include "common/privacy/parameters.h"
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 #include "common/wire/roster.h"
 
 namespace blink {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
 namespace blink {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 
 namespace blink {
 

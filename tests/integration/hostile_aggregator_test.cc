@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
-#include "common/rpc/retry.h"
 #include "common/wire/report_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

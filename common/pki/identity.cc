@@ -1,4 +1,4 @@
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Who a certificate names. SAN URIs: blink://<deployment>/node/<id>, .../nodes/<a>-<b>, .../operator/<name>,
 // .../aggregator.
-#ifndef BLINK_COMMON_RPC_IDENTITY_H_
-#define BLINK_COMMON_RPC_IDENTITY_H_
+#ifndef BLINK_COMMON_PKI_IDENTITY_H_
+#define BLINK_COMMON_PKI_IDENTITY_H_
 
 #include <cstdint>
 #include <string>
@@ -28,4 +28,4 @@ struct Identity {
 
 }  // namespace blink
 
-#endif  // BLINK_COMMON_RPC_IDENTITY_H_
+#endif  // BLINK_COMMON_PKI_IDENTITY_H_
