@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
@@ -95,7 +96,9 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   BLINK_ASSIGN_OR_RETURN(config.last_node, range.Integer("last", config.first_node, config.node_count - 1));
   BLINK_ASSIGN_OR_RETURN(config.roster_version, members.Integer("roster_version", 0, kRosterVersionMax));
   BLINK_ASSIGN_OR_RETURN(config.aggregator, members.Text("aggregator"));
-  if (config.aggregator.find(':') == std::string::npos) return members.Error("\"aggregator\" must be host:port");
+  if (config.aggregator.find(':') == std::string::npos) {
+    return members.Error(absl::StrCat("\"aggregator\": ", NotAnAddress(config.aggregator).message()));
+  }
   BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
   if (members.Has("retired")) {
     BLINK_ASSIGN_OR_RETURN(config.retired, ParseRetired(members, config));

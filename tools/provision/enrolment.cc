@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/limits.h"
+#include "common/base/name.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
 #include "nlohmann/json.hpp"
@@ -15,13 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kNameCharactersMax = 64;
-
-bool IsName(absl::string_view name) {
-  return !name.empty() && name.size() <= kNameCharactersMax && name.front() != '-' &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-}
+// A name that no command takes for a flag.
+bool IsKitName(absl::string_view name) { return IsName(name) && name.front() != '-'; }
 
 KitPolicy PolicyFromJson(const json& object) {
   KitPolicy policy;
@@ -161,9 +157,9 @@ absl::Status Enrolment::Add(Enrolled entry) {
 }
 
 absl::Status Enrolment::Insert(Enrolled entry) {
-  if (!IsName(entry.name)) {
+  if (!IsKitName(entry.name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the name '", entry.name, "' must be 1 to 64 characters of a-z, 0-9 and -, and not begin with -"));
+        absl::StrCat("the name '", entry.name, "' must be ", kNameRule, ", and not begin with -"));
   }
   if (entry.identity.deployment != deployment()) {
     return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is not of the deployment ", deployment()));

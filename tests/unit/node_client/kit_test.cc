@@ -82,7 +82,7 @@ TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
       {With(R"("last":4)", R"("last":34)"), "\"nodes.last\""},
       {With(R"("last":4)", R"("last":1)"), "\"nodes.last\""},
       {With(R"("demo")", R"("De mo")"), "\"deployment\""},
-      {With(R"("127.0.0.1:7443")", R"("nowhere")"), "host:port"},
+      {With(R"("127.0.0.1:7443")", R"("nowhere")"), "HOST:PORT"},
       {"[1]", "not a JSON object"},
       {"{", "not a JSON object"},
   };
