@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kAnchorBytesMax = 4096;
 
-// The value of a line "name value"; empty when it is another line.
+// The value in a line "name value", or nothing when the line has another name.
 absl::string_view Value(absl::string_view line, absl::string_view name) {
   if (line.substr(0, name.size()) != name || line.size() <= name.size() || line[name.size()] != ' ') return {};
   return line.substr(name.size() + 1);
@@ -48,7 +48,7 @@ std::string AnchorToText(const Anchor& anchor) {
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path) {
   Anchor anchor;
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
-  // Written again it must be the same, so that spelling and checksum need no checks of their own.
+  // When it is written again, the text must be the same. So spelling and checksum need no other check.
   if (lines.size() != 6 || !FromHex(Value(lines[1], "journal"), &anchor.journal) ||
       !absl::SimpleAtoi(Value(lines[2], "length"), &anchor.length) ||
       !FromHex(Value(lines[3], "chain"), &anchor.chain) || AnchorToText(anchor) != text) {

@@ -25,8 +25,8 @@ std::pair<absl::Duration, absl::Duration> Backoff(const RetryPolicy& policy, int
   return {absl::ZeroDuration(), high};
 }
 
-// A window is the peer's wish. Clamped to our maximum; and, since clamping (or malice) can squeeze it to a point at
-// which a whole fleet would wake together, never narrower than `base` or a tenth of its end.
+// A window is the peer's wish, and is cut to our maximum. The cut, or malice, can leave a point in time at which a
+// whole fleet would wake together. So the window is made at least as wide as `base` and as a tenth of its end.
 std::pair<absl::Duration, absl::Duration> Clamp(const RetryPolicy& policy, const RetryWindow& window) {
   absl::Duration low = std::clamp(window.min, absl::ZeroDuration(), policy.max);
   absl::Duration high = std::clamp(window.max, low, policy.max);
