@@ -3,8 +3,8 @@
 namespace blink {
 namespace {
 
-// In the order of a search (docs/TUNING.md): the bound without links, then pairs whose variants and models all differ,
-// the strongest first, then the others.
+// In the order of a search (experiments/choices.md): the bound without links, then pairs whose variants and models all
+// differ, the strongest first, then the others.
 constexpr CandidatePair kBetaPairs[] = {
     {Prior::kBeta, Model::kMlp, Variant::kHard},   {Prior::kBeta, Model::kGraphSage, Variant::kSoft},
     {Prior::kBeta, Model::kGcn, Variant::kHybrid}, {Prior::kBeta, Model::kGat, Variant::kHard},

@@ -1,5 +1,5 @@
-// The pairs and the settings that a search may try, each in the order in which it tries them. docs/TUNING.md shows the
-// order; experiments/ says how it was found.
+// The pairs and the settings that a search may try, each in the order in which it tries them. experiments/choices.md
+// says how the order was found.
 #ifndef BLINK_AGGREGATOR_SERVER_SELECT_CANDIDATE_TABLE_H_
 #define BLINK_AGGREGATOR_SERVER_SELECT_CANDIDATE_TABLE_H_
 

@@ -9,7 +9,7 @@ namespace blink {
 double LossWeight(Prior prior) { return prior == Prior::kAttributed ? 0.5 : 0.2; }
 
 // Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards cautious probabilities, which
-// differ with the dropout; together they choose better than either (docs/TUNING.md).
+// differ with the dropout; together they choose better than either (experiments/choices.md).
 double Score(const Tried& tried, Prior prior) {
   return tried.validation_accuracy - LossWeight(prior) * tried.validation_loss;
 }

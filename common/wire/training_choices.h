@@ -73,8 +73,8 @@ absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_v
 // Of larger graphs the first layer of identity features, `hidden` weights a node, would be larger than all the rest.
 inline constexpr uint32_t kIdentityNodesMax = 100'000;
 
-// kAuto as what it stands for: kGiven; where there are none kIdentity, which docs/TUNING.md compares with the degree,
-// and beyond kIdentityNodesMax nodes kDegree.
+// kAuto as what it stands for: kGiven; where there are none kIdentity, which experiments/choices.md compares with the
+// degree, and beyond kIdentityNodesMax nodes kDegree.
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, bool given_exist, uint32_t nodes);
 
 // INVALID_ARGUMENT, as "<prefix>node_features ..." with the remedy, where `model` cannot get features of this `kind`:
