@@ -38,10 +38,10 @@ struct Anchor {
 };
 
 std::string AnchorToText(const Anchor& anchor);
-// DATA_LOSS unless `text` is what AnchorToText makes; `path` only for messages.
+// FAILED_PRECONDITION: of another format. DATA_LOSS unless `text` is what AnchorToText makes. `path` is for messages.
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path);
 
-// NOT_FOUND or DATA_LOSS with the remedy.
+// As ParseAnchor, or NOT_FOUND, with the remedy.
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path);
 // Durable when it returns OK. The file is replaced as a whole, so that it is always the old or the new one; a symbolic
 // link stays, and what it points to is replaced.

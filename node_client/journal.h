@@ -67,8 +67,8 @@ inline ExitCode JournalExitCode(const absl::Status& status) {
 class Journal final : public JournalIndex {
  public:
   // NOT_FOUND: missing journal or anchor. ABORTED: held by another process. DATA_LOSS: journal or anchor damaged, or an
-  // older copy of the journal. FAILED_PRECONDITION: of another deployment or range, or with an older or smaller roster;
-  // an anchor that the journal does not have, or none where it has one.
+  // older copy of the journal. FAILED_PRECONDITION: of another deployment or range, with an older or smaller roster, or
+  // of another format; an anchor that the journal does not have, or none where it has one.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity,
                                                        const std::string& anchor_path = "");
   // For `account`: without the lock, beside a running process; a torn end is ignored, nothing can be staged, any roster
