@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "aggregator_server/estimate/beta/beta_model.h"
 #include "aggregator_server/estimate/beta/denoise.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/privatizer.h"
@@ -46,11 +47,11 @@ void BM_Estimate(benchmark::State& state) {
     const auto estimate =
         EstimateLinks(reports, {.soft = variant == Variant::kSoft, .hybrid = variant == Variant::kHybrid});
     if (!estimate.ok()) return state.SkipWithError(std::string(estimate.status().message()).c_str());
-    mle += estimate->mle.seconds;
-    denoise += estimate->denoise_seconds;
-    state.counters["K"] = estimate->distinct_degrees;
-    state.counters["steps"] = estimate->mle.iterations;
-    state.counters["residual"] = estimate->mle.residual;
+    mle += estimate->beta_fit->mle.seconds;
+    denoise += estimate->seconds - estimate->beta_fit->mle.seconds;
+    state.counters["K"] = estimate->beta_fit->distinct_degrees;
+    state.counters["steps"] = estimate->beta_fit->mle.iterations;
+    state.counters["residual"] = estimate->beta_fit->mle.residual;
     state.counters["links"] = static_cast<double>(estimate->links().link_count());
   }
   const double rounds = static_cast<double>(state.iterations());
@@ -78,7 +79,7 @@ void BM_Product(benchmark::State& state) {
   const auto estimate = EstimateLinks(DrawReports(nodes, state.range(1)),
                                       {.soft = variant == Variant::kSoft, .hybrid = variant == Variant::kHybrid});
   if (!estimate.ok()) return state.SkipWithError(std::string(estimate.status().message()).c_str());
-  const LinkWeights& weights = estimate->Of(variant);
+  const LinkWeights& weights = *estimate->Of(variant);
   std::vector<float> x(nodes * columns), y(nodes * columns), row(nodes);
   for (size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k * 2654435761u % 1000) / 1000.0f;
   const int threads = static_cast<int>(std::thread::hardware_concurrency());

@@ -72,15 +72,15 @@ BENCHMARK(BM_DecodeAReport)->ArgName("epsilon")->Arg(1)->Arg(6);
 void BM_ScreenAReport(benchmark::State& state) {
   const PrivacyParameters parameters = Parameters(22470, state.range(0));
   const PrivateReport report = *ApplyNoise(parameters, 0, *DrawNoise(parameters, 0, SecureRandom()), {});
-  const ReportScreen screen = ReportTests::Create(parameters, {})->Screen();
-  for (auto _ : state) benchmark::DoNotOptimize(screen.Implausible(report.bits.Count(), report.noisy_degree));
+  const ReportScreen screen = ReportTests::Create(parameters, {})->MakeScreen();
+  for (auto _ : state) benchmark::DoNotOptimize(screen.IsImplausible(report.bits.Count(), report.noisy_degree));
 }
 BENCHMARK(BM_ScreenAReport)->ArgName("epsilon")->Arg(1)->Arg(6);
 
 void BM_PrepareTheScreenOfARound(benchmark::State& state) {
   const PrivacyParameters parameters =
       *PrivacyParameters::Create(static_cast<uint64_t>(state.range(1)), 100'000, static_cast<uint32_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(ReportTests::Create(parameters, {.degree_max = 1000})->Screen());
+  for (auto _ : state) benchmark::DoNotOptimize(ReportTests::Create(parameters, {.degree_max = 1000})->MakeScreen());
 }
 BENCHMARK(BM_PrepareTheScreenOfARound)
     ->ArgNames({"nodes", "epsilon_micro"})

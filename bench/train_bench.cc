@@ -163,7 +163,7 @@ absl::Status MeasureDataset(const BenchOptions& options, const std::string& name
       if (std::count(options.variants.begin(), options.variants.end(), VariantName(variant)) == 0) continue;
       for (const Model model : {Model::kMlp, Model::kGcn, Model::kGraphSage, Model::kGat}) {
         if (std::count(options.models.begin(), options.models.end(), ModelName(model)) == 0) continue;
-        Measure(options, name, model, VariantName(variant), epsilon, estimate.Of(variant), data.attributes);
+        Measure(options, name, model, VariantName(variant), epsilon, *estimate.Of(variant), data.attributes);
       }
     }
     if (std::count(options.variants.begin(), options.variants.end(), "true") == 0) continue;

@@ -39,10 +39,11 @@ struct Anchor {
 };
 
 std::string AnchorToText(const Anchor& anchor);
-// Returns DATA_LOSS unless `text` is what AnchorToText makes. `path` is for messages.
+// Returns FAILED_PRECONDITION for another format, and DATA_LOSS unless `text` is what AnchorToText makes. `path` is for
+// messages.
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path);
 
-// Returns NOT_FOUND or DATA_LOSS, with the remedy, when the file is missing or damaged.
+// Returns NOT_FOUND, with the remedy, when the file is missing; otherwise as ParseAnchor.
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path);
 // Replaces the file as a whole, so that it is always the old or the new one. It is durable when this returns OK. A
 // symbolic link stays, and the file that it points to is replaced.

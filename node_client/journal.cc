@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -59,6 +60,7 @@ absl::Status RefuseForeign(const std::string& anchor_path, const std::string& fo
         absl::StrCat(anchor_path, " is part of the journal: name another file for the anchor"));
   }
   const auto old = ReadAnchor(anchor_path);
+  if (absl::IsFailedPrecondition(old.status())) return old.status();  // of another format: of value to its program
   if (!old.ok() || old->journal == id) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(anchor_path, " is the anchor of another journal: name another file"));
 }
@@ -228,7 +230,10 @@ absl::Status Journal::ScanFile(const JournalIdentity& kit) {
   std::string bytes;
   if (end < fmt_::kMagicBytes) return Damaged(0, "it is too short");
   BLINK_RETURN_IF_ERROR(ReadAt(0, fmt_::kMagicBytes, &bytes));
-  if (bytes != fmt_::kMagic) return Damaged(0, "it does not begin as a journal");
+  if (bytes != fmt_::kMagic) {
+    if (const auto format = FormatNumber(bytes, fmt_::kName)) return OtherFormat(path_, *format, fmt_::kFormat);
+    return Damaged(0, "it does not begin as a journal");
+  }
   chain_ = fmt_::ChainStart();
   size_ = fmt_::kMagicBytes;
   bool whole = true, contained = false;

@@ -80,8 +80,8 @@ class Journal final : public JournalIndex {
   //   NOT_FOUND            the journal or the anchor is missing
   //   ABORTED              another process holds the journal
   //   DATA_LOSS            journal or anchor is damaged, or the journal is an older copy
-  //   FAILED_PRECONDITION  the journal is of another deployment or range; the roster is older or smaller than the
-  //                        journal's; an anchor is given and the journal has none, or the other way round
+  //   FAILED_PRECONDITION  the journal is of another format, deployment or range; the roster is older or smaller than
+  //                        the journal's; an anchor is given and the journal has none, or the other way round
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity,
                                                        const std::string& anchor_path = "");
   // For `account`: opens without the lock, beside a running process. A torn end is ignored, any roster will do, and the

@@ -13,7 +13,9 @@
 
 namespace blink::journal_format {
 
-inline constexpr char kMagic[] = "BLINKJ2\n";  // 8 bytes
+inline constexpr char kName[] = "BLINKJ";
+inline constexpr uint32_t kFormat = 2;
+inline constexpr char kMagic[] = "BLINKJ2\n";  // name and format, 8 bytes
 inline constexpr uint64_t kMagicBytes = 8;
 inline constexpr uint64_t kHeaderBytes = 8;
 inline constexpr uint64_t kChecksumBytes = 16;

@@ -75,6 +75,7 @@ std::string KitConfig::NodesName() const {
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
   const JsonMembers members(json, path, "");
+  BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   if (members.Has("policy")) {
     return members.Error(
         "\"policy\" is no longer part of a kit, since it belongs to the owner of the lists: move its members into "
@@ -82,7 +83,6 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   }
   BLINK_RETURN_IF_ERROR(members.RefuseUnknown(
       {"format", "deployment", "nodes", "node_count", "roster_version", "aggregator", "insecure", "retired"}));
-  BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
   KitConfig config;
   BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
   if (const absl::Status valid = ValidateDeployment(config.deployment); !valid.ok()) {

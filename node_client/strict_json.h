@@ -29,6 +29,8 @@ class JsonMembers {
 
   absl::Status RefuseUnknown(std::initializer_list<const char*> known) const;
   bool Has(const char* key) const { return object_.contains(key); }
+  // The member "format" must be `known`; ask first, since files of other formats have other keys.
+  absl::Status CheckFormat(uint64_t known) const;
   absl::StatusOr<uint64_t> Integer(const char* key, uint64_t min, uint64_t max) const;
   absl::StatusOr<std::string> Text(const char* key) const;
   absl::StatusOr<bool> Bool(const char* key) const;

@@ -29,8 +29,8 @@ quietly() {
   return "$status"
 }
 
-# tell_progress LOG SECONDS: while the script runs, says every so often how far a build has come: the last "[done/of]" that ninja
-# wrote to LOG, when it is another one.
+# tell_progress LOG SECONDS: while the script runs, says every so often how far a build has come: the last "[done/of]"
+# that ninja wrote to LOG, when it is another one.
 tell_progress() {
   local log=$1 seconds=$2 now said='' second
   while :; do

@@ -4,7 +4,6 @@
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_LINK_PRIOR_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/types/span.h"
 

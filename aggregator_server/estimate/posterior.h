@@ -4,10 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
-#include "absl/types/span.h"
-#include "aggregator_server/estimate/beta/beta_model.h"
 #include "aggregator_server/estimate/link_prior.h"
 
 namespace blink {
@@ -18,25 +15,8 @@ struct Evidence {
   int ones = 0;
   int Index() const { return reports * (reports + 1) / 2 + ones; }
 };
-inline constexpr double kTie = 1e-9;  // of log-odds
-
-// logit P = beta_a + beta_b before any bit. Keeps references to both arguments.
-class BetaPrior : public LinkPrior {
- public:
-  BetaPrior(const DegreeClasses& classes, const BetaModel& model) : classes_(classes), model_(model) {}
-  absl::Span<const uint32_t> class_of_node() const override { return classes_.class_of_node; }
-  uint32_t class_count() const override { return static_cast<uint32_t>(model_.beta.size()); }
-  double LogOdds(uint32_t a, uint32_t b) const override { return model_.beta[a] + model_.beta[b]; }
-  void FillLogOdds(uint32_t a, double* out) const override {
-    const double* beta = model_.beta.data();
-    const double own = beta[a];
-    for (size_t b = 0; b < model_.beta.size(); ++b) out[b] = own + beta[b];
-  }
-
- private:
-  const DegreeClasses& classes_;
-  const BetaModel& model_;
-};
+// Log-odds this near to 0 are a tie, and no link (Posterior::IsLink).
+inline constexpr double kTie = 1e-9;
 
 // 1 / (1 + e^-x), without overflow and, of -x, without loss of digits.
 inline double ProbabilityOf(double log_odds) {

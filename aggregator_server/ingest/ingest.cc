@@ -16,13 +16,13 @@ uint32_t CodedBytesMax(uint32_t node_count) { return node_count / 8 + 1024; }
 // A node has one report; those before it may hang in connections that were lost.
 constexpr uint64_t kReportsOfANodeMax = 4;
 
-std::string Describe(const v1::PrivacyParameters& parameters) {
+std::string DescribeParameters(const v1::PrivacyParameters& parameters) {
   return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ",
                       parameters.degree_share_ppm(), ", node_count ", parameters.node_count(), ", mechanism ",
                       parameters.mechanism());
 }
 
-bool Same(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
+bool AreEqual(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
   return a.epsilon_micro() == b.epsilon_micro() && a.degree_share_ppm() == b.degree_share_ppm() &&
          a.node_count() == b.node_count() && a.mechanism() == b.mechanism();
 }
@@ -78,12 +78,12 @@ absl::Status Ingest::CheckPeer(const Identity& identity, const std::string& depl
   return absl::OkStatus();
 }
 
-absl::StatusOr<Ingest::Rules> Ingest::RulesOf(const v1::Round& round) {
+absl::StatusOr<Ingest::Rules> Ingest::FindRules(const v1::Round& round) {
   std::lock_guard<std::mutex> lock(rules_mutex_);
   if (const auto found = rules_.find(round.round_id()); found != rules_.end()) return found->second;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(parameters, {.degree_max = round.degree_max()}));
-  const Rules rules{parameters, tests.Screen()};
+  const Rules rules{parameters, tests.MakeScreen()};
   if (rules_.size() >= 2 * kRoundsListedMax) rules_.clear();
   rules_.emplace(round.round_id(), rules);
   return rules;
@@ -107,9 +107,10 @@ absl::Status Ingest::CheckMembership(uint64_t node, const v1::Round& round) cons
 
 absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const {
   const v1::PrivacyParameters& parameters = round.parameters();
-  if (!Same(header.parameters(), parameters)) {
-    return absl::InvalidArgumentError(absl::StrCat("the report has other parameters (", Describe(header.parameters()),
-                                                   ") than round ", round.round_id(), " (", Describe(parameters), ")"));
+  if (!AreEqual(header.parameters(), parameters)) {
+    return absl::InvalidArgumentError(absl::StrCat("the report has other parameters (",
+                                                   DescribeParameters(header.parameters()), ") than round ",
+                                                   round.round_id(), " (", DescribeParameters(parameters), ")"));
   }
   if (header.roster_version() != round.roster_version()) {
     return absl::InvalidArgumentError(
@@ -178,7 +179,7 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
                        ": it accepts no further report, and none of node ", header.node_id(), " is held"));
     }
   }
-  BLINK_ASSIGN_OR_RETURN(const Rules rules, RulesOf(round));  // only now: of a finished round they are seldom needed
+  BLINK_ASSIGN_OR_RETURN(const Rules rules, FindRules(round));  // only now: of a finished round they are seldom needed
   BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
   Admission admission{header.round_id(),     static_cast<NodeIndex>(header.node_id()),
                       rules.parameters,      rules.screen,
@@ -203,7 +204,7 @@ void Ingest::Submit(Admission admission, std::string coded_bits,
   checked.node = admission.node;
   checked.received_minute = absl::ToUnixSeconds(clock_.Now()) / 60;
   checked.report = std::move(admission.report);
-  checked.implausible = admission.screen.Implausible(decoded->bits.Count(), decoded->noisy_degree);
+  checked.implausible = admission.screen.IsImplausible(decoded->bits.Count(), decoded->noisy_degree);
   store_.PutReport(std::move(checked), [this, reservation = std::move(admission.reservation),
                                         done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
     if (!outcome.ok()) return done(outcome.status());
@@ -213,10 +214,10 @@ void Ingest::Submit(Admission admission, std::string coded_bits,
 }
 
 RetryWindow Ingest::WindowFor(const absl::Status& status) const {
-  if (status.ok()) return advisor_.Waiting();
+  if (status.ok()) return advisor_.WindowWhenWaiting();
   const double reports = static_cast<double>(reports_in_flight_.load()) / limits_.reports_in_flight_max;
   const double bytes = static_cast<double>(bytes_in_flight_.load()) / static_cast<double>(limits_.bytes_in_flight_max);
-  return advisor_.Busy(std::max(reports, bytes));
+  return advisor_.WindowWhenBusy(std::max(reports, bytes));
 }
 
 }  // namespace blink

@@ -7,9 +7,9 @@
 //     | Submit(admission, bits, done) ->| digest, strict decoding -- PutReport ------>| batch, fsync
 //     |<------------------------------------------------------- done(receipt) --------|
 //
-// Submit also compares the number of ones and the degree with what an honest node's can be (plausibility/), and the
-// store counts those that are beyond. Nothing that a node sees depends on it, not even the time: it is two comparisons
-// for every report.
+// Submit also compares the number of ones and the degree with what an honest node's can be (plausibility/). The store
+// counts the reports that are beyond. Nothing that a node sees depends on the outcome, not even the time: every report
+// costs the same two comparisons.
 //
 // Every refusal is precise and leaves the round as it was. A message names what is public (rounds, node ids, sizes),
 // never what a report contains.
@@ -51,8 +51,8 @@ struct Deployment {
 struct IngestLimits {
   uint32_t reports_in_flight_max = 8192;
   uint64_t bytes_in_flight_max = 256 << 20;  // coded bits admitted and not yet durable
-  // Of these, one certificate may have so many, and no more than four reports for each of its nodes: a node that begins
-  // reports and never ends them takes nothing from others.
+  // One certificate may have so many of these, and no more than four reports for each of its nodes. A node that begins
+  // reports and never ends them therefore takes nothing from others.
   uint32_t peer_reports_max = 2048;
   uint64_t peer_bytes_max = 64 << 20;
   absl::Duration report_time_max = absl::Seconds(60);  // from the header to the last chunk
@@ -122,7 +122,7 @@ class Ingest {
     ReportScreen screen;
   };
   // Derived once a round: exact arithmetic and tails cost more than all other checks.
-  absl::StatusOr<Rules> RulesOf(const v1::Round& round);
+  absl::StatusOr<Rules> FindRules(const v1::Round& round);
   absl::StatusOr<std::shared_ptr<Reservation>> Reserve(const Identity& peer, uint64_t bytes);
 
   const Deployment deployment_;

@@ -21,7 +21,7 @@ void RetryAdvisor::NotePeer(const Identity& identity) {
   if (current_.size() < options_.peers_max) current_.insert(hash);
 }
 
-RetryWindow RetryAdvisor::Spread(double stretch) const {
+RetryWindow RetryAdvisor::SpreadPeers(double stretch) const {
   size_t peers;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -32,10 +32,10 @@ RetryWindow RetryAdvisor::Spread(double stretch) const {
   return {mean * 0.5, mean * 1.5};
 }
 
-RetryWindow RetryAdvisor::Waiting() const { return Spread(1); }
-RetryWindow RetryAdvisor::Idle() const { return Spread(4); }
-RetryWindow RetryAdvisor::Busy(double load) const {
-  const RetryWindow window = Spread(1 + 3 * std::clamp(load, 0.0, 1.0));
+RetryWindow RetryAdvisor::WindowWhenWaiting() const { return SpreadPeers(1); }
+RetryWindow RetryAdvisor::WindowWhenIdle() const { return SpreadPeers(4); }
+RetryWindow RetryAdvisor::WindowWhenBusy(double load) const {
+  const RetryWindow window = SpreadPeers(1 + 3 * std::clamp(load, 0.0, 1.0));
   return {window.min + absl::Milliseconds(500), window.max * 2 + absl::Milliseconds(500)};
 }
 

@@ -1,7 +1,7 @@
-// When each node should call again, so that a fleet never comes in a herd.
+// When each node should call again, so that the nodes of a fleet do not all call at once.
 //
-// The advisor knows how many peers (certificates) have called lately and how many calls are being worked on. A window
-// is as wide as it takes to spread all of these peers at `calls_per_second`; a refusal for load moves it further away.
+// The advisor counts the peers (certificates) that have called lately. A window is wide enough to spread all of them at
+// `calls_per_second`. After a refusal for load the window is wider and further away.
 //
 // Thread-safe. Memory: at most `peers_max` hashes, twice.
 #ifndef BLINK_AGGREGATOR_SERVER_INGEST_RETRY_ADVISOR_H_
@@ -35,14 +35,14 @@ class RetryAdvisor {
   void NotePeer(const Identity& identity);
 
   // The peer waits for a change of the round: its seal, or its result.
-  RetryWindow Waiting() const;
+  RetryWindow WindowWhenWaiting() const;
   // There is no open round: nothing is urgent.
-  RetryWindow Idle() const;
+  RetryWindow WindowWhenIdle() const;
   // Refused for load; `load` in [0, 1] is how full the aggregator is.
-  RetryWindow Busy(double load) const;
+  RetryWindow WindowWhenBusy(double load) const;
 
  private:
-  RetryWindow Spread(double stretch) const;
+  RetryWindow SpreadPeers(double stretch) const;
   void TurnGeneration();  // with the lock held
 
   Clock& clock_;

@@ -7,8 +7,7 @@
 //   Soft: background, and its own weight for every pair whose reports hold a one: a list where those are few, packed
 //   bits where they are many
 //
-// A model sees the operations below and does not know which variant, or which prior, made the weights. No LibTorch
-// type.
+// A model uses the operations below. It does not know which variant or which prior made the weights. No LibTorch type.
 #ifndef BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
 #define BLINK_AGGREGATOR_SERVER_LINKS_LINK_WEIGHTS_H_
 
@@ -22,9 +21,10 @@
 
 namespace blink {
 
-// The ones that were received about each pair, packed. Rows are of nodes; the columns are positions, in an order in
-// which the nodes of a class lie side by side, so that a run of columns has one weight: bit p of row i of `any` says
-// that the pair (i, node_at[p]) has a one, of `both` that it has two. A class begins at a multiple of 4 positions.
+// The ones that were received about each pair, as packed bits. A row belongs to a node, and a column is a position. The
+// nodes of a class have positions side by side, so that a run of columns has one weight. Bit p of row i of `any` says
+// that the pair (i, node_at[p]) has a one; the same bit of `both` says that it has two. A class begins at a multiple of
+// 4 positions.
 struct PairOnes {
   static constexpr NodeIndex kNoNode = ~NodeIndex{0};
 
@@ -59,11 +59,11 @@ struct LinkWeights {
   static LinkWeights Unweighted(CsrGraph graph);
 };
 
-// y = W x, [n, width] row-major, with at most `threads` (>= 1) threads. Each row of y is summed in an order that does
-// not depend on the threads, so y is the same bit for bit on machines of one instruction set (instruction_set.h). Up to
-// 32 columns take one pass over the weights, and 4, 8, 16 or 32 of them no more than those of fewer. Costs, per row: a
-// list its entries; packed ones a look-up for each 4 columns of `any` and, where there are some, of `both`; a
-// background nothing (classes^2 columns in all).
+// y = W x, [n, width] row-major, with at most `threads` (>= 1) threads. The order in which a row of y is summed does
+// not depend on the threads, so y is the same bit for bit on machines of one instruction set (common/simd). One pass
+// over the weights serves up to 32 columns of x; a pass works on 4, 8, 16 or 32 columns. Cost of a row: its entries for
+// a list; one look-up for each 4 columns of `any`, and of `both` where it has bits, for packed ones. The background
+// costs classes^2 * width in all.
 void Multiply(const LinkWeights& weights, const float* x, int64_t width, int threads, float* y);
 
 // [n] sums of the rows of W: the weighted degrees.

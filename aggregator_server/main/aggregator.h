@@ -1,5 +1,5 @@
-// A whole aggregator in one object: store, border, state machine, services, server. What `blink-aggregator` runs, and
-// what integration tests run in process.
+// A whole aggregator in one object: store, border, rounds, services, server. `blink-aggregator` runs it, and
+// integration tests run it in process.
 #ifndef BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_
 #define BLINK_AGGREGATOR_SERVER_MAIN_AGGREGATOR_H_
 
@@ -28,22 +28,22 @@ struct AggregatorOptions {
   std::string worker_path;
   int worker_threads = 0;
   WorkerLimits worker_limits;
-  std::string revocations_file;               // empty: dates alone are looked at
+  std::string revocations_file;               // empty: only dates are checked
   bool refuse_when_outdated = false;          // an outdated revocation list: refuse everybody
   Clock* certificate_clock = &SystemClock();  // by which certificates expire; TLS itself looks at the system's
 };
 
 class Aggregator {
  public:
-  // Opens the store, takes up the rounds that have not ended, and serves. What the parts say when they fail.
-  // FAILED_PRECONDITION: the roster (options.deployment) does not follow those that DATA/rosters/<version>.json
-  // remembers, see Roster::CheckFollows; the attribute folder holds edges, or has another n.
+  // Opens the store, takes up the rounds that have not ended, and serves. FAILED_PRECONDITION: the attribute folder
+  // holds edges or has another n, or the roster (options.deployment) does not follow those in
+  // DATA/rosters/<version>.json (see Roster::CheckFollows). Other errors are those of the parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 
   int port() const { return server_->port(); }
   // Reads the revocation list anew, now.
-  void Reread() { guard_->Reread(); }
+  void RereadRevocations() { guard_->RereadRevocations(); }
   ReportStore& store() { return *store_; }
   Ingest& ingest() { return *ingest_; }
   Pipeline& pipeline() { return *pipeline_; }
@@ -51,8 +51,7 @@ class Aggregator {
  private:
   Aggregator() = default;
 
-  // In the order in which they are made; ended in the reverse order, but for the store, whose last callbacks need
-  // ingest_.
+  // Destroyed from the last to the first. The store goes before ingest_, which its last callbacks need.
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<ReportStore> store_;

@@ -13,7 +13,7 @@ namespace blink {
 namespace {
 
 // Name, size and time of every file.
-std::string StateOf(const std::string& folder) {
+std::string ReadState(const std::string& folder) {
   std::set<std::string> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -35,7 +35,7 @@ absl::StatusOr<TrainingFacts> ReadFacts(const std::string& folder, uint32_t node
 
 absl::StatusOr<TrainingFacts> AttributeFacts::Get() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::string state = StateOf(folder_);
+  std::string state = ReadState(folder_);
   if (facts_.has_value() && state == state_) return *facts_;
   facts_ = ReadFacts(folder_, node_count_);
   state_ = std::move(state);

@@ -36,7 +36,7 @@ struct Flags {
   std::string roster;
 };
 
-std::string FolderOfThisProgram() {
+std::string FindFolderOfThisProgram() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path().string();
 }
@@ -130,7 +130,7 @@ absl::Status CompleteOptions(Flags& flags) {
     return absl::InvalidArgumentError("--insecure and --revocations exclude each other");
   }
   if (all_tls) options.server.tls = flags.tls;
-  if (options.worker_path.empty()) options.worker_path = FolderOfThisProgram() + "/blink-worker";
+  if (options.worker_path.empty()) options.worker_path = FindFolderOfThisProgram() + "/blink-worker";
   if (::access(options.worker_path.c_str(), X_OK) != 0) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
   }
@@ -152,7 +152,7 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
   ::sigwait(&signals, &signal);
   for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {
     spdlog::info("SIGHUP: reading the revocation list");
-    aggregator->Reread();
+    aggregator->RereadRevocations();
   }
   spdlog::info("signal {}: stopping", signal);
   return absl::OkStatus();

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <bit>
 
-#include "aggregator_server/estimate/beta/pair_scan.h"
+#include "aggregator_server/estimate/received_rows.h"
 #include "common/base/run_on_threads.h"
 
 namespace blink {

@@ -1,4 +1,4 @@
-// Where two reports about one pair differ, counted for every node: one pass over the packed bits and their transpose.
+// Counts for every node where two reports about one pair differ: one pass over the packed bits and their transpose.
 #ifndef BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_PAIR_DISAGREEMENTS_H_
 #define BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_PAIR_DISAGREEMENTS_H_
 

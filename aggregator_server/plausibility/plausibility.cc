@@ -18,7 +18,7 @@ namespace {
 constexpr double kSuspectsShareMax = 0.1;  // more cannot be told from lists that are not symmetric
 constexpr int kPassesMax = 64;
 
-uint32_t OnesOf(const ReportSet& reports, NodeIndex node) {
+uint32_t CountOnes(const ReportSet& reports, NodeIndex node) {
   uint32_t ones = 0;
   for (const uint64_t word : reports.row(node)) ones += std::popcount(word);
   return ones;
@@ -67,12 +67,12 @@ class Tester {
 
   void TestAlone() {
     const PrivacyParameters& parameters = reports_.parameters();
-    Remembered ones_z([&](uint32_t ones, uint32_t) { return tests_.OnesZ(ones); });
+    Remembered ones_z([&](uint32_t ones, uint32_t) { return tests_.ScoreOnes(ones); });
     reports_.reported_nodes().ForEachOne([&](NodeIndex i) {
-      const uint32_t ones = OnesOf(reports_, i);
+      const uint32_t ones = CountOnes(reports_, i);
       ReportScores& scores = result_.scores[i];
       if (parameters.sends_bits()) scores.ones = ones_z(ones, 0);
-      if (parameters.sends_degree()) scores.degree = tests_.DegreeZ(ones, *reports_.noisy_degree(i));
+      if (parameters.sends_degree()) scores.degree = tests_.ScoreDegree(ones, *reports_.noisy_degree(i));
     });
   }
 

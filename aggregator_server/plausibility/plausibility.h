@@ -1,5 +1,5 @@
-// Whether the reports of a round can be those of honest nodes: every report by itself (report_tests.h), and against the
-// others'.
+// Whether the reports of a round can be those of honest nodes. Every report is tested by itself (report_tests.h) and
+// against the other reports.
 //
 //   ReportSet ->  ones, degree  ->  suspects leave the witnesses  ->  pairs with witnesses: unconfirmed, omitted
 //                                        ^______ the worst leave, again ______|          |
@@ -7,36 +7,45 @@
 //                                                                                        against the witnesses
 //
 // Pairs. Let r = p (1 - p). Lists are symmetric, so the bits that i and j sent about their link are two independent
-// noisy copies of one and the same value: they differ in a given direction with probability r whatever that value is.
-// Over the m pairs of i with witnesses the pairs are independent, so for every symmetric graph, exactly,
+// noisy copies of the same value. Whatever that value is, they differ in a given direction with probability r. The m
+// pairs of i with witnesses are independent. So for every symmetric graph, exactly,
 //
-//   unconfirmed  U_i = #{j: i sent 1, j sent 0} = Binomial(m, r)   too many: i claims links that it has not
+//   unconfirmed  U_i = #{j: i sent 1, j sent 0} = Binomial(m, r)   too many: i claims links that it does not have
 //   omitted      O_i = #{j: i sent 0, j sent 1} = Binomial(m, r)   too many: i hides links that it has
 //
-// A lie about x links moves one of them by x ((1-p)^2 - r). Against the difference of row and column sum, U - O (mean
-// 0, variance 2 m r, moved by x (1 - 2 p)), it has more power where 2 (1-p)^2 > 1 - r, that is for epsilon_list > 0.48:
-// for large epsilon it sees lies that are smaller by a factor of 1.4. Against the number of all disagreements,
-// Binomial(m, 2 r), it has more power always. Too few of either: the list was sent without noise.
+// Too few of either means that the list was sent without noise.
 //
-// Witnesses. A liar spoils the statistics of those it lies about: who claims a link to everybody adds one omission to
-// each. So suspects (first those of the single-report tests, then, pass by pass, those beyond the threshold whose
-// deviation is at least half of the worst one's) cease to be witnesses, until no witness is suspect. Then everybody,
-// suspects too, is tested once against the witnesses that are left: that alone decides. When all nodes are honest,
-// somebody is flagged only if the first pass found somebody: the stated probability holds. When the liars have left, an
-// honest node's statistics are of honest pairs again. A disagreement between two suspects blames neither.
+// Why these two. A lie about x links moves one of them by x ((1-p)^2 - r). An alternative is the difference of row and
+// column sum, U - O: it has mean 0 and variance 2 m r, and the lie moves it by x (1 - 2 p). The two counts have more
+// power where 2 (1-p)^2 > 1 - r, which is epsilon_list > 0.48; for large epsilon they see lies that are smaller by a
+// factor of 1.4. Another alternative is the number of all disagreements, Binomial(m, 2 r): it always has less power.
 //
-// Lists that are not symmetric (a directed data set) disagree by themselves. Their tests of pairs mean nothing, which
-// is said once (`symmetric` false, `note`) instead of flagging everybody: when more than a tenth of the reports would
-// have to leave, or when the witnesses that are left disagree too often among each other (their disagreements are
-// Binomial(pairs, 2 r)), at least half as often as those that left explain.
+// Witnesses. A liar spoils the statistics of those it lies about: a node that claims a link to everybody adds one
+// omission to each of them. So suspects cease to be witnesses, until no witness is suspect. The first suspects are
+// those of the single-report tests. Then, pass by pass, come the nodes beyond the threshold whose deviation is at least
+// half of the worst one's. In the end everybody, suspects too, is tested once against the remaining witnesses. That
+// last test alone decides.
+// - When all nodes are honest, somebody is flagged only if the first pass found somebody: the stated probability holds.
+// - When the liars have left, an honest node's statistics are of honest pairs again.
+// - A disagreement between two suspects blames neither.
 //
-// What no such test can see: lies within the noise (detection_power.h says how many links that is); a node that drew
-// its noise honestly for a list that is wrong in few places; a link between two nodes that both claim it; whom to
-// believe when one pair disagrees. Many nodes that together claim a link to one honest node make that one look as if it
-// hid them: the majority is believed.
+// Lists that are not symmetric (a directed data set) disagree by themselves, and their tests of pairs mean nothing.
+// Then nobody is flagged by pairs, and the result says so once (`symmetric` is false, with a `note`). Lists count as
+// not symmetric in two cases:
+// - More than a tenth of the reports would have to leave.
+// - The remaining witnesses disagree among each other too often for Binomial(pairs, 2 r), and at least half as often as
+//   those that left explain.
 //
-// Everything here is computed from reports that were received: post-processing, at no cost to privacy. No node learns
-// of it: a liar that saw its flags would tune its lie until they ended.
+// What no such test can see:
+// - lies within the noise (detection_power.h says how many links that is);
+// - a node that drew its noise honestly for a list that is wrong in few places;
+// - a link between two nodes that both claim it;
+// - which of two nodes to believe when one pair disagrees.
+// Many nodes that together claim a link to one honest node make it look as if that node hid them: the majority is
+// believed.
+//
+// Everything here is computed from reports that were received. That is post-processing, at no cost to privacy. No node
+// learns of it: a liar that saw its flags would tune its lie until they ended.
 #ifndef BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_PLAUSIBILITY_H_
 #define BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_PLAUSIBILITY_H_
 

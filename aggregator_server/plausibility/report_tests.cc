@@ -9,7 +9,7 @@ namespace {
 
 // The smallest integer of (low, high] for which the monotone `holds` is true; it is false at low and true at high.
 template <typename Holds>
-int64_t FirstWhere(int64_t low, int64_t high, Holds holds) {
+int64_t FindFirst(int64_t low, int64_t high, Holds holds) {
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     (holds(middle) ? high : low) = middle;
@@ -52,12 +52,12 @@ std::optional<double> ReportTests::Residual(uint32_t ones, int64_t noisy_degree)
   return static_cast<double>(ones) - static_cast<double>(others_) * p_ - contrast_ * static_cast<double>(noisy_degree);
 }
 
-double ReportTests::OnesZ(uint32_t ones) const {
+double ReportTests::ScoreOnes(uint32_t ones) const {
   return tails::ZScore(tails::BinomialAtMost(ones, others_, p_),
                        tails::SumAtLeast(ones, degree_max_, 1 - p_, others_ - degree_max_, p_));
 }
 
-double ReportTests::DegreeZ(uint32_t ones, int64_t noisy_degree) const {
+double ReportTests::ScoreDegree(uint32_t ones, int64_t noisy_degree) const {
   if (const std::optional<double> residual = Residual(ones, noisy_degree)) {
     const double tail = degree_tail_->AtLeast(std::abs(*residual));
     return *residual < 0 ? tails::ZScore(tail, 1) : tails::ZScore(1, tail);
@@ -67,19 +67,20 @@ double ReportTests::DegreeZ(uint32_t ones, int64_t noisy_degree) const {
                        tails::DiscreteLaplaceAtLeast(-degree, epsilon));
 }
 
-ReportScreen ReportTests::Screen() const {
+ReportScreen ReportTests::MakeScreen() const {
   ReportScreen screen;
   if (parameters_.sends_bits()) {
     const int64_t first =
-        FirstWhere(-1, others_, [&](int64_t k) { return !(OnesZ(static_cast<uint32_t>(k)) < -threshold_z_); });
-    const int64_t end = FirstWhere(
-        first, others_ + 1, [&](int64_t k) { return k > others_ || OnesZ(static_cast<uint32_t>(k)) > threshold_z_; });
+        FindFirst(-1, others_, [&](int64_t k) { return !(ScoreOnes(static_cast<uint32_t>(k)) < -threshold_z_); });
+    const int64_t end = FindFirst(first, others_ + 1, [&](int64_t k) {
+      return k > others_ || ScoreOnes(static_cast<uint32_t>(k)) > threshold_z_;
+    });
     screen.ones_min_ = static_cast<double>(first);
     screen.ones_max_ = static_cast<double>(end - 1);
   }
   if (degree_tail_.has_value()) {
     // The tail is a step function of floor(|T| / c): off the edges, so that rounding cannot matter.
-    const int64_t first = FirstWhere(-1, kFar, [&](int64_t m) {
+    const int64_t first = FindFirst(-1, kFar, [&](int64_t m) {
       return tails::ZScore(1, degree_tail_->AtLeast(contrast_ * (static_cast<double>(m) + 0.5))) > threshold_z_;
     });
     const double reach = contrast_ * (static_cast<double>(first) - 1e-6), mean = static_cast<double>(others_) * p_;
@@ -90,9 +91,9 @@ ReportScreen ReportTests::Screen() const {
   } else if (parameters_.sends_degree()) {
     screen.degree_weight_ = 1;
     screen.value_max_ =
-        static_cast<double>(FirstWhere(0, kFar, [&](int64_t y) { return DegreeZ(0, -y) > threshold_z_; }) - 1);
+        static_cast<double>(FindFirst(0, kFar, [&](int64_t y) { return ScoreDegree(0, -y) > threshold_z_; }) - 1);
     screen.value_min_ =
-        -static_cast<double>(FirstWhere(0, kFar, [&](int64_t y) { return DegreeZ(0, y) < -threshold_z_; }) - 1);
+        -static_cast<double>(FindFirst(0, kFar, [&](int64_t y) { return ScoreDegree(0, y) < -threshold_z_; }) - 1);
   }
   return screen;
 }

@@ -1,4 +1,4 @@
-// Exact tails of what an honest report can look like, and the z-scores made of them. Knows no report and no budget.
+// Exact tails of what an honest report can look like, and z-scores made from them. Knows neither reports nor budgets.
 #ifndef BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_TAILS_H_
 #define BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_TAILS_H_
 
@@ -12,12 +12,12 @@ namespace blink::tails {
 double BinomialAtMost(int64_t count, int64_t trials, double probability);
 double BinomialAtLeast(int64_t count, int64_t trials, double probability);
 
-// Pr[X + Y >= count], X ~ Binomial(a, pa) and Y ~ Binomial(b, pb) independent: the sum over X, of which less than
-// 1e-300 is left out and then counted as if it reached `count`.
+// Pr[X + Y >= count], X ~ Binomial(a, pa) and Y ~ Binomial(b, pb) independent. The sum over X; less than 1e-300 of it
+// is left out, and counted as if it reached `count`.
 double SumAtLeast(int64_t count, int64_t a, double pa, int64_t b, double pb);
 
-// Y discrete Laplace, Pr[Y = y] proportional to e^(-epsilon |y|): Pr[Y >= t]. epsilon > 0; t is an integer, as a double
-// since a degree that a peer claims can be any 64-bit number.
+// Pr[Y >= t] for Y discrete Laplace, Pr[Y = y] proportional to e^(-epsilon |y|), epsilon > 0. t is an integer. It is
+// passed as a double, since a degree that a peer claims can be any 64-bit number.
 double DiscreteLaplaceAtLeast(double t, double epsilon);
 
 // A bound on Pr[T >= t] for T = (K - E K) - c Y, where K is a sum of `trials` independent bits of which each has
@@ -39,8 +39,8 @@ class DegreeTail {
  public:
   static constexpr int64_t kEntriesMax = 1 << 20;
 
-  // `contrast` = 1 - 2 p, given apart because of its digits. Has no table, and Usable() is false, when it would have
-  // more than kEntriesMax entries (bits that say next to nothing).
+  // `contrast` = 1 - 2 p, passed separately to keep its digits. If the table would have more than kEntriesMax entries
+  // (bits that say next to nothing), there is none, and Usable() is false.
   DegreeTail(int64_t trials, double probability, double contrast, double epsilon);
   bool Usable() const { return !table_.empty(); }
   double AtLeast(double t) const;  // t >= 0

@@ -7,6 +7,7 @@
 #include "aggregator_server/profiles/pair_tiles.h"
 #include "aggregator_server/profiles/sparse_rows.h"
 #include "aggregator_server/profiles/tile_kernels.h"
+#include "common/base/progress_parts.h"
 #include "common/base/run_on_threads.h"
 
 namespace blink {
@@ -146,13 +147,10 @@ NearestNodes FindNearest(const NodeProfiles& profiles, uint32_t count, int threa
     by_latent.dense = profiles.latent.data();
     by_latent.width = profiles.latent_width;
   }
-  const auto share = [&](double from) -> std::function<void(double)> {
-    if (!progress) return {};
-    return [&progress, from](double fraction) { progress(from + fraction / 2); };
-  };
+  ProgressParts parts(progress, 2);
   NearestNodes nearest;
-  nearest.scaled = NearestOf(by_scaled, count, threads, share(0));
-  nearest.latent = NearestOf(by_latent, count, threads, share(0.5));
+  nearest.scaled = NearestOf(by_scaled, count, threads, parts.Next(1));
+  nearest.latent = NearestOf(by_latent, count, threads, parts.Next(1));
   return nearest;
 }
 

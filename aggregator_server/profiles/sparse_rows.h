@@ -1,5 +1,6 @@
-// Sparse rows of numbers, and the products of all rows of one block of nodes with those of another, by looking up which
-// nodes of the other block share a column: features that are words, and neighbours that two nodes have in common.
+// Sparse rows of numbers, and the products of all rows of one block of nodes with those of another. They serve features
+// that are words, and the neighbours that two nodes have in common. A product looks up which nodes of the other block
+// share a column.
 #ifndef BLINK_AGGREGATOR_SERVER_PROFILES_SPARSE_ROWS_H_
 #define BLINK_AGGREGATOR_SERVER_PROFILES_SPARSE_ROWS_H_
 

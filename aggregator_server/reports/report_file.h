@@ -1,9 +1,12 @@
 // A round's folder: round.json (the Round message as JSON) and reports.blr (its reports, coded as they were received).
-// Written once when a round is sealed, read by the worker, and by `blink simulate --reports`.
+// Written once, when a round is sealed. Read by the worker, and by `blink simulate --reports`.
 //
-// reports.blr: "BLINKR01", then per report: node (u64), presence of the degree (u8) and its value (i64), length of the
-// coded bits (u32), coded bits, digest (32); then 2^64-1 (u64), the count (u64) and the SHA-256 of all before. Little
-// endian, ascending nodes.
+// reports.blr, little endian, in ascending order of nodes:
+//
+//   "BLINKR01"
+//   for each report  node (u64), presence of the degree (u8), degree (i64), length of the coded bits (u32), coded bits,
+//                    digest (32)
+//   end              2^64-1 (u64), number of reports (u64), SHA-256 of everything before
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 
@@ -39,9 +42,10 @@ struct RoundFolder {
   double coded_bytes_mean = 0;  // per report, header fields excluded
   std::vector<uint32_t> ones;   // [reports] ones of each report, in the order of nodes
 };
-// Decodes and checks every report. DATA_LOSS when the file is damaged, truncated, or of other parameters or another
-// number of reports than round.json says, or when round.json has no round id; NOT_FOUND when it is missing. Takes
-// memory for n^2 bits only when the first report has proved to be one of n.
+// Decodes and checks every report. NOT_FOUND: a file is missing. FAILED_PRECONDITION: reports.blr has another format.
+// DATA_LOSS: the file is damaged or truncated, round.json has no round id, or the parameters or the number of reports
+// are not those of round.json. Memory for n^2 bits is taken only after the first report has proved that the round has n
+// nodes.
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder);
 absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder);
 

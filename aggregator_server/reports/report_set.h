@@ -1,6 +1,7 @@
-// The reports of one sealed round: what estimation starts from. Packed bits, one row a node.
+// The reports of one sealed round, from which estimation starts: packed bits, one row a node.
 //
-// The rows take n^2 / 8 bytes, from the first report on: until one has proved to be of these parameters, n is hearsay.
+// The rows take n^2 / 8 bytes. They are allocated with the first report: before one has proved to be of these
+// parameters, n is only a claim.
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
 
@@ -23,7 +24,7 @@ class ReportSet {
   // Each node at most once, in any order; INVALID_ARGUMENT on a repeated node, a wrong size, or a missing or surplus
   // part.
   absl::Status Add(NodeIndex node, PrivateReport report);
-  // As if the node had never reported.
+  // Afterwards the set is as if the node had never reported.
   void Drop(NodeIndex node);
 
   const PrivacyParameters& parameters() const { return parameters_; }

@@ -1,4 +1,4 @@
-// Where a result goes: tried before hours of work, filled beside it, and put in its place at once.
+// Where a result goes. The place is checked before hours of work, filled beside it, and put there at once.
 //
 //   BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim("out/result", ResultPlace::Existing::kReplace));
 //   ...                                                            // hours
@@ -9,8 +9,8 @@
 // or the new one at DIR (or, where the file system cannot exchange two names, the old one at DIR.old, which the next
 // claim brings back), and at most a DIR.tmp, which the next claim clears.
 //
-// Deleted are only files that a result is made of (common/wire/artifacts.h), by their names, and a folder only when it
-// is empty then: a folder that somebody named by mistake keeps all that it holds.
+// Only files that a result is made of are deleted (common/wire/artifacts.h), by their names, and a folder only when it
+// is empty then. So a folder that somebody named by mistake keeps all that it holds.
 #ifndef BLINK_AGGREGATOR_SERVER_RESULT_RESULT_PLACE_H_
 #define BLINK_AGGREGATOR_SERVER_RESULT_RESULT_PLACE_H_
 

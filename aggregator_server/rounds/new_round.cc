@@ -31,7 +31,7 @@ constexpr uint64_t kOpenForMsMin = 1'000;
 constexpr uint64_t kOpenForMsMax = 31'536'000'000;
 constexpr size_t kRequestIdCharactersMax = 64;
 
-absl::StatusOr<std::string> NewRoundId() {
+absl::StatusOr<std::string> DrawRoundId() {
   std::string bytes(16, '\0');
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return absl::UnavailableError("the system gave no random bytes for a round id");
@@ -46,7 +46,7 @@ absl::Status CheckRequestId(const std::string& request_id) {
   return absl::InvalidArgumentError("request_id must have 1 .. 64 printable ASCII characters without spaces");
 }
 
-absl::StatusOr<PrivacyParameters> ParametersOf(const v1::CreateRoundRequest& request, uint32_t node_count) {
+absl::StatusOr<PrivacyParameters> ReadParameters(const v1::CreateRoundRequest& request, uint32_t node_count) {
   v1::PrivacyParameters asked = request.parameters();
   if (asked.node_count() == 0) asked.set_node_count(node_count);
   if (asked.mechanism() == 0) asked.set_mechanism(kMechanismVersion);
@@ -79,7 +79,7 @@ absl::Status CheckCollection(const v1::CreateRoundRequest& request, uint32_t nod
 }
 
 // What an operator says of a round, as CreateRound takes it; of a round that an older version made as this one would.
-v1::CreateRoundRequest RequestFor(const v1::Round& round) {
+v1::CreateRoundRequest RecoverRequest(const v1::Round& round) {
   v1::CreateRoundRequest request;
   *request.mutable_parameters() = round.parameters();
   request.mutable_parameters()->clear_node_count();
@@ -97,8 +97,8 @@ v1::CreateRoundRequest RequestFor(const v1::Round& round) {
 constexpr absl::string_view kMillionths[] = {"_micro", "_ppm"};
 
 // "epsilon 3" of epsilon_micro 3000000.
-std::pair<std::string, std::string> NameAndValue(const google::protobuf::Message& message,
-                                                 const google::protobuf::FieldDescriptor& field) {
+std::pair<std::string, std::string> DescribeField(const google::protobuf::Message& message,
+                                                  const google::protobuf::FieldDescriptor& field) {
   if (field.has_presence() && !message.GetReflection()->HasField(message, &field)) return {field.name(), "unset"};
   std::string value;
   google::protobuf::TextFormat::PrintFieldValueToString(message, &field, -1, &value);
@@ -123,8 +123,8 @@ void AppendDifferences(const google::protobuf::Message& held, const google::prot
                         asked.GetReflection()->GetMessage(asked, &field), differences);
       continue;
     }
-    const auto [name, value] = NameAndValue(held, field);
-    const std::string other = NameAndValue(asked, field).second;
+    const auto [name, value] = DescribeField(held, field);
+    const std::string other = DescribeField(asked, field).second;
     if (value != other) differences.push_back(absl::StrCat(name, " ", value, ", not ", other));
   }
 }
@@ -133,21 +133,21 @@ void AppendDifferences(const google::protobuf::Message& held, const google::prot
 
 absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked) {
   std::vector<std::string> differences;
-  AppendDifferences(RequestFor(held), RequestFor(asked), differences);
+  AppendDifferences(RecoverRequest(held), RecoverRequest(asked), differences);
   if (differences.empty()) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("request id ", request_id, " made round ", held.round_id(),
                                                " with other parameters (", absl::StrJoin(differences, "; "),
                                                "): ask for the same, or under another request id"));
 }
 
-absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request) {
+absl::StatusOr<v1::Round> MakeRound(const PipelineOptions& options, const v1::CreateRoundRequest& request) {
   BLINK_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersOf(request, options.node_count));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ReadParameters(request, options.node_count));
   BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec training, NormalizeTrainingSpec(request.training()));
   const uint32_t active = options.active_nodes > 0 ? options.active_nodes : options.node_count;
   BLINK_RETURN_IF_ERROR(CheckCollection(request, options.node_count, active));
   v1::Round round;
-  BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), NewRoundId());
+  BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), DrawRoundId());
   round.set_deployment(options.deployment);
   *round.mutable_parameters() = ParametersToProto(parameters);
   round.set_roster_version(options.roster_version);

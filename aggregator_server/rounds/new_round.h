@@ -1,4 +1,4 @@
-// From an operator's request to a round: every value of it is checked here.
+// Makes a round from an operator's request. Every value of the request is checked here.
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_NEW_ROUND_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_NEW_ROUND_H_
 
@@ -13,10 +13,10 @@ namespace blink {
 
 // An open round under a fresh random id, complete but for its times: created_ms and deadline_ms are the caller's.
 // INVALID_ARGUMENT naming the field and its range. UNAVAILABLE: the system gave no randomness.
-absl::StatusOr<v1::Round> NewRound(const PipelineOptions& options, const v1::CreateRoundRequest& request);
+absl::StatusOr<v1::Round> MakeRound(const PipelineOptions& options, const v1::CreateRoundRequest& request);
 
-// Of a request id that has made the round `held`: OK if the round `asked` for is the same but for its id and its times.
-// ALREADY_EXISTS naming the differences. How many nodes the roster has does not count: it may have changed since.
+// For a request id that has made the round `held`: OK if the round `asked` for differs only in its id and its times.
+// ALREADY_EXISTS naming the differences. The number of nodes is not compared: the roster may have changed since.
 absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked);
 
 }  // namespace blink

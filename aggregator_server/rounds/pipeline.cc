@@ -25,13 +25,15 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 
 // Rounds of before there were rosters do not say it: then all are active.
-uint32_t ActiveNodes(const v1::Round& round) {
+uint32_t CountActiveNodes(const v1::Round& round) {
   return round.active_nodes() > 0 ? round.active_nodes() : round.parameters().node_count();
 }
 
-std::string TextOf(const absl::Status& status) { return status.ToString(absl::StatusToStringMode::kWithNoExtraData); }
+std::string FormatStatus(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
 
-std::string TriedAgain(absl::Duration wait, const PipelineOptions& options) {
+std::string DescribeRetry(absl::Duration wait, const PipelineOptions& options) {
   return absl::StrCat("tried again after ", absl::FormatDuration(wait), ", then twice as long each time, at most ",
                       absl::FormatDuration(options.retry_after_max));
 }
@@ -46,15 +48,19 @@ Pipeline::~Pipeline() { Stop(); }
 absl::Status Pipeline::Start() {
   BLINK_RETURN_IF_ERROR(MakeDirectories(options_.rounds_folder));
   std::set<std::string> going_on;
-  for (const v1::Round& round : store_.ListRounds()) {
-    if (!IsTerminal(round.state())) going_on.insert(round.round_id());
-    if (round.state() == v1::ROUND_STATE_OPEN) {
-      open_[round.round_id()] = {round.deadline_ms(), ActiveNodes(round), round.reports() >= ActiveNodes(round)};
-    } else if (!IsTerminal(round.state())) {
-      spdlog::info("round {} goes on: it is {}", round.round_id(), RoundStateName(round.state()));
-      sealed_.push_back(round.round_id());
-    } else if (FilesOf(round.round_id()).LacksReportsOf(round)) {
-      sealed_.push_back(round.round_id());
+  const std::vector<v1::Round> rounds = store_.ListRounds();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const v1::Round& round : rounds) {
+      if (!IsTerminal(round.state())) going_on.insert(round.round_id());
+      if (round.state() == v1::ROUND_STATE_OPEN) {
+        AddOpenRound(round);
+      } else if (!IsTerminal(round.state())) {
+        spdlog::info("round {} goes on: it is {}", round.round_id(), RoundStateName(round.state()));
+        Enqueue(round.round_id());
+      } else if (FilesOf(round.round_id()).LacksReportsOf(round)) {
+        Enqueue(round.round_id());
+      }
     }
   }
   std::error_code error;
@@ -62,8 +68,8 @@ absl::Status Pipeline::Start() {
     const std::string round_id = entry.path().filename().string();
     if (going_on.count(round_id) == 0) FilesOf(round_id).RemoveWhatWorkersKept();
   }
-  scheduler_ = std::thread([this] { Schedule(); });
-  runner_ = std::thread([this] { Run(); });
+  scheduler_ = std::thread([this] { SealRoundsUntilStopped(); });
+  runner_ = std::thread([this] { RunRoundsUntilStopped(); });
   return absl::OkStatus();
 }
 
@@ -79,14 +85,14 @@ void Pipeline::Stop() {
 }
 
 absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request) {
-  BLINK_ASSIGN_OR_RETURN(v1::Round round, NewRound(options_, request));
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, MakeRound(options_, request));
   std::lock_guard<std::mutex> create_lock(create_mutex_);
   BLINK_RETURN_IF_ERROR(CheckTrainableByWorker(round));
   round.set_created_ms(absl::ToUnixMillis(clock_.Now()));
   round.set_deadline_ms(round.created_ms() + static_cast<int64_t>(request.open_for_ms()));
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (open_.size() >= kRoundsListedMax) {
+    if (CountOpenRounds() >= kRoundsListedMax) {
       return absl::ResourceExhaustedError(
           absl::StrCat(kRoundsListedMax, " rounds are open already: seal or cancel one"));
     }
@@ -97,7 +103,7 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
                  absl::FormatTime(absl::FromUnixMillis(stored.deadline_ms()), absl::UTCTimeZone()));
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      open_[stored.round_id()] = {stored.deadline_ms(), ActiveNodes(stored)};
+      AddOpenRound(stored);
     }
     // Reports may have come before the line above: the round was in the store already.
     BLINK_ASSIGN_OR_RETURN(const v1::Round now, store_.GetRound(stored.round_id()));
@@ -105,7 +111,7 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
     return stored;
   }
   BLINK_RETURN_IF_ERROR(CheckSameRequest(request.request_id(), stored, round));
-  return WithLive(std::move(stored));
+  return AddProgress(std::move(stored));
 }
 
 absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
@@ -143,7 +149,7 @@ absl::Status Pipeline::AskForGpus() {
 absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why) {
   absl::StatusOr<v1::Round> sealed =
       store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, [&](v1::Round& round) -> absl::Status {
-        const uint32_t n = ActiveNodes(round);
+        const uint32_t n = CountActiveNodes(round);
         if (round.reports() < round.quorum()) {
           round.set_state(v1::ROUND_STATE_FAILED);
           round.set_failure_reason(absl::StrCat(round.reports(), " of ", n, " nodes reported, the quorum is ",
@@ -159,11 +165,10 @@ absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, con
                sealed->state() == v1::ROUND_STATE_FAILED ? sealed->failure_reason() : sealed->progress_text());
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    open_.erase(round_id);
-    sealed_.push_back(round_id);
+    Enqueue(round_id);
   }
   wake_runner_.notify_all();
-  Changed(round_id);
+  NotifyWatchers(round_id);
   return sealed;
 }
 
@@ -187,54 +192,53 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
   spdlog::info("round {} is cancelled", round_id);
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    open_.erase(round_id);
-    live_.erase(round_id);
     if (before == v1::ROUND_STATE_OPEN) {
-      sealed_.push_back(round_id);
-    } else if (!IsTerminal(before)) {
-      cancelled_.insert(round_id);
+      Enqueue(round_id);
+    } else if (const auto record = records_.find(round_id); record != records_.end() && !IsTerminal(before)) {
+      record->second.is_cancelled = true;
     }
   }
   wake_runner_.notify_all();
-  Changed(round_id);
+  NotifyWatchers(round_id);
   return cancelled;
 }
 
-v1::Round Pipeline::WithLive(v1::Round round) {
+v1::Round Pipeline::AddProgress(v1::Round round) {
   if (IsTerminal(round.state())) return round;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (const auto live = live_.find(round.round_id()); live != live_.end()) {
-    round.set_progress(live->second.progress);
-    round.set_progress_text(live->second.text);
+  if (const auto record = records_.find(round.round_id()); record != records_.end() && record->second.progress) {
+    round.set_progress(record->second.progress->fraction);
+    round.set_progress_text(record->second.progress->text);
   } else if (round.state() == v1::ROUND_STATE_OPEN) {
-    round.set_progress(static_cast<double>(round.reports()) / ActiveNodes(round));
-    round.set_progress_text(absl::StrCat(round.reports(), " of ", ActiveNodes(round), " reports"));
+    round.set_progress(static_cast<double>(round.reports()) / CountActiveNodes(round));
+    round.set_progress_text(absl::StrCat(round.reports(), " of ", CountActiveNodes(round), " reports"));
   }
   return round;
 }
 
 absl::StatusOr<v1::Round> Pipeline::GetRound(const std::string& round_id) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, store_.GetRound(round_id));
-  return WithLive(std::move(round));
+  return AddProgress(std::move(round));
 }
 
 std::vector<v1::Round> Pipeline::ListRounds() {
   std::vector<v1::Round> rounds = store_.ListRounds();
-  for (v1::Round& round : rounds) round = WithLive(std::move(round));
+  for (v1::Round& round : rounds) round = AddProgress(std::move(round));
   return rounds;
 }
 
 void Pipeline::NoteReport(const std::string& round_id, uint32_t reports) {
   std::lock_guard<std::mutex> lock(mutex_);
-  changed_.insert(round_id);
-  const auto open = open_.find(round_id);
-  if (open == open_.end() || reports < open->second.active_nodes) return;
-  open->second.complete = true;
+  const auto record = records_.find(round_id);
+  if (record == records_.end()) return;  // CreateRound will look at the count of reports, or the round has ended
+  record->second.changed = true;
+  if (record->second.phase != RoundRecord::Phase::kOpen || reports < record->second.active_nodes) return;
+  record->second.is_complete = true;
   seal_now_ = true;
   wake_scheduler_.notify_all();
 }
 
-void Pipeline::Changed(const std::string& round_id) { watchers_.Notify({round_id}); }
+void Pipeline::NotifyWatchers(const std::string& round_id) { watchers_.Notify({round_id}); }
 
 uint64_t Pipeline::Watch(const std::string& round_id, Watcher watcher) {
   return watchers_.Add(round_id, std::move(watcher));
@@ -242,7 +246,7 @@ uint64_t Pipeline::Watch(const std::string& round_id, Watcher watcher) {
 
 void Pipeline::Unwatch(uint64_t id) { watchers_.Remove(id); }
 
-absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, const std::string& artifact) {
+absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, const std::string& artifact) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   const auto is_asked_for = [&](const Artifact& known) { return artifact == known.name; };
   if (std::none_of(kArtifacts.begin(), kArtifacts.end(), is_asked_for)) {
@@ -260,15 +264,44 @@ absl::StatusOr<std::string> Pipeline::ResultPath(const std::string& round_id, co
 
 RoundFiles Pipeline::FilesOf(const std::string& round_id) const { return RoundFiles(options_.rounds_folder, round_id); }
 
-void Pipeline::Schedule() {
+void Pipeline::AddOpenRound(const v1::Round& round) {
+  const auto [added, is_new] = records_.try_emplace(round.round_id());
+  if (!is_new) return;  // somebody was faster and has sealed or cancelled it
+  RoundRecord& record = added->second;
+  record.deadline_ms = round.deadline_ms();
+  record.active_nodes = CountActiveNodes(round);
+  record.is_complete = round.reports() >= record.active_nodes;
+}
+
+void Pipeline::Enqueue(const std::string& round_id) {
+  RoundRecord& record = records_[round_id];
+  record.phase = RoundRecord::Phase::kQueued;
+  record.retry.reset();
+  record.turn = next_turn_++;
+}
+
+size_t Pipeline::CountOpenRounds() const {
+  return std::count_if(records_.begin(), records_.end(),
+                       [](const auto& item) { return item.second.phase == RoundRecord::Phase::kOpen; });
+}
+
+std::set<std::string> Pipeline::TakeChanged() {
+  std::set<std::string> changed;
+  for (auto& [round_id, record] : records_) {
+    if (std::exchange(record.changed, false)) changed.insert(round_id);
+  }
+  return changed;
+}
+
+void Pipeline::SealRoundsUntilStopped() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
     wake_scheduler_.wait_for(lock, kTick, [&] { return stopping_ || seal_now_; });
     if (stopping_) return;
     seal_now_ = false;
     const absl::Time now = clock_.Now();
-    const std::vector<std::pair<std::string, std::string>> due = DueAt(now);
-    const std::set<std::string> changed = std::exchange(changed_, {});
+    const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
+    const std::set<std::string> changed = TakeChanged();
     lock.unlock();
     for (const auto& [round_id, why] : due) {
       const absl::Status sealed = SealBecause(round_id, why).status();
@@ -281,102 +314,108 @@ void Pipeline::Schedule() {
 
 void Pipeline::SealLater(const std::string& round_id, absl::Time now, const absl::Status& why) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto open = open_.find(round_id);
-  if (open == open_.end()) return;
-  if (absl::IsFailedPrecondition(why)) {  // an operator was faster
-    open_.erase(open);
+  const auto found = records_.find(round_id);
+  if (found == records_.end() || found->second.phase != RoundRecord::Phase::kOpen) return;
+  if (absl::IsFailedPrecondition(why)) {  // an operator was faster, and is about to queue it
+    records_.erase(found);
     return;
   }
-  std::optional<Retry>& retry = open->second.retry;
-  if (!retry.has_value()) retry.emplace(options_.retry_after, options_.retry_after_max);
-  const auto [wait, is_news] = retry->Failed(why);
+  RoundRecord& record = found->second;
+  if (!record.retry.has_value()) record.retry.emplace(options_.retry_after, options_.retry_after_max);
+  const auto [wait, is_news] = record.retry->NoteFailure(why);
   if (is_news) {
-    spdlog::error("round {} cannot be sealed: {}; {}", round_id, TextOf(why), TriedAgain(wait, options_));
+    spdlog::error("round {} cannot be sealed: {}; {}", round_id, FormatStatus(why), DescribeRetry(wait, options_));
   }
-  open->second.not_before = now + wait;
+  record.seal_not_before = now + wait;
 }
 
-std::vector<std::pair<std::string, std::string>> Pipeline::DueAt(absl::Time now) const {
+std::vector<std::pair<std::string, std::string>> Pipeline::ListDue(absl::Time now) const {
   std::vector<std::pair<std::string, std::string>> due;
-  for (const auto& [round_id, open] : open_) {
-    if (now < open.not_before) continue;
-    if (open.complete) {
+  for (const auto& [round_id, record] : records_) {
+    if (record.phase != RoundRecord::Phase::kOpen || now < record.seal_not_before) continue;
+    if (record.is_complete) {
       due.emplace_back(round_id, "when all had reported");
-    } else if (now >= absl::FromUnixMillis(open.deadline_ms)) {
+    } else if (now >= absl::FromUnixMillis(record.deadline_ms)) {
       due.emplace_back(round_id, "at the deadline");
     }
   }
   return due;
 }
 
-void Pipeline::Run() {
+void Pipeline::RunRoundsUntilStopped() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    const auto next = FirstToRun();
-    if (next == sealed_.end()) {  // until one is due, or a change of sealed_ or cancelled_ makes one so
-      if (waiting_.empty()) {
+    const auto next = FindFirstToRun();
+    if (next == records_.end()) {  // until the first may run, or a seal or a cancellation wakes us
+      if (const SteadyTime end = FindEndOfFirstWait(); end == SteadyTime::max()) {
         wake_runner_.wait(lock);
       } else {
-        wake_runner_.wait_until(lock, EndOfFirstWait());
+        wake_runner_.wait_until(lock, end);
       }
       continue;
     }
-    const std::string round_id = *next;
-    sealed_.erase(next);
+    next->second.phase = RoundRecord::Phase::kRunning;
+    const std::string round_id = next->first;
     lock.unlock();
-    const absl::Status processed = RunOf(round_id).Run();
+    const absl::Status processed = MakeRun(round_id).Run();
     if (const absl::StatusOr<v1::Round> round = store_.GetRound(round_id); round.ok() && IsTerminal(round->state())) {
       FilesOf(round_id).RemoveWhatWorkersKept();
     }
     lock.lock();
-    live_.erase(round_id);
-    const bool was_cancelled = cancelled_.erase(round_id) > 0;
     if (processed.ok() || stopping_) {
-      waiting_.erase(round_id);
+      records_.erase(next);  // only this thread erases what it runs
     } else {
-      TryLater(round_id, processed, was_cancelled);
+      RunLater(round_id, next->second, processed);
     }
   }
 }
 
-void Pipeline::TryLater(const std::string& round_id, const absl::Status& why, bool at_once) {
-  Waiting& waiting = waiting_.try_emplace(round_id, options_).first->second;
-  const auto [wait, is_news] = waiting.retry.Failed(why);
-  waiting.not_before = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(wait);
-  if (at_once) waiting.not_before = {};
-  if (is_news) spdlog::error("round {} waits: {}; {}", round_id, TextOf(why), TriedAgain(wait, options_));
-  live_[round_id].text = absl::StrCat("waiting: ", why.message());
-  sealed_.push_back(round_id);
+void Pipeline::RunLater(const std::string& round_id, RoundRecord& record, const absl::Status& why) {
+  if (!record.retry.has_value()) record.retry.emplace(options_.retry_after, options_.retry_after_max);
+  const auto [wait, is_news] = record.retry->NoteFailure(why);
+  if (is_news) spdlog::error("round {} waits: {}; {}", round_id, FormatStatus(why), DescribeRetry(wait, options_));
+  record.progress = RoundRecord::Progress{.text = absl::StrCat("waiting: ", why.message())};
+  record.phase = RoundRecord::Phase::kQueued;
+  record.turn = next_turn_++;
+  const bool was_cancelled = std::exchange(record.is_cancelled, false);  // during the run: its end is tried at once
+  record.run_not_before =
+      was_cancelled ? SteadyTime::min() : std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(wait);
 }
 
-std::deque<std::string>::iterator Pipeline::FirstToRun() {
-  const auto now = std::chrono::steady_clock::now();
-  return std::find_if(sealed_.begin(), sealed_.end(), [&](const std::string& round_id) {
-    const auto waiting = waiting_.find(round_id);
-    return waiting == waiting_.end() || waiting->second.not_before <= now || cancelled_.count(round_id) > 0;
-  });
-}
-
-std::chrono::steady_clock::time_point Pipeline::EndOfFirstWait() const {
-  auto first = std::chrono::steady_clock::time_point::max();
-  for (const auto& [round_id, waiting] : waiting_) first = std::min(first, waiting.not_before);
+Pipeline::Records::iterator Pipeline::FindFirstToRun() {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  auto first = records_.end();
+  for (auto item = records_.begin(); item != records_.end(); ++item) {
+    const RoundRecord& record = item->second;
+    if (record.phase != RoundRecord::Phase::kQueued || (record.run_not_before > now && !record.is_cancelled)) continue;
+    if (first == records_.end() || record.turn < first->second.turn) first = item;
+  }
   return first;
 }
 
-RoundRun Pipeline::RunOf(const std::string& round_id) {
+Pipeline::SteadyTime Pipeline::FindEndOfFirstWait() const {
+  SteadyTime first = SteadyTime::max();
+  for (const auto& [round_id, record] : records_) {
+    if (record.phase == RoundRecord::Phase::kQueued) first = std::min(first, record.run_not_before);
+  }
+  return first;
+}
+
+RoundRun Pipeline::MakeRun(const std::string& round_id) {
   return RoundRun(options_, store_, round_id,
-                  {.changed = [this, round_id] { Changed(round_id); },
-                   .progress = [this, round_id](const WorkerProgress& progress) { Hear(round_id, progress); },
+                  {.changed = [this, round_id] { NotifyWatchers(round_id); },
+                   .progress = [this, round_id](const WorkerProgress& progress) { TakeProgress(round_id, progress); },
                    .should_stop = [this, round_id] { return ShouldStop(round_id); }});
 }
 
-void Pipeline::Hear(const std::string& round_id, const WorkerProgress& progress) {
-  bool training = progress.stage == v1::ROUND_STATE_TRAINING;
+void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& progress) {
+  bool is_training = progress.stage == v1::ROUND_STATE_TRAINING;
   bool enters_training = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (cancelled_.count(round_id) > 0) return;
-    enters_training = training && !live_[round_id].training;
+    const RoundRecord& record = records_.at(round_id);
+    if (record.is_cancelled) return;
+    enters_training = is_training && !(record.progress && record.progress->is_training);
   }
   if (enters_training) {
     // The state first, then the text that belongs to it. A second attempt finds the round in training already: a state
@@ -388,21 +427,22 @@ void Pipeline::Hear(const std::string& round_id, const WorkerProgress& progress)
                                                     return absl::OkStatus();
                                                   })
                                      .status();
-    training = entered.ok() || absl::IsFailedPrecondition(entered);
+    is_training = entered.ok() || absl::IsFailedPrecondition(entered);
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (cancelled_.count(round_id) > 0) return;
-    Live& live = live_[round_id];
-    live = {progress.progress, progress.text, training || live.training};
-    changed_.insert(round_id);
+    RoundRecord& record = records_.at(round_id);
+    if (record.is_cancelled) return;
+    is_training = is_training || (record.progress && record.progress->is_training);
+    record.progress = RoundRecord::Progress{progress.progress, progress.text, is_training};
+    record.changed = true;
   }
-  if (enters_training) Changed(round_id);
+  if (enters_training) NotifyWatchers(round_id);
 }
 
 bool Pipeline::ShouldStop(const std::string& round_id) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return stopping_ || cancelled_.count(round_id) > 0;
+  return stopping_ || records_.at(round_id).is_cancelled;
 }
 
 }  // namespace blink

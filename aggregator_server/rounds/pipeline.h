@@ -4,28 +4,29 @@
 //     |                                                |____________|_____________|--> failed(reason)
 //     '-- fewer reports than the quorum --> failed     any but ready and failed --> cancelled
 //
-// new_round.h checks what an operator asks for; here rounds are kept open, sealed, cancelled and looked after;
-// round_run.h takes a sealed one to its end, in the folder that round_files.h describes.
+// new_round.h checks what an operator asks for. The Pipeline keeps rounds open, seals them, cancels them and queues
+// them. round_run.h takes a sealed round to its end, in the folder that round_files.h describes.
 //
-// Two threads: the scheduler seals rounds when their time has come and tells the watchers what changed; the runner
-// takes the sealed rounds one at a time, writes DATA/rounds/<id>/{round.json,reports.blr}, and runs the worker on them.
-// Collection waits for neither, and no round for another that waits (for room on a disk): each is tried again in its
-// own time, and a cancelled one is ended at once.
+// There are two threads. The scheduler seals rounds when their time has come, and tells watchers what has changed. The
+// runner takes the queued rounds one at a time: it writes DATA/rounds/<id>/{round.json,reports.blr} and runs the worker
+// on them. Collection never waits for either thread. A round that waits (for room on a disk) does not hold up the
+// others, and a cancelled round is ended at once.
 //
-// Every state is durable before anything follows from it, so that a new Pipeline on the same store goes on where the
-// old one stood: open rounds keep their deadline, rounds between sealed and ready run the worker again. A worker that
-// dies by a signal is started again, up to three times without progress in between, which is what its checkpoints show;
-// an error that it reports itself is final, but for a full disk, which the round waits out. What a worker keeps to go
-// on from (result.checkpoint) is removed when its round has ended, in whatever way. The reports of a round that was
-// cancelled, or stayed below its quorum, are written to its folder as well: nobody can be asked for them again, and
-// blink-worker can be started on them by hand.
+// Every state is durable before anything follows from it. A new Pipeline on the same store therefore goes on where the
+// old one stopped: open rounds keep their deadline, and sealed rounds run the worker again.
+//
+// - A worker that dies by a signal is started again, up to three times without progress in between. Its checkpoints
+//   show whether there was progress.
+// - An error that the worker reports itself is final. Only a full disk is waited out.
+// - What a worker keeps to go on from (result.checkpoint) is removed when its round has ended.
+// - The reports of a round that was cancelled, or stayed below its quorum, are written to its folder as well. Nobody
+//   can be asked for them again, and blink-worker can be started on them by hand.
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_H_
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -77,53 +78,71 @@ class Pipeline {
   // A fresh report is durable. Quick; called by the store's thread.
   void NoteReport(const std::string& round_id, uint32_t reports);
 
-  // `watcher` is called after changes of the round, at most every 100 ms for counts and progress, on some thread of the
-  // pipeline; it must be quick and may call nothing of the pipeline but GetRound. After Unwatch has returned it is not
-  // called again.
+  // `watcher` is called after changes of the round, for counts and progress at most every 100 ms. It is called on a
+  // thread of the pipeline or of whoever changed the round. It must be quick, and of the pipeline it may call GetRound
+  // alone. After Unwatch has returned it is not called again.
   uint64_t Watch(const std::string& round_id, Watcher watcher);
   void Unwatch(uint64_t id);
 
   // The path of an artifact. INVALID_ARGUMENT: no such artifact. FAILED_PRECONDITION: the round is not ready.
-  absl::StatusOr<std::string> ResultPath(const std::string& round_id, const std::string& artifact);
+  absl::StatusOr<std::string> FindResult(const std::string& round_id, const std::string& artifact);
 
  private:
-  struct OpenRound {
+  using SteadyTime = std::chrono::steady_clock::time_point;
+
+  // What this process knows of a round that has not come to its end; everything else is in the store.
+  struct RoundRecord {
+    enum class Phase {
+      kOpen,     // waits for its seal
+      kQueued,   // waits for the runner: it is sealed, or it ended early with reports to keep
+      kRunning,  // the runner has it
+    };
+    Phase phase = Phase::kOpen;
+    std::optional<Retry> retry;  // since a seal, or a run, failed for now
+    bool changed = false;        // the watchers are to be told
+
+    // While open.
     int64_t deadline_ms = 0;
     uint32_t active_nodes = 0;
-    bool complete = false;                         // all have reported
-    absl::Time not_before = absl::InfinitePast();  // after a failed seal
-    std::optional<Retry> retry;                    // likewise
-  };
-  struct Waiting {  // a round whose run failed for now
-    explicit Waiting(const PipelineOptions& options) : retry(options.retry_after, options.retry_after_max) {}
-    Retry retry;
-    std::chrono::steady_clock::time_point not_before;
-  };
-  struct Live {
-    double progress = 0;
-    std::string text;
-    bool training = false;  // the store knows that the round is in training
-  };
+    bool is_complete = false;                           // all active nodes have reported
+    absl::Time seal_not_before = absl::InfinitePast();  // after a failed seal
 
-  void Schedule();
-  void Run();
-  // With the lock, all three. The first of sealed_ that does not wait, or is to be ended: sealed_.end() for none.
-  std::deque<std::string>::iterator FirstToRun();
-  std::chrono::steady_clock::time_point EndOfFirstWait() const;
-  // `at_once`: it was cancelled meanwhile.
-  void TryLater(const std::string& round_id, const absl::Status& why, bool at_once);
-  // (round id, why) of the rounds that are to be sealed; with the lock.
-  std::vector<std::pair<std::string, std::string>> DueAt(absl::Time now) const;
-  absl::Status CheckTrainableByWorker(const v1::Round& round);
-  absl::Status AskForGpus();
+    // While queued or running.
+    uint64_t turn = 0;                              // the queue is in the order of turns
+    SteadyTime run_not_before = SteadyTime::min();  // after a failed run
+    bool is_cancelled = false;                      // ends the run, or the wait for it, at once
+    struct Progress {
+      double fraction = 0;
+      std::string text;
+      bool is_training = false;  // the store knows that the round is in training
+    };
+    std::optional<Progress> progress;  // of the run; unknown until its worker tells
+  };
+  using Records = std::map<std::string, RoundRecord>;  // by round id
+
+  void SealRoundsUntilStopped();  // the scheduler's thread
+  void RunRoundsUntilStopped();   // the runner's thread
+
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why);
   void SealLater(const std::string& round_id, absl::Time now, const absl::Status& why);
-  RoundFiles FilesOf(const std::string& round_id) const;
-  RoundRun RunOf(const std::string& round_id);
-  void Hear(const std::string& round_id, const WorkerProgress& progress);
+  RoundRun MakeRun(const std::string& round_id);
+  void TakeProgress(const std::string& round_id, const WorkerProgress& progress);
   bool ShouldStop(const std::string& round_id);
-  v1::Round WithLive(v1::Round round);
-  void Changed(const std::string& round_id);  // without the lock
+  absl::Status CheckTrainableByWorker(const v1::Round& round);
+  absl::Status AskForGpus();
+  RoundFiles FilesOf(const std::string& round_id) const;
+  v1::Round AddProgress(v1::Round round);
+  void NotifyWatchers(const std::string& round_id);  // without the lock
+
+  // With the lock, all of these.
+  void AddOpenRound(const v1::Round& round);
+  void Enqueue(const std::string& round_id);
+  size_t CountOpenRounds() const;
+  std::vector<std::pair<std::string, std::string>> ListDue(absl::Time now) const;  // (round id, why it is sealed)
+  std::set<std::string> TakeChanged();
+  Records::iterator FindFirstToRun();     // end(): none, now
+  SteadyTime FindEndOfFirstWait() const;  // max(): nothing is queued
+  void RunLater(const std::string& round_id, RoundRecord& record, const absl::Status& why);
 
   const PipelineOptions options_;
   ReportStore& store_;
@@ -137,12 +156,8 @@ class Pipeline {
   std::condition_variable wake_runner_;
   bool stopping_ = false;
   bool seal_now_ = false;
-  std::map<std::string, OpenRound> open_;
-  std::deque<std::string> sealed_;          // and those that ended with reports to keep
-  std::map<std::string, Waiting> waiting_;  // of those, or the one that is tried again
-  std::set<std::string> cancelled_;         // while the runner has them
-  std::map<std::string, Live> live_;
-  std::set<std::string> changed_;  // watchers are to be told
+  uint64_t next_turn_ = 0;
+  Records records_;
 
   RoundWatchers watchers_;
 

@@ -1,4 +1,4 @@
-// What a Pipeline is told about its deployment, its folders and its worker.
+// What a Pipeline has to know of its deployment, its folders and its worker.
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_OPTIONS_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_OPTIONS_H_
 
@@ -23,14 +23,13 @@ struct PipelineOptions {
   std::string worker_path;
   int worker_threads = 0;  // 0: the worker's own choice
   WorkerLimits worker_limits;
-  // What is public of the nodes, as the attribute folder is now, so that a round that can never be trained is refused;
-  // thread-safe. Empty: not known, and nothing is refused for it.
+  // What is public of the nodes, as the attribute folder is now. A round that can never be trained on it is refused.
+  // Thread-safe. Empty: not known, and no round is refused for it.
   std::function<absl::StatusOr<TrainingFacts>()> facts;
   int crashes_max = 3;         // attempts that may end by a signal, without a new checkpoint in between
   uint32_t attempts_max = 10;  // in all, restarts of the aggregator included; one that made progress does not count
-  // After a full disk, of each round on its own; then twice as long each time ...
-  absl::Duration retry_after = absl::Seconds(5);
-  absl::Duration retry_after_max = absl::Minutes(1);  // ... up to this
+  absl::Duration retry_after = absl::Seconds(5);      // the wait after a full disk; each round waits on its own
+  absl::Duration retry_after_max = absl::Minutes(1);  // the wait doubles each time, up to this
 };
 
 }  // namespace blink

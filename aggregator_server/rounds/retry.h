@@ -10,18 +10,18 @@
 
 namespace blink {
 
-// How long to wait before one thing is tried again, twice as long each time up to a limit, and what the log has to say
-// of it: each cause once, however often it is tried. A cause is a status code; the texts of one may differ every time.
-// The wait goes on growing whatever the cause; what succeeded begins anew with a Retry of its own.
+// How long to wait before one thing is tried again, and whether the log should mention the failure. The wait doubles
+// each time up to a limit, whatever the cause. A cause is news when it differs from the one before; causes are compared
+// by status code, because their texts may differ every time. After a success, begin with a new Retry.
 class Retry {
  public:
   Retry(absl::Duration first, absl::Duration max) : max_(max), next_(std::min(first, max)) {}
 
   struct Failure {
     absl::Duration wait;
-    bool is_news = false;  // not of the cause of the failure before
+    bool is_news = false;  // of another cause than the failure before
   };
-  Failure Failed(const absl::Status& why) {
+  Failure NoteFailure(const absl::Status& why) {
     const Failure failure{next_, cause_ != why.code()};
     cause_ = why.code();
     next_ = std::min(2 * next_, max_);

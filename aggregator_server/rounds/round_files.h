@@ -1,9 +1,9 @@
 // The folder of a round, DATA/rounds/<id>:
 //
-//   round.json, reports.blr  what a worker reads, and blink-worker when it is started by hand
-//   result/                  what it leaves for the operator
+//   round.json, reports.blr  what a worker reads, also blink-worker when it is started by hand
+//   result/                  what the worker leaves for the operator
 //   result.tmp/, result.checkpoint/
-//                            what it keeps to go on from, while the round has not ended
+//                            what the worker keeps to go on from, until the round has ended
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_FILES_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_FILES_H_
 
@@ -23,14 +23,13 @@ class RoundFiles {
   const std::string& folder() const { return folder_; }
   std::string result() const { return folder_ + "/result"; }
 
-  // Makes the folder and writes what a worker reads, from the reports that `store` has. RESOURCE_EXHAUSTED: the disk is
-  // full.
+  // Makes the folder and writes what a worker reads, from the reports in `store`. RESOURCE_EXHAUSTED: the disk is full.
   absl::Status Write(const v1::Round& round, ReportStore& store) const;
-  // Whether the round was cancelled or failed with reports of which nothing is written here yet.
+  // Whether the round was cancelled or failed, has reports, and they are not written here yet.
   bool LacksReportsOf(const v1::Round& round) const;
 
-  // A checkpoint grows with every epoch, and a search has one more with every candidate: their size, in bytes, is how
-  // far a worker has come.
+  // How far a worker has come, as the size of its checkpoints: a checkpoint grows with every epoch, and a search has
+  // one more with every candidate.
   uint64_t CheckpointBytes() const;
   void RemoveWhatWorkersKept() const;
 

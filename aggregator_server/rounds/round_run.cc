@@ -15,13 +15,13 @@ namespace {
 
 constexpr uint64_t kMetricsBytesMax = 1 << 20;
 
-const std::vector<v1::RoundState>& Running() {
+const std::vector<v1::RoundState>& ListRunningStates() {
   static const auto* const states =
       new std::vector<v1::RoundState>{v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING};
   return *states;
 }
 
-std::vector<std::string> WorkerArguments(const PipelineOptions& options, const RoundFiles& files) {
+std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, const RoundFiles& files) {
   std::vector<std::string> arguments = {options.worker_path,       "--round-folder", files.folder(), "--attributes",
                                         options.attributes_folder, "--output",       files.result()};
   if (options.worker_threads > 0) {
@@ -45,10 +45,10 @@ absl::Status RoundRun::Run() {
   if (IsTerminal(round.state())) return KeepReports(round);
   const absl::Status written = files_.Write(round, store_);
   if (absl::IsResourceExhausted(written)) return written;  // there may be space later
-  if (!written.ok()) return Fail(std::string(written.message()));
+  if (!written.ok()) return FailRound(std::string(written.message()));
   crashes_ = {.checkpoint_bytes = files_.CheckpointBytes()};
   bool ended = false;
-  while (!ended) BLINK_RETURN_IF_ERROR(Attempt(ended));
+  while (!ended) BLINK_RETURN_IF_ERROR(RunWorkerOnce(ended));
   return absl::OkStatus();
 }
 
@@ -62,9 +62,9 @@ absl::Status RoundRun::KeepReports(const v1::Round& round) {
   return written;
 }
 
-absl::Status RoundRun::Attempt(bool& ended) {
+absl::Status RoundRun::RunWorkerOnce(bool& ended) {
   ended = true;
-  const absl::StatusOr<v1::Round> round = store_.UpdateRound(round_id_, Running(), [](v1::Round& changed) {
+  const absl::StatusOr<v1::Round> round = store_.UpdateRound(round_id_, ListRunningStates(), [](v1::Round& changed) {
     if (changed.state() == v1::ROUND_STATE_SEALED) changed.set_state(v1::ROUND_STATE_ESTIMATING);
     changed.set_attempts(changed.attempts() + 1);
     changed.set_progress(0);
@@ -76,41 +76,41 @@ absl::Status RoundRun::Attempt(bool& ended) {
   hooks_.changed();
   spdlog::info("round {}: attempt {}", round_id_, round->attempts());
   const absl::StatusOr<WorkerExit> exit =
-      RunWorker(WorkerArguments(options_, files_), options_.worker_limits, hooks_.progress, hooks_.should_stop);
+      RunWorker(MakeWorkerArguments(options_, files_), options_.worker_limits, hooks_.progress, hooks_.should_stop);
   if (absl::IsResourceExhausted(exit.status())) return exit.status();
-  if (!exit.ok()) return Fail(std::string(exit.status().message()));
-  return Conclude(*round, *exit, ended);
+  if (!exit.ok()) return FailRound(std::string(exit.status().message()));
+  return ConcludeAttempt(*round, *exit, ended);
 }
 
-absl::Status RoundRun::Conclude(const v1::Round& round, const WorkerExit& exit, bool& ended) {
+absl::Status RoundRun::ConcludeAttempt(const v1::Round& round, const WorkerExit& exit, bool& ended) {
   switch (exit.kind) {
     case WorkerExit::Kind::kDone:
-      return Publish();
+      return PublishResult();
     case WorkerExit::Kind::kStopped:
       return absl::OkStatus();
     case WorkerExit::Kind::kError:
     case WorkerExit::Kind::kTimeout:
-      return Fail(exit.message);
+      return FailRound(exit.message);
     case WorkerExit::Kind::kDiskFull:
       TakeBackAttempt();
       return absl::ResourceExhaustedError(exit.message);  // there may be space later
     case WorkerExit::Kind::kSignal:
       break;
   }
-  return CrashAgainOrFail(round, exit, ended);
+  return RestartOrFail(round, exit, ended);
 }
 
-absl::Status RoundRun::CrashAgainOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended) {
+absl::Status RoundRun::RestartOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended) {
   const uint64_t checkpoint_bytes = files_.CheckpointBytes();
   const bool has_progressed = checkpoint_bytes > crashes_.checkpoint_bytes;
   if (has_progressed) crashes_ = {.checkpoint_bytes = checkpoint_bytes};
   if (++crashes_.count >= options_.crashes_max) {
-    return Fail(absl::StrCat(exit.message, " (the worker has crashed ", crashes_.count, " times",
-                             checkpoint_bytes > 0 ? " since its last checkpoint" : "", ")"));
+    return FailRound(absl::StrCat(exit.message, " (the worker has crashed ", crashes_.count, " times",
+                                  checkpoint_bytes > 0 ? " since its last checkpoint" : "", ")"));
   }
   if (!has_progressed && round.attempts() >= options_.attempts_max) {
-    return Fail(absl::StrCat(exit.message, " (attempt ", round.attempts(), " of at most ", options_.attempts_max,
-                             ", those before restarts of the aggregator included)"));
+    return FailRound(absl::StrCat(exit.message, " (attempt ", round.attempts(), " of at most ", options_.attempts_max,
+                                  ", those before restarts of the aggregator included)"));
   }
   spdlog::warn("round {}: {}; starting it again", round_id_, exit.message);
   ended = false;
@@ -123,16 +123,16 @@ void RoundRun::TakeBackAttempt() {
     if (round.attempts() > 0) round.set_attempts(round.attempts() - 1);
     return absl::OkStatus();
   };
-  const absl::Status taken = store_.UpdateRound(round_id_, Running(), take_back).status();
+  const absl::Status taken = store_.UpdateRound(round_id_, ListRunningStates(), take_back).status();
   if (!taken.ok()) {  // a store that is full as well
     spdlog::debug("round {}: the attempt counts: {}", round_id_, taken.ToString());
   }
 }
 
-absl::Status RoundRun::Publish() {
+absl::Status RoundRun::PublishResult() {
   const absl::StatusOr<std::string> metrics = ReadFile(files_.result() + "/metrics.json", kMetricsBytesMax);
   if (absl::IsResourceExhausted(metrics.status())) return metrics.status();  // too many open files: the result is there
-  if (!metrics.ok()) return Fail(absl::StrCat("the worker left no result: ", metrics.status().message()));
+  if (!metrics.ok()) return FailRound(absl::StrCat("the worker left no result: ", metrics.status().message()));
   bool is_mine = false;
   const auto make_ready = [&](v1::Round& round) {
     round.set_state(v1::ROUND_STATE_READY);
@@ -140,29 +140,29 @@ absl::Status RoundRun::Publish() {
     round.set_progress_text("the result can be fetched");
     round.set_result_json(*metrics);
   };
-  BLINK_RETURN_IF_ERROR(End(make_ready, is_mine));
+  BLINK_RETURN_IF_ERROR(EndRound(make_ready, is_mine));
   if (is_mine) spdlog::info("round {} is ready", round_id_);
   return absl::OkStatus();
 }
 
-absl::Status RoundRun::Fail(const std::string& reason) {
+absl::Status RoundRun::FailRound(const std::string& reason) {
   bool is_mine = false;
   const auto fail = [&](v1::Round& round) {
     round.set_state(v1::ROUND_STATE_FAILED);
     round.set_failure_reason(reason);
   };
-  BLINK_RETURN_IF_ERROR(End(fail, is_mine));
+  BLINK_RETURN_IF_ERROR(EndRound(fail, is_mine));
   if (is_mine) spdlog::warn("round {} failed: {}", round_id_, reason);
   return absl::OkStatus();
 }
 
 // `is_mine`: false when it was cancelled at the last moment.
-absl::Status RoundRun::End(const std::function<void(v1::Round&)>& change, bool& is_mine) {
+absl::Status RoundRun::EndRound(const std::function<void(v1::Round&)>& change, bool& is_mine) {
   const auto apply = [&](v1::Round& round) {
     change(round);
     return absl::OkStatus();
   };
-  const absl::Status ended = store_.UpdateRound(round_id_, Running(), apply).status();
+  const absl::Status ended = store_.UpdateRound(round_id_, ListRunningStates(), apply).status();
   is_mine = ended.ok();
   if (absl::IsFailedPrecondition(ended)) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(ended);

@@ -1,5 +1,5 @@
-// One sealed round, from its reports to its end: the folder is written, and the worker runs on it as often as its
-// crashes allow.
+// One sealed round, from its reports to its end: writes the folder, and runs the worker on it as often as its crashes
+// allow.
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_RUN_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_RUN_H_
 
@@ -16,12 +16,13 @@
 
 namespace blink {
 
-// Lives for one turn of the round. Every state is in the store before anything follows from it; a state that somebody
-// else changed meanwhile (cancelled) ends the run without an error. All hooks are called on the thread of Run.
+// Lives for one turn of the round. Every state is in the store before anything follows from it. If somebody else has
+// changed the state meanwhile (cancelled the round), the run ends without an error. All hooks are called on the thread
+// of Run.
 class RoundRun {
  public:
   struct Hooks {
-    std::function<void()> changed;  // the round in the store is another
+    std::function<void()> changed;  // the round in the store has changed
     std::function<void(const WorkerProgress&)> progress;
     std::function<bool()> should_stop;  // the worker is to be ended: the round is cancelled, or the pipeline stops
   };
@@ -29,8 +30,8 @@ class RoundRun {
   // `options` and `store` outlive it.
   RoundRun(const PipelineOptions& options, ReportStore& store, std::string round_id, Hooks hooks);
 
-  // To the round's end, or to the pipeline's. Of a round that has ended already: writes its reports, where nobody did.
-  // An error: try again later. RESOURCE_EXHAUSTED: there may be space then.
+  // Runs until the round has ended, or the pipeline stops. For a round that has ended already, writes its reports to
+  // the folder if they are not there. After an error, try again later. RESOURCE_EXHAUSTED: there may be space then.
   absl::Status Run();
 
  private:
@@ -40,12 +41,12 @@ class RoundRun {
   };
 
   absl::Status KeepReports(const v1::Round& round);
-  absl::Status Attempt(bool& ended);
-  absl::Status Conclude(const v1::Round& round, const WorkerExit& exit, bool& ended);
-  absl::Status CrashAgainOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended);
-  absl::Status Publish();
-  absl::Status Fail(const std::string& reason);
-  absl::Status End(const std::function<void(v1::Round&)>& change, bool& is_mine);
+  absl::Status RunWorkerOnce(bool& ended);
+  absl::Status ConcludeAttempt(const v1::Round& round, const WorkerExit& exit, bool& ended);
+  absl::Status RestartOrFail(const v1::Round& round, const WorkerExit& exit, bool& ended);
+  absl::Status PublishResult();
+  absl::Status FailRound(const std::string& reason);
+  absl::Status EndRound(const std::function<void(v1::Round&)>& change, bool& is_mine);
   void TakeBackAttempt();
 
   const PipelineOptions& options_;

@@ -1,4 +1,4 @@
-// Who wants to be told that a round has changed.
+// Those who are to be told that a round has changed.
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_WATCHERS_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_WATCHERS_H_
 

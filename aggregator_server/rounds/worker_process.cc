@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
@@ -64,7 +63,7 @@ absl::StatusOr<Pipe> MakePipe() {
 }
 
 // What the worker says goes to terminals and logs: printable, and short.
-std::string Printable(absl::string_view text, size_t bytes_max) {
+std::string MakePrintable(absl::string_view text, size_t bytes_max) {
   std::string out(text.substr(0, bytes_max));
   for (char& c : out) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
@@ -145,7 +144,7 @@ struct Child {
   Fd output, errors;
 };
 
-absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const WorkerLimits& limits) {
+absl::StatusOr<Child> StartChild(const std::vector<std::string>& arguments, const WorkerLimits& limits) {
   BLINK_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   BLINK_ASSIGN_OR_RETURN(Pipe errors, MakePipe());
   BLINK_ASSIGN_OR_RETURN(Pipe status, MakePipe());
@@ -183,23 +182,26 @@ absl::StatusOr<Child> Spawn(const std::vector<std::string>& arguments, const Wor
 
 // What the child has said so far.
 struct Speech {
-  std::string error;  // of its error line
+  bool has_begun = false;  // there was a line of the protocol
+  std::string error;       // of its error line
   bool waits_for_disk = false;
-  std::string last_words;  // last line of standard error
+  std::string last_words;  // last line of standard error, for a person only
   std::optional<Gpus> gpus;
 };
 
-void HearOutput(const std::string& line, Speech& speech, const std::function<void(const WorkerProgress&)>& progress) {
+void TakeOutputLine(const std::string& line, Speech& speech,
+                    const std::function<void(const WorkerProgress&)>& progress) {
   const nlohmann::json said = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!said.is_object()) return;
+  speech.has_begun = true;
   if (const auto error = said.find("error"); error != said.end() && error->is_string()) {
-    speech.error = Printable(error->get_ref<const std::string&>(), kErrorBytesMax);
+    speech.error = MakePrintable(error->get_ref<const std::string&>(), kErrorBytesMax);
     const auto waits = said.find("waits_for");
     speech.waits_for_disk = waits != said.end() && *waits == "disk";
     return;
   }
   if (const auto gpus = said.find("gpus"); gpus != said.end() && gpus->is_number_integer()) {
-    speech.gpus = Gpus{.count = gpus->get<int>(), .why_none = Printable(said.value("why_none", ""), kTextBytesMax)};
+    speech.gpus = Gpus{.count = gpus->get<int>(), .why_none = MakePrintable(said.value("why_none", ""), kTextBytesMax)};
     return;
   }
   const auto stage = said.find("stage");
@@ -215,45 +217,50 @@ void HearOutput(const std::string& line, Speech& speech, const std::function<voi
     now.progress = fraction > 0 ? std::min(fraction, 1.0) : 0.0;
   }
   if (const auto text = said.find("text"); text != said.end() && text->is_string()) {
-    now.text = Printable(text->get_ref<const std::string&>(), kTextBytesMax);
+    now.text = MakePrintable(text->get_ref<const std::string&>(), kTextBytesMax);
   }
   progress(now);
 }
 
-void HearErrors(const std::string& line, Speech& speech) {
-  const std::string text = Printable(line, kErrorBytesMax);
+void TakeErrorLine(const std::string& line, Speech& speech) {
+  const std::string text = MakePrintable(line, kErrorBytesMax);
   if (absl::StripAsciiWhitespace(text).empty()) return;
   spdlog::info("worker: {}", text);
   speech.last_words = text.substr(0, 300);
 }
 
-// What a limit on the address space looks like from outside: libraries that cannot be mapped, an allocation that nobody
-// caught.
-bool SpeaksOfMemory(const std::string& words) {
-  for (const char* sign :
-       {"failed to map segment", "annot allocate memory", "bad_alloc", "an't allocate memory", "out of memory"}) {
-    if (absl::StrContains(words, sign)) return true;
-  }
-  return false;
+// A worker that lacks memory says so itself, in an error line, once its main function runs. Before that, under a limit
+// on the address space, it can only die without a line: the loader cannot map a library and exits with 127, or a
+// library's initialization aborts.
+bool ProbablyRanOutOfMemory(int status, const Speech& speech, const WorkerLimits& limits) {
+  constexpr int kLoaderFailed = 127;
+  if (limits.memory_bytes == 0 || speech.has_begun) return false;
+  return WIFSIGNALED(status) ? WTERMSIG(status) == SIGABRT : WEXITSTATUS(status) == kLoaderFailed;
 }
 
-std::string MemoryRemedy(const WorkerLimits& limits) {
+std::string DescribeSignal(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return absl::StrCat("signal ", signal, " (SIG", name ? name : "?", ")");
+}
+
+std::string DescribeMemoryRemedy(const WorkerLimits& limits) {
   return absl::StrCat(
       "--worker-memory-bytes limits it to ", limits.memory_bytes,
       " bytes of address space, of which its libraries alone take about 600,000,000: raise the limit, or leave it out");
 }
 
-WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits) {
+WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limits) {
   WorkerExit result;
   result.gpus = speech.gpus;
   const std::string last_words =
       speech.last_words.empty() ? std::string() : absl::StrCat("; its last words: ", speech.last_words);
   const bool limited = limits.memory_bytes > 0;
-  const bool failed = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
-  if (failed && limited && speech.error.empty() && SpeaksOfMemory(speech.last_words)) {
+  if (ProbablyRanOutOfMemory(status, speech, limits)) {  // a second try would end likewise
     result.kind = WorkerExit::Kind::kError;
     result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    result.message = absl::StrCat("the worker ran out of memory: ", MemoryRemedy(limits), last_words);
+    const std::string how = WIFSIGNALED(status) ? DescribeSignal(result.code) : absl::StrCat("exit code ", result.code);
+    result.message = absl::StrCat("the worker probably ran out of memory, as it ended with ", how,
+                                  " before its first line: ", DescribeMemoryRemedy(limits), last_words);
     return result;
   }
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {  // a second try would take as long
@@ -267,10 +274,10 @@ WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits)
   if (WIFSIGNALED(status)) {
     result.kind = WorkerExit::Kind::kSignal;
     result.code = WTERMSIG(status);
-    const char* name = ::sigabbrev_np(result.code);
-    result.message = absl::StrCat("the worker was killed by signal ", result.code, " (SIG", name ? name : "?", ")",
-                                  result.code == SIGKILL ? ", perhaps for want of memory" : "",
-                                  limited ? absl::StrCat(" (", MemoryRemedy(limits), ")") : std::string(), last_words);
+    result.message =
+        absl::StrCat("the worker was killed by ", DescribeSignal(result.code),
+                     result.code == SIGKILL ? ", perhaps for want of memory" : "",
+                     limited ? absl::StrCat(" (", DescribeMemoryRemedy(limits), ")") : std::string(), last_words);
     return result;
   }
   result.code = WEXITSTATUS(status);
@@ -287,20 +294,20 @@ WorkerExit Verdict(int status, const Speech& speech, const WorkerLimits& limits)
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
                                      const std::function<bool()>& should_stop) {
-  BLINK_ASSIGN_OR_RETURN(Child child, Spawn(arguments, limits));
+  BLINK_ASSIGN_OR_RETURN(Child child, StartChild(arguments, limits));
   const auto started = SteadyClock::now();
   Speech speech;
   LineReader output, errors;
-  const auto hear_output = [&](const std::string& line) { HearOutput(line, speech, progress); };
-  const auto hear_errors = [&](const std::string& line) { HearErrors(line, speech); };
+  const auto take_output = [&](const std::string& line) { TakeOutputLine(line, speech, progress); };
+  const auto take_errors = [&](const std::string& line) { TakeErrorLine(line, speech); };
   bool stopped = false, timed_out = false, killed = false;
   SteadyClock::time_point asked;
   int status = 0;
   while (true) {
     pollfd fds[2] = {{child.output.get(), POLLIN, 0}, {child.errors.get(), POLLIN, 0}};  // a closed one (-1) is ignored
     ::poll(fds, 2, kPollMs);
-    if (child.output.get() >= 0 && !output.Read(child.output.get(), hear_output)) child.output.Close();
-    if (child.errors.get() >= 0 && !errors.Read(child.errors.get(), hear_errors)) child.errors.Close();
+    if (child.output.get() >= 0 && !output.Read(child.output.get(), take_output)) child.output.Close();
+    if (child.errors.get() >= 0 && !errors.Read(child.errors.get(), take_errors)) child.errors.Close();
     if (child.output.get() < 0 && child.errors.get() < 0) ::usleep(5000);  // poll no longer waits for anything
     const pid_t reaped = ::waitpid(child.pid, &status, WNOHANG);
     if (reaped == child.pid) break;
@@ -318,9 +325,9 @@ absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, 
     }
   }
   ::kill(-child.pid, SIGKILL);  // what it may have left behind in its group
-  if (child.output.get() >= 0) output.Read(child.output.get(), hear_output);
-  if (child.errors.get() >= 0) errors.Read(child.errors.get(), hear_errors);
-  WorkerExit result = Verdict(status, speech, limits);
+  if (child.output.get() >= 0) output.Read(child.output.get(), take_output);
+  if (child.errors.get() >= 0) errors.Read(child.errors.get(), take_errors);
+  WorkerExit result = JudgeExit(status, speech, limits);
   // A worker that finished although it was asked to stop has finished.
   if (result.kind != WorkerExit::Kind::kDone && (stopped || timed_out)) {
     result.kind = stopped ? WorkerExit::Kind::kStopped : WorkerExit::Kind::kTimeout;

@@ -1,14 +1,14 @@
 // One run of the worker program as a child process: started, listened to, limited, and always reaped.
 //
-// The child has its own process group, no descriptor but its standard ones, default signal handling, and dies with the
-// thread that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a
-// line:
+// The child has its own process group, standard descriptors only, and default signal handling. It dies with the thread
+// that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a line:
 //   {"stage":"estimating"|"training","progress":0.4,"text":"epoch 120 of 300"}
-//   {"error":"...","exit_code":3}                     before it ends with that exit code
+//   {"error":"...","exit_code":3}                     before it ends with that exit code (common/base/exit_code.h)
+//   {"error":"...","exit_code":9}                     likewise: it ran out of memory or of open files
 //   {"error":"...","exit_code":9,"waits_for":"disk"}  likewise: a disk or quota is full, and room would do
 //   {"gpus":1,"why_none":""}                          its answer to --gpus
-// Lines that are none of these are ignored. Its standard error goes to the log, and its last line is kept as its last
-// words.
+// Lines that are none of these are ignored. Texts are for people: nothing is decided by their words. The same holds for
+// standard error, which goes to the log; its last line is kept as the worker's last words.
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_
 
@@ -40,7 +40,7 @@ struct WorkerProgress {
 struct WorkerExit {
   enum class Kind {
     kDone,      // exit code 0
-    kError,     // its own verdict, which another attempt would not change; or limits.memory_bytes did not suffice
+    kError,     // its own verdict, which another attempt would not change; or limits.memory_bytes is probably too small
     kDiskFull,  // its own verdict too, which more room changes
     kSignal,    // killed, by whatever
     kTimeout,   // killed by us: longer than limits.wall_time

@@ -9,7 +9,7 @@ namespace blink {
 double LossWeight(Prior prior) { return prior == Prior::kAttributed ? 0.5 : 0.2; }
 
 // Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards cautious probabilities, which
-// differ with the dropout; together they choose better than either (docs/TUNING.md).
+// differ with the dropout; together they choose better than either (experiments/choices.md).
 double Score(const Tried& tried, Prior prior) {
   return tried.validation_accuracy - LossWeight(prior) * tried.validation_loss;
 }
@@ -23,7 +23,7 @@ bool IsBetter(const Tried& a, const Tried& b, Prior prior) {
   return Score(a, prior) > Score(b, prior);
 }
 
-size_t ChosenOf(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes) {
+size_t ChooseCandidate(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes) {
   size_t best = 0;
   for (size_t k = 1; k < tried.size(); ++k) {
     if (IsBetter(tried[k], tried[best], prior)) best = k;

@@ -53,17 +53,17 @@ class Searcher {
       BLINK_ASSIGN_OR_RETURN(device_, ResolveDevice(grid_.pairs().front().options.device));
     }
     for (std::vector<CandidateGrid::Entry> batch = grid_.NextBatch({}); !batch.empty();
-         batch = grid_.NextBatch(Ranking())) {
+         batch = grid_.NextBatch(RankPairs())) {
       TrainBatch(batch);
       BLINK_RETURN_IF_ERROR(fatal_);
     }
     if (!best_) return passed_over_.ok() ? absl::InvalidArgumentError(NothingToTrain()) : passed_over_;
-    if (grid_.prior() == Prior::kAttributed) TryMeans();
+    if (grid_.prior() == Prior::kAttributed) TryEnsembles();
     CompleteModelFile(model_.result);
     model_.search = std::move(tried_);
     model_.result.threads = threads_;  // of the search; the best candidate may have had a share of them
     for (const Candidate& candidate : grid_.too_costly()) {
-      model_.search.push_back({.candidate = candidate, .skipped = grid_.WhyLeftOut(candidate, size_)});
+      model_.search.push_back({.candidate = candidate, .skipped = grid_.ExplainLeftOut(candidate, size_)});
     }
     return std::move(model_);
   }
@@ -84,18 +84,18 @@ class Searcher {
   bool IsBetter(const Tried& a, const Tried& b) const { return blink::IsBetter(a, b, grid_.prior()); }
 
   // The pairs that have been tried, the best first; under the attributed prior those near the best.
-  std::vector<size_t> Ranking() const {
+  std::vector<size_t> RankPairs() const {
+    const std::optional<TargetScore> target = TargetOfNextBatch();
     std::vector<size_t> best_of_pair(grid_.pairs().size(), tried_.size());
     for (size_t k = 0; k < tried_.size(); ++k) {
       size_t& best = best_of_pair[pair_of_[k]];
       if (best == tried_.size() || IsBetter(tried_[k], tried_[best])) best = k;
     }
     std::vector<size_t> ranking;
-    const bool near_alone = grid_.prior() == Prior::kAttributed && best_;
     for (size_t pair = 0; pair < best_of_pair.size(); ++pair) {
       const size_t best = best_of_pair[pair];
       if (best == tried_.size()) continue;
-      if (near_alone && !IsNear(tried_[best], BestScore(), grid_.prior())) continue;
+      if (target && !IsNear(tried_[best], BestScore(), grid_.prior())) continue;
       ranking.push_back(pair);
     }
     std::stable_sort(ranking.begin(), ranking.end(),
@@ -106,7 +106,7 @@ class Searcher {
   // What a candidate has to reach so that it is worth its time; none under the beta prior, or where nothing was
   // trained. Of all that was trained before a batch, never of what is trained beside: nothing may depend on which of
   // them is done first.
-  std::optional<TargetScore> NearBest() const {
+  std::optional<TargetScore> TargetOfNextBatch() const {
     if (grid_.prior() != Prior::kAttributed || !best_) return std::nullopt;
     return TargetScore{.score = BestScore() - kNearScore, .loss_weight = LossWeight(grid_.prior())};
   }
@@ -118,7 +118,7 @@ class Searcher {
       tried_.push_back({.candidate = entry.candidate});
       pair_of_.push_back(entry.pair);
     }
-    target_ = NearBest();
+    target_ = TargetOfNextBatch();
     size_t next = first;
     const int workers = WorkersFor(batch);
     RunOnThreads(workers, [&](int) {
@@ -152,12 +152,12 @@ class Searcher {
     SetCheckpoint(options_, absl::StrCat("candidate-", index + 1), candidate.options);
     double told = 0;
     candidate.options.progress = [&](int epoch, double) {
-      Tell(index, static_cast<double>(epoch) / candidate.options.epochs, told);
+      ReportProgress(index, static_cast<double>(epoch) / candidate.options.epochs, told);
     };
     try {
       absl::StatusOr<TrainResult> result = TrainCandidate(candidate, sources_);
-      Tell(index, 1, told);
-      Note(index, std::move(result));
+      ReportProgress(index, 1, told);
+      TakeResult(index, std::move(result));
     } catch (...) {  // not Train's: the other threads need not begin another candidate
       std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
@@ -166,7 +166,7 @@ class Searcher {
     return true;
   }
 
-  void Note(size_t index, absl::StatusOr<TrainResult> result) {
+  void TakeResult(size_t index, absl::StatusOr<TrainResult> result) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!result.ok()) {
       tried_[index].skipped = std::string(result.status().message());
@@ -216,7 +216,7 @@ class Searcher {
     of_kind.result.script_bytes.clear();
   }
 
-  void TryMeans() {
+  void TryEnsembles() {
     std::vector<const OfKind*> kinds;
     for (const auto& [key, of_kind] : kinds_) kinds.push_back(&of_kind);
     std::sort(kinds.begin(), kinds.end(), [&](const OfKind* a, const OfKind* b) {
@@ -236,19 +236,19 @@ class Searcher {
       candidate.options.model = Model::kEnsemble;
       for (const size_t member : mean) candidate.members.push_back(PairName(candidates[member]));
       tried_.push_back({.candidate = std::move(candidate)});
-      Fill(MeanOf(mean, kinds, candidates), tried_.back());
+      Fill(MakeEnsemble(mean, kinds, candidates), tried_.back());
       means.push_back(std::move(mean));
     }
     const size_t chosen =
-        ChosenOf(tried_, grid_.prior(), LabelledNodes(*sources_.attributes, Split::kValidation).size());
+        ChooseCandidate(tried_, grid_.prior(), LabelledNodes(*sources_.attributes, Split::kValidation).size());
     if (chosen < singles) return;  // it is the best, which is kept already
     best_ = chosen;
     model_.trained = tried_[chosen].candidate;
-    model_.result = MeanOf(means[chosen - singles], kinds, candidates);
+    model_.result = MakeEnsemble(means[chosen - singles], kinds, candidates);
   }
 
-  TrainResult MeanOf(const std::vector<size_t>& mean, const std::vector<const OfKind*>& kinds,
-                     const std::vector<Candidate>& candidates) const {
+  TrainResult MakeEnsemble(const std::vector<size_t>& mean, const std::vector<const OfKind*>& kinds,
+                           const std::vector<Candidate>& candidates) const {
     std::vector<const Candidate*> of_members;
     std::vector<const TrainResult*> members;
     for (const size_t member : mean) {
@@ -258,7 +258,7 @@ class Searcher {
     return EnsembleResult(of_members, members, *sources_.attributes);
   }
 
-  void Tell(size_t index, double fraction, double& told) {
+  void ReportProgress(size_t index, double fraction, double& told) {
     if (!options_.progress) return;
     std::lock_guard<std::mutex> lock(mutex_);
     // Shares of the whole in proportion to the cost; what later batches will hold is not known, and counted as average.

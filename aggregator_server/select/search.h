@@ -1,8 +1,7 @@
-// Training as a round's specification says: one model, or a search for the one that validates best.
+// Training as a round's specification says: one model, or a search for the model that validates best.
 //
-// The search tries candidates on the same links. Nothing is drawn anew, and test nodes decide nothing, so however many
-// are tried, the privacy is that of the reports. Under the attributed prior means of what was trained are tried too
-// (choice.h).
+// A search trains all candidates on the same links. No report is drawn anew, so a search costs no privacy. Test nodes
+// decide nothing. Under the attributed prior, ensembles of what was trained are tried too (choice.h).
 #ifndef BLINK_AGGREGATOR_SERVER_SELECT_SEARCH_H_
 #define BLINK_AGGREGATOR_SERVER_SELECT_SEARCH_H_
 
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/select/candidate_grid.h"
 #include "aggregator_server/select/choice.h"
 #include "aggregator_server/select/train_candidate.h"
 #include "aggregator_server/train/trainer.h"
@@ -21,14 +20,14 @@ namespace blink {
 struct TrainedModel {
   Candidate trained;
   TrainResult result;
-  std::vector<Tried> search;  // in the order of the search, means last; empty: there was none
+  std::vector<Tried> search;  // in the order of the search, ensembles last; empty: there was no search
 };
 
 struct TrainingOptions {
-  int threads = 0;  // 0: all cores. The result does not depend on it
+  int threads = 0;  // 0: all cores. The result does not depend on it.
   std::function<void(double fraction, const std::string& text)> progress;
-  // Where trainings keep their state (TrainOptions::checkpoint_file), each in a file of its own: a search that is ended
-  // and started again skips the candidates that it had trained. Empty: nowhere. The folder is made.
+  // Where trainings keep their state, each in a file of its own (TrainOptions::checkpoint_file). A search that is
+  // started again skips the candidates that it had trained. The folder is made where it is missing. Empty: nowhere.
   std::string checkpoint_folder;
   double checkpoint_every_s = 20;
 };
@@ -37,11 +36,11 @@ struct TrainingOptions {
 absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources,
                                       const TrainingOptions& options);
 
-// Which device trains is decided once, before the first candidate. On a CPU the candidates for a small graph are
-// trained side by side, as many as have kSideBySideBytesMax together (TrainingBytes); otherwise, and on a GPU always,
-// one after the other, each by all threads. A candidate that does not converge, or for which the memory does not
-// suffice, is passed over; when all are, the first one's error is returned. Throws nothing: RESOURCE_EXHAUSTED where
-// the search's own memory does not suffice.
+// The device is chosen once, before the first candidate. On a CPU and for a small graph, candidates are trained side by
+// side, as many as fit into kSideBySideBytesMax together (TrainingBytes). Otherwise they are trained one after the
+// other, each by all threads. A candidate that does not converge, or needs more memory than there is, is passed over.
+// If all are passed over, the first one's error is returned. RESOURCE_EXHAUSTED: the search's own memory does not
+// suffice. Throws nothing.
 inline constexpr double kSideBySideBytesMax = 2e9;
 absl::StatusOr<TrainedModel> Search(CandidateGrid grid, const ProblemSize& size, const TrainingSources& sources,
                                     const TrainingOptions& options);

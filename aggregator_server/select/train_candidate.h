@@ -1,4 +1,4 @@
-// Training one candidate, whatever it is: a network, or one of the models of the attributed prior that are none.
+// Trains one candidate: a network, or one of the attributed prior's models that is no network.
 #ifndef BLINK_AGGREGATOR_SERVER_SELECT_TRAIN_CANDIDATE_H_
 #define BLINK_AGGREGATOR_SERVER_SELECT_TRAIN_CANDIDATE_H_
 
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
-#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/select/candidate.h"
 #include "aggregator_server/train/feature_classifier.h"
 #include "aggregator_server/train/stacked.h"
 #include "aggregator_server/train/trainer.h"

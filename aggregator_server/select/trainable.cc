@@ -61,7 +61,7 @@ absl::Status CheckCost(const Candidate& candidate, const ProblemSize& size, cons
   if (!AttendsAllPairs(candidate) || spec.allow_slow_attention() || !on_cpu) return absl::OkStatus();
   if (NominalSeconds(candidate, size) <= kNominalSecondsMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(kField, "model is gat, on soft links: ", WhyTooCostly(candidate, size)));
+      absl::StrCat(kField, "model is gat, on soft links: ", ExplainCost(candidate, size)));
 }
 
 absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
@@ -104,7 +104,7 @@ absl::Status CheckSearch(const v1::TrainingSpec& spec, const TrainingFacts& fact
   for (const Candidate& pair : grid.too_costly()) {
     first.Update(
         absl::InvalidArgumentError(absl::StrCat(kField, "candidates: all that could be searched is too costly. ",
-                                                PairName(pair), ": ", grid.WhyLeftOut(pair, size))));
+                                                PairName(pair), ": ", grid.ExplainLeftOut(pair, size))));
   }
   return first;
 }

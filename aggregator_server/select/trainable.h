@@ -1,7 +1,8 @@
-// Whether a round could be trained at all, from what is public before a single report is drawn: a fleet cannot be asked
-// again, so what can only fail must fail when the round is asked for. Needs no LibTorch: the aggregator asks when an
-// operator creates a round, `blink simulate` before it draws, and Analyse before it estimates (a worker may have other
-// attributes or another machine).
+// Whether a round could be trained at all, by what is public before the first report is drawn. A fleet cannot be asked
+// twice, so a round that can only fail must fail when it is created.
+//
+// The aggregator asks when an operator creates a round, `blink simulate` before it draws, and Analyse before it
+// estimates, since a worker may have other attributes or another machine. Needs no LibTorch.
 #ifndef BLINK_AGGREGATOR_SERVER_SELECT_TRAINABLE_H_
 #define BLINK_AGGREGATOR_SERVER_SELECT_TRAINABLE_H_
 
@@ -9,7 +10,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/select/candidate_grid.h"
 #include "aggregator_server/train/gpus.h"
 #include "blink/v1/operator.pb.h"
 #include "common/graph/node_attributes.h"

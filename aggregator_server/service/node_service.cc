@@ -1,11 +1,11 @@
 #include "aggregator_server/service/node_service.h"
 
-#include <atomic>
 #include <deque>
-#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "aggregator_server/service/submit_reactors.h"
+#include "aggregator_server/transport/guarded_reactor.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/retry_trailer.h"
@@ -15,67 +15,47 @@ namespace blink {
 namespace {
 
 // Streams the digests page by page, so that a large gateway costs no more memory than a small one.
-class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigestsResponse> {
+class ListDigestsReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1::ListDigestsResponse>> {
  public:
   static constexpr uint64_t kPage = 1024;
 
-  // Starts at once; `allowed` is the verdict on the request.
-  ListDigestsReactor(grpc::CallbackServerContext& context, v1::ListDigestsRequest request, absl::Status allowed,
+  ListDigestsReactor(grpc::CallbackServerContext& context, const v1::ListDigestsRequest& request,
                      const Authenticator& authenticator, ReportStore& store, const Ingest& ingest, StreamTimer& timer)
-      : context_(context),
-        request_(std::move(request)),
-        authenticator_(authenticator),
+      : GuardedReactor(context, authenticator, &timer, ingest.limits().report_time_max),
+        request_(request),
         store_(store),
         ingest_(ingest),
-        timer_(timer),
-        next_(request_.first_node()) {
-    if (allowed.ok()) {
-      const absl::StatusOr<uint64_t> opened = authenticator_.Open(context_, [this](const absl::Status& why) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        FinishWith(why);
-      });
-      allowed = opened.status();
-      if (opened.ok()) stream_id_ = *opened;
-    }
-    // Whoever asks and does not read holds a page until then: a write that is stuck ends only with the call.
-    const auto limit = absl::ToChronoMilliseconds(ingest_.limits().report_time_max);
-    timer_id_ = timer_.Add(StreamTimer::Clock::now() + limit, [this, limit, seen = uint64_t{0}]() mutable {
-      if (const uint64_t now = written_; now != std::exchange(seen, now)) return StreamTimer::Clock::now() + limit;
-      LogRefusal(context_, absl::DeadlineExceededError("a list of digests was not read in time"));
-      context_.TryCancel();
-      return StreamTimer::Clock::time_point::max();
-    });
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!allowed.ok()) {
-      LogRefusal(context_, allowed);
-      FinishWith(allowed);
-    } else {
-      WriteNext();
-    }
-  }
+        next_(request.first_node()) {}
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const Lock lock(mutex_);
     ++written_;
     page_.pop_front();
-    ok ? WriteNext() : FinishWith(absl::CancelledError("the peer is gone"));
-  }
-  void OnCancel() override {}  // the write that is under way fails
-  void OnDone() override {
-    authenticator_.Close(stream_id_);
-    timer_.Remove(timer_id_);
-    delete this;
+    ok ? WriteNextLocked() : FinishLocked(absl::CancelledError("the peer is gone"));
   }
 
  private:
-  // With the lock held, all of these.
-  void WriteNext() {
-    if (finished_) return;
+  void Begin() override {
+    const Lock lock(mutex_);
+    WriteNextLocked();
+  }
+  // A peer that asks and does not read holds a page until then: a write that is stuck ends only with the call.
+  Time OnTime() override {
+    const Lock lock(mutex_);
+    if (written_ != std::exchange(seen_, written_)) return In(ingest_.limits().report_time_max);
+    LogRefusal(context_, absl::DeadlineExceededError("a list of digests was not read in time"));
+    context_.TryCancel();
+    return kNever;
+  }
+  std::optional<RetryWindow> WindowFor(const absl::Status& status) const override { return ingest_.WindowFor(status); }
+
+  void WriteNextLocked() {
+    if (finished()) return;
     if (page_.empty() && !ended_) {
       const absl::Status read = ReadPage();
-      if (!read.ok()) return FinishWith(read);
+      if (!read.ok()) return FinishLocked(read);
     }
-    if (page_.empty()) return FinishWith(absl::OkStatus());
+    if (page_.empty()) return FinishLocked(absl::OkStatus());
     StartWrite(&page_.front());
   }
   absl::Status ReadPage() {
@@ -89,34 +69,25 @@ class ListDigestsReactor final : public grpc::ServerWriteReactor<v1::ListDigests
     if (!page_.empty()) next_ = page_.back().node_id() + 1;
     return absl::OkStatus();
   }
-  void FinishWith(const absl::Status& status) {
-    if (std::exchange(finished_, true)) return;
-    SetTrailingWindow(context_, ingest_.WindowFor(status));
-    Finish(ToGrpcStatus(status));
-  }
 
-  grpc::CallbackServerContext& context_;
   const v1::ListDigestsRequest request_;
-  const Authenticator& authenticator_;
   ReportStore& store_;
   const Ingest& ingest_;
-  uint64_t stream_id_ = 0;  // of the authenticator
-  std::mutex mutex_;
-  bool finished_ = false;
-  StreamTimer& timer_;
-  uint64_t timer_id_ = 0;
-  std::atomic<uint64_t> written_{0};
+
+  // Guarded by mutex_.
+  uint64_t written_ = 0;
+  uint64_t seen_ = 0;  // of written_, by OnTime
   uint64_t next_;
   bool ended_ = false;
-  std::deque<v1::ListDigestsResponse> page_;
+  std::deque<v1::ListDigestsResponse> page_;  // front: being written
 };
 
 }  // namespace
 
 absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context, const v1::GetRoundsRequest& request,
                                          v1::GetRoundsResponse& response) {
-  BLINK_ASSIGN_OR_RETURN(const Identity identity,
-                         authenticator_.Node(context, request.deployment(), request.node_id(), request.node_id()));
+  BLINK_ASSIGN_OR_RETURN(const Identity identity, authenticator_.IdentifyNode(context, request.deployment(),
+                                                                              request.node_id(), request.node_id()));
   BLINK_RETURN_IF_ERROR(ingest_.CheckPeer(identity, request.deployment(), request.node_id(), request.node_id()));
   ingest_.advisor().NotePeer(identity);
   std::vector<v1::Round> rounds;
@@ -139,7 +110,7 @@ absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context,
     if (held.has_value()) shown.set_held_digest(DigestToBytes(*held));
   }
   *response.mutable_retry() =
-      RetryWindowToProto(rounds.empty() ? ingest_.advisor().Idle() : ingest_.advisor().Waiting());
+      RetryWindowToProto(rounds.empty() ? ingest_.advisor().WindowWhenIdle() : ingest_.advisor().WindowWhenWaiting());
   return absl::OkStatus();
 }
 
@@ -158,25 +129,26 @@ grpc::ServerUnaryReactor* NodeServiceImpl::GetRounds(grpc::CallbackServerContext
 
 grpc::ServerReadReactor<v1::SubmitReportRequest>* NodeServiceImpl::SubmitReport(grpc::CallbackServerContext* context,
                                                                                 v1::SubmitReportResponse* response) {
-  return SubmitReportReactor::Start(*context, *response, authenticator_, ingest_, timer_);
+  return LaunchReactor<SubmitReportReactor>(absl::OkStatus(), *context, *response, authenticator_, ingest_, timer_);
 }
 
 grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse>* NodeServiceImpl::SubmitReports(
     grpc::CallbackServerContext* context) {
-  return SubmitReportsReactor::Start(*context, authenticator_, ingest_, timer_);
+  return LaunchReactor<SubmitReportsReactor>(absl::OkStatus(), *context, authenticator_, ingest_, timer_);
 }
 
 grpc::ServerWriteReactor<v1::ListDigestsResponse>* NodeServiceImpl::ListDigests(grpc::CallbackServerContext* context,
                                                                                 const v1::ListDigestsRequest* request) {
   const auto check = [&]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(const Identity identity, authenticator_.Node(*context, request->deployment(),
-                                                                        request->first_node(), request->last_node()));
+    BLINK_ASSIGN_OR_RETURN(
+        const Identity identity,
+        authenticator_.IdentifyNode(*context, request->deployment(), request->first_node(), request->last_node()));
     BLINK_RETURN_IF_ERROR(
         ingest_.CheckPeer(identity, request->deployment(), request->first_node(), request->last_node()));
     ingest_.advisor().NotePeer(identity);
     return ValidateRoundId(request->round_id());
   };
-  return new ListDigestsReactor(*context, *request, check(), authenticator_, store_, ingest_, timer_);
+  return LaunchReactor<ListDigestsReactor>(check(), *context, *request, authenticator_, store_, ingest_, timer_);
 }
 
 }  // namespace blink

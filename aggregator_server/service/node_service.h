@@ -1,5 +1,5 @@
-// NodeService over gRPC's callback API: no thread waits for a peer, so that idle connections cost memory only. Thin: it
-// takes messages apart and puts them together; what is allowed is Ingest's to say.
+// NodeService over gRPC's callback API: no thread waits for a peer, so that idle connections cost memory only. It only
+// takes messages apart and puts them together; Ingest decides what is allowed.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_NODE_SERVICE_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_NODE_SERVICE_H_
 

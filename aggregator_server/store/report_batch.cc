@@ -9,14 +9,14 @@
 namespace blink {
 namespace {
 
-absl::Status AnotherIsHeld(const CheckedReport& report) {
+absl::Status RefuseAnother(const CheckedReport& report) {
   return absl::AlreadyExistsError(absl::StrCat("another report of node ", report.node, " is held for round ",
                                                report.round_id,
                                                "; the first one is kept. Either another machine uses this node's "
                                                "key, or this node lost its journal and drew again"));
 }
 
-v1::Receipt ReceiptOf(const CheckedReport& report, int64_t received_minute) {
+v1::Receipt MakeReceipt(const CheckedReport& report, int64_t received_minute) {
   v1::Receipt receipt;
   receipt.set_round_id(report.round_id);
   receipt.set_node_id(report.node);
@@ -27,7 +27,7 @@ v1::Receipt ReceiptOf(const CheckedReport& report, int64_t received_minute) {
 
 }  // namespace
 
-v1::Round RoundEntry::Snapshot() const {
+v1::Round RoundEntry::MakeSnapshot() const {
   v1::Round snapshot = round;
   snapshot.set_reports(reports);
   snapshot.set_flagged(flagged);
@@ -45,17 +45,17 @@ void ReportBatch::Add(RoundEntry& entry, CheckedReport report, ReportStore::PutC
     return done(absl::InvalidArgumentError(absl::StrCat("node ", report.node, " is not below n")));
   }
   const std::string key = records::DigestKey(report.round_id, report.node);
-  if (entry.reported.Test(static_cast<uint32_t>(report.node))) return done(AnswerOfHeld(entry, report, key));
+  if (entry.reported.Test(static_cast<uint32_t>(report.node))) return done(AnswerFromHeld(entry, report, key));
   if (entry.round.state() != v1::ROUND_STATE_OPEN) {
     return done(absl::FailedPreconditionError(
         absl::StrCat("round ", report.round_id, " is ", RoundStateName(entry.round.state()),
                      ": it accepts no further report, and none of node ", report.node, " is held")));
   }
-  PutOutcome outcome = {.receipt = ReceiptOf(report, report.received_minute), .fresh = true};
+  PutOutcome outcome = {.receipt = MakeReceipt(report, report.received_minute), .fresh = true};
   const auto [gathered, is_new] = fresh_of_key_.try_emplace(key, fresh_.size());
   if (!is_new) {
     const Gathered& first = fresh_[gathered->second];
-    if (first.outcome.receipt.digest() != outcome.receipt.digest()) return done(AnotherIsHeld(report));
+    if (first.outcome.receipt.digest() != outcome.receipt.digest()) return done(RefuseAnother(report));
     again_.push_back({&entry, report.node, report.implausible, first.outcome, std::move(done)});
     return;
   }
@@ -64,11 +64,11 @@ void ReportBatch::Add(RoundEntry& entry, CheckedReport report, ReportStore::PutC
   fresh_.push_back({&entry, report.node, report.implausible, std::move(outcome), std::move(done)});
 }
 
-absl::StatusOr<PutOutcome> ReportBatch::AnswerOfHeld(const RoundEntry& entry, const CheckedReport& report,
-                                                     const std::string& key) const {
+absl::StatusOr<PutOutcome> ReportBatch::AnswerFromHeld(const RoundEntry& entry, const CheckedReport& report,
+                                                       const std::string& key) const {
   BLINK_ASSIGN_OR_RETURN(const records::DigestRecord held, ReadDigest(*db_, key));
-  if (held.digest != report.report.digest) return AnotherIsHeld(report);
-  return PutOutcome{.receipt = ReceiptOf(report, held.received_minute), .fresh = false, .reports = entry.reports};
+  if (held.digest != report.report.digest) return RefuseAnother(report);
+  return PutOutcome{.receipt = MakeReceipt(report, held.received_minute), .fresh = false, .reports = entry.reports};
 }
 
 void ReportBatch::CountReports() {

@@ -1,4 +1,5 @@
-// The reports that share one fsync: checked against what is held, gathered, and answered once they are on the disk.
+// The reports that share one fsync. Each is compared with what is held, gathered, and answered when all are on the
+// disk.
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_REPORT_BATCH_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_REPORT_BATCH_H_
 
@@ -22,7 +23,7 @@ struct RoundEntry {
   uint32_t reports = 0;
   uint32_t flagged = 0;
 
-  v1::Round Snapshot() const;  // the round, with its counts
+  v1::Round MakeSnapshot() const;  // the round, with its counts
 };
 
 absl::StatusOr<records::DigestRecord> ReadDigest(SyncedDb& db, const std::string& key);
@@ -37,7 +38,7 @@ class ReportBatch {
  public:
   explicit ReportBatch(SyncedDb& db) : db_(&db) {}
 
-  // What ReportStore::PutReport says of a round that there is. INVALID_ARGUMENT: a node beyond its nodes.
+  // As ReportStore::PutReport, for a round that exists. INVALID_ARGUMENT: the round has no such node.
   void Add(RoundEntry& entry, CheckedReport report, ReportStore::PutCallback done);
 
   bool empty() const { return fresh_.empty(); }
@@ -58,8 +59,8 @@ class ReportBatch {
   };
 
   // The answer to a node that has reported before the batch.
-  absl::StatusOr<PutOutcome> AnswerOfHeld(const RoundEntry& entry, const CheckedReport& report,
-                                          const std::string& key) const;
+  absl::StatusOr<PutOutcome> AnswerFromHeld(const RoundEntry& entry, const CheckedReport& report,
+                                            const std::string& key) const;
 
   SyncedDb* db_;
   rocksdb::WriteBatch writes_;

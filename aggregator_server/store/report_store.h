@@ -1,16 +1,16 @@
 // What an aggregator must never forget: the rounds and the reports that were acknowledged.
 //
 //   ingest ---- PutReport --->|              every change, in the order of arrival, by one committer thread:
-//   pipeline -- UpdateRound ->|  [ queue ] ->  check, gather into one batch, write + fsync, then call back
+//   rounds ---- UpdateRound ->|  [ queue ] ->  check, gather into one batch, write + fsync, then call back
 //   service --- Get, List --->|              (readers never wait for a write)
 //
-// Guarantees, for every implementation:
-//  - A callback or a return with OK means: on the disk. Nothing that was acknowledged is lost by a crash of the process
-//    or of the machine. After an error nothing of the operation was acknowledged.
-//  - Changes have one order. A report that is acknowledged came before the seal of its round, so that whoever reads the
-//    reports after UpdateRound has sealed a round sees every report that was or will ever be acknowledged for it.
-//  - One report a node and round: the same digest again gives the stored receipt, unchanged; another digest is refused
-//    and the first is kept.
+// Every implementation guarantees:
+//  - A callback or a return with OK means that the change is on the disk. A crash of the process or of the machine
+//    loses nothing that was acknowledged. After an error, nothing of the operation was acknowledged.
+//  - Changes have one order. An acknowledged report came before the seal of its round. So whoever reads the reports
+//    after UpdateRound has sealed the round sees every report that was, or ever will be, acknowledged for it.
+//  - A node has one report a round. The same digest again gets the stored receipt, unchanged. Another digest is
+//    refused, and the first is kept.
 // All methods may be called from any thread. Errors: NOT_FOUND (no such round), RESOURCE_EXHAUSTED (disk full),
 // DATA_LOSS (damaged), UNAVAILABLE (being closed).
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_REPORT_STORE_H_
@@ -51,21 +51,19 @@ class ReportStore {
 
   virtual ~ReportStore() = default;
 
-  // Stores a new round. With a `request_id` that already made a round: returns that round, whatever it is, and
-  // stores nothing.
-  // ALREADY_EXISTS: the round id is taken.
+  // Stores a new round. If `request_id` has already made a round, returns that round, whatever it is, and stores
+  // nothing. ALREADY_EXISTS: the round id is taken.
   virtual absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) = 0;
 
-  // Round.reports is the number of durable reports now, Round.flagged that of the implausible ones among them.
+  // Round.reports is the number of durable reports now, Round.flagged the number of implausible ones among them.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
   virtual std::vector<v1::Round> ListRounds() = 0;  // oldest first
-  // oldest first; what nodes ask for, whatever the number of past rounds
+  // Oldest first. Nodes ask for these often: the cost does not grow with the number of past rounds.
   virtual std::vector<v1::Round> ListOpenRounds() = 0;
 
-  // Applies `change` to the round as it stands at its turn in the order, and makes the result durable.
-  // FAILED_PRECONDITION when the state is none of `expected` (the message names it); whatever `change` returns when it
-  // fails. `change` runs on the committer thread: it must be quick and must not call the store. round_id, reports and
-  // flagged cannot be changed.
+  // Applies `change` to the round, at its turn in the order, and makes the result durable. FAILED_PRECONDITION: the
+  // state is none of `expected`; the message names it. An error of `change` is returned as it is. `change` runs on the
+  // committer thread: it must be quick and must not call the store. round_id, reports and flagged cannot be changed.
   virtual absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id,
                                                 const std::vector<v1::RoundState>& expected,
                                                 const std::function<absl::Status(v1::Round&)>& change) = 0;

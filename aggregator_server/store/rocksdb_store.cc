@@ -13,6 +13,7 @@
 #include "aggregator_server/store/records.h"
 #include "aggregator_server/store/report_batch.h"
 #include "aggregator_server/store/synced_db.h"
+#include "common/base/format_number.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/bit_row.h"
@@ -107,6 +108,9 @@ absl::Status RocksDbStore::CheckFormat() {
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the store's format"));
   if (format == records::kFormat) return absl::OkStatus();
+  if (const auto number = FormatNumber(format, records::kFormatName)) {
+    return OtherFormat("the store", *number, records::kFormatNumber);
+  }
   return absl::FailedPreconditionError(absl::StrCat("the store has format \"", format, "\", this program reads \"",
                                                     records::kFormat, "\": use the version that wrote it"));
 }
@@ -128,13 +132,13 @@ absl::Status RocksDbStore::LoadReportsOf(const std::string& round_id, RoundEntry
   const std::string prefix = records::DigestPrefix(round_id);
   const std::unique_ptr<rocksdb::Iterator> it = db_->Iterate();
   for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
-    const uint64_t node = records::NodeOfKey(ViewOf(it->key()));
+    const uint64_t node = records::NodeOfKey(ToView(it->key()));
     if (it->key().size() != prefix.size() + 8 || node >= entry.reported.size()) {
       return absl::DataLossError(absl::StrCat("the store holds a report of a node that round ", round_id, " has not"));
     }
     entry.reported.Set(static_cast<uint32_t>(node));
     ++entry.reports;
-    BLINK_ASSIGN_OR_RETURN(const records::DigestRecord record, records::DecodeDigest(ViewOf(it->value())));
+    BLINK_ASSIGN_OR_RETURN(const records::DigestRecord record, records::DecodeDigest(ToView(it->value())));
     entry.flagged += record.implausible;
   }
   return FromRocksDb(it->status(), "count the reports");
@@ -224,7 +228,7 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
       if (found.ok()) {
         const RoundEntry* entry = Find(made);
         if (entry == nullptr) return absl::DataLossError(absl::StrCat("the store lost round ", made));
-        return entry->Snapshot();
+        return entry->MakeSnapshot();
       }
       if (!found.IsNotFound()) return FromRocksDb(found, "read a request id");
     }
@@ -240,7 +244,7 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
     writes.Put(records::RoundKey(round.round_id()), entry->round.SerializeAsString());
     if (!request_id.empty()) writes.Put(records::RequestKey(request_id), round.round_id());
     BLINK_RETURN_IF_ERROR(db_->Write(writes, "store a round"));
-    v1::Round stored = entry->Snapshot();
+    v1::Round stored = entry->MakeSnapshot();
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     rounds_.emplace(round.round_id(), std::move(entry));
     return stored;
@@ -257,7 +261,7 @@ absl::StatusOr<v1::Round> RocksDbStore::UpdateRound(const std::string& round_id,
       return absl::FailedPreconditionError(
           absl::StrCat("round ", round_id, " is ", RoundStateName(entry->round.state())));
     }
-    v1::Round changed = entry->Snapshot();
+    v1::Round changed = entry->MakeSnapshot();
     BLINK_RETURN_IF_ERROR(change(changed));
     changed.set_round_id(round_id);
     changed.set_reports(entry->reports);
@@ -288,7 +292,7 @@ absl::StatusOr<v1::Round> RocksDbStore::GetRound(const std::string& round_id) {
   std::lock_guard<std::mutex> lock(rounds_mutex_);
   const RoundEntry* entry = Find(round_id);
   if (entry == nullptr) return absl::NotFoundError(absl::StrCat("there is no round ", round_id));
-  return entry->Snapshot();
+  return entry->MakeSnapshot();
 }
 
 std::vector<v1::Round> RocksDbStore::List(bool only_open) {
@@ -296,7 +300,7 @@ std::vector<v1::Round> RocksDbStore::List(bool only_open) {
   {
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     for (const auto& [round_id, entry] : rounds_) {
-      if (!only_open || entry->round.state() == v1::ROUND_STATE_OPEN) rounds.push_back(entry->Snapshot());
+      if (!only_open || entry->round.state() == v1::ROUND_STATE_OPEN) rounds.push_back(entry->MakeSnapshot());
     }
   }
   std::sort(rounds.begin(), rounds.end(), [](const v1::Round& a, const v1::Round& b) {
@@ -325,9 +329,9 @@ absl::Status RocksDbStore::VisitDigests(const std::string& round_id, uint64_t fi
   const std::unique_ptr<rocksdb::Iterator> it = db_->Iterate();
   for (it->Seek(records::DigestKey(round_id, first)); it->Valid() && it->key().starts_with(prefix) && limit > 0;
        it->Next(), --limit) {
-    const uint64_t node = records::NodeOfKey(ViewOf(it->key()));
+    const uint64_t node = records::NodeOfKey(ToView(it->key()));
     if (node > last) break;
-    BLINK_ASSIGN_OR_RETURN(const records::DigestRecord record, records::DecodeDigest(ViewOf(it->value())));
+    BLINK_ASSIGN_OR_RETURN(const records::DigestRecord record, records::DecodeDigest(ToView(it->value())));
     BLINK_RETURN_IF_ERROR(visit(node, record.digest));
   }
   return FromRocksDb(it->status(), "list the digests");
@@ -341,8 +345,8 @@ absl::Status RocksDbStore::VisitReports(const std::string& round_id,
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> it = db_->Iterate(options);
   for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
-    BLINK_ASSIGN_OR_RETURN(const CodedReport report, records::DecodeReportRecord(ViewOf(it->value())));
-    BLINK_RETURN_IF_ERROR(visit(records::NodeOfKey(ViewOf(it->key())), report));
+    BLINK_ASSIGN_OR_RETURN(const CodedReport report, records::DecodeReportRecord(ToView(it->value())));
+    BLINK_RETURN_IF_ERROR(visit(records::NodeOfKey(ToView(it->key())), report));
   }
   return FromRocksDb(it->status(), "read the reports");
 }

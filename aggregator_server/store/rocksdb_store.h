@@ -16,17 +16,16 @@ namespace blink {
 struct RocksDbOptions {
   uint64_t batch_bytes_max = 4 << 20;  // reports that share one fsync
   rocksdb::Env* env = nullptr;         // tests make it fail; nullptr: the machine's
-  uint64_t space_reserve =
-      64 << 20;  // bytes of the disk that stay free: what the write buffers need when they are flushed
-  uint64_t space_to_open = 4 << 20;  // free bytes without which it is not opened, besides what its logs become
+  uint64_t space_reserve = 64 << 20;   // bytes of the disk that stay free, for the flush of the write buffers
+  uint64_t space_to_open = 4 << 20;    // free bytes needed to open it, besides what its logs become
 };
 
 // Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full.
-// DATA_LOSS: damaged (a torn tail of the log, which holds nothing acknowledged, is not damage). FAILED_PRECONDITION: of
-// another format. Memory: about 64 MB, and n bits an open round.
+// DATA_LOSS: the store is damaged; a torn tail of the log is no damage, as it holds nothing acknowledged.
+// FAILED_PRECONDITION: the store has another format. Memory: about 64 MB, and n bits an open round.
 //
-// The write-ahead log is synced once a batch: while one batch is being synced the next one gathers, so that the cost of
-// an fsync is shared by all reports that arrived meanwhile.
+// The write-ahead log is synced once a batch. While one batch is being synced the next one gathers, so that all reports
+// that arrived meanwhile share the cost of one fsync.
 absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string& folder, RocksDbOptions options = {});
 
 }  // namespace blink

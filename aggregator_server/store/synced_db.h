@@ -17,7 +17,7 @@
 
 namespace blink {
 
-inline absl::string_view ViewOf(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
+inline absl::string_view ToView(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
 
 // "cannot <what>: ...", with the remedy. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: damaged. NOT_FOUND.
 absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what);
@@ -28,7 +28,7 @@ class SyncedDb {
   // As OpenRocksDbStore says; holds the folder's lock as long as it lives.
   static absl::StatusOr<std::unique_ptr<SyncedDb>> Open(const std::string& folder, const RocksDbOptions& options);
 
-  // All of `writes`, on the disk when it returns OK; none of them, or as many as a crash would leave, after an error.
+  // OK: all of `writes` are on the disk. After an error none of them are, or as many as a crash would leave.
   absl::Status Write(rocksdb::WriteBatch& writes, absl::string_view what);
 
   rocksdb::Status Get(const std::string& key, std::string* value) {

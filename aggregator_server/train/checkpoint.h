@@ -1,5 +1,5 @@
-// The state of a training between two epochs, in one file: what a training that was ended needs to go on to exactly the
-// result that it would have had. Knows no LibTorch type.
+// The state of a training between two epochs, in one file. A training that goes on from it ends with exactly the result
+// that it would have had. No LibTorch type.
 //
 //   magic, version | fingerprint [32] | the fields of Checkpoint | SHA-256 of all before it [32]      little endian
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_CHECKPOINT_H_
@@ -30,28 +30,28 @@ struct Checkpoint {
   std::vector<float> best_logits;                   // [n, classes]
 };
 
-// Of everything that the result depends on: options, device, weights, attributes, and the initial parameters (which
-// also tell a change of the program's own drawing). The weights enter by their products with fixed vectors, whatever
-// form they have.
+// A digest of everything that the result depends on: options, device, weights, attributes and initial parameters. The
+// initial parameters also reveal a change in how the program draws them. The weights enter by their products with fixed
+// vectors, so their form does not matter.
 Digest TrainingFingerprint(const TrainOptions& options, const std::string& device, const LinkWeights& weights,
                            const NodeAttributes& attributes, const std::vector<std::vector<float>>& initial_parameters);
 
 std::string EncodeCheckpoint(const Checkpoint& checkpoint, const Digest& fingerprint);
-// INVALID_ARGUMENT: something else than a checkpoint, which nobody may overwrite. DATA_LOSS: truncated or damaged.
-// FAILED_PRECONDITION: of another training, or of another version of the format.
+// INVALID_ARGUMENT: the bytes are no checkpoint; such a file is never overwritten. DATA_LOSS: truncated or damaged.
+// FAILED_PRECONDITION: a checkpoint of another training, or of another version of the format.
 absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Digest& fingerprint);
 
 // Reads `path`; NOT_FOUND where there is none, INVALID_ARGUMENT where it is no regular file, otherwise as
 // DecodeCheckpoint, with the path in front.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint);
 
-// The errors of ReadCheckpoint, but for those that need to know the training: whatever training it is of.
+// As ReadCheckpoint, without asking which training it belongs to.
 absl::Status CheckCheckpointFile(const std::string& path);
 
-// Makes the folder and its parents, and tries whether a file can be made there; the error names it. Removes what
-// processes that are no more have left unfinished in it ("x.checkpoint.tmp.<process>").
+// Makes the folder and its parents, and tries to make a file there; an error names the folder. Removes the unfinished
+// files of processes that have ended ("x.checkpoint.tmp.<process>").
 absl::Status MakeCheckpointFolder(const std::string& folder);
-// Removes the checkpoints in `folder`, and then the folder if nothing else is in it. What cannot be removed stays.
+// Removes the checkpoints in `folder`, and then the folder if it is empty. What cannot be removed stays.
 void RemoveCheckpoints(const std::string& folder);
 
 }  // namespace blink

@@ -1,4 +1,4 @@
-// What a person should know of the data before they trust the accuracies. Internal to this folder; no LibTorch type.
+// Warnings about the data, for a person who is to judge the accuracies. Internal to this folder; no LibTorch type.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_
 

@@ -10,9 +10,10 @@
 
 namespace blink {
 
-// run() with LibTorch's deterministic algorithms. When an operation has none, once more with those that there are: then
-// the result's `deterministic` is false, and a warning names the operation. The setting is the process's: no other
-// training may run on a GPU meanwhile (Search trains one at a time there). Throws what `run` throws, but for that lack.
+// Calls run() with LibTorch's deterministic algorithms. If an operation has none, run() is called once more without
+// that demand: the result's `deterministic` is then false, and a warning names the operation. The setting holds for the
+// whole process, so no other training may run on a GPU meanwhile (Search trains one at a time there). Otherwise throws
+// what `run` throws.
 absl::StatusOr<TrainResult> RunDeterministically(const std::string& device,
                                                  absl::FunctionRef<absl::StatusOr<TrainResult>()> run);
 

@@ -1,5 +1,5 @@
-// Whether a training that is under way can still come to something, so that a search need not finish what is far
-// behind. No LibTorch.
+// Early pruning: whether a training that is under way can still reach a score, so that a search need not finish a
+// training that is far behind. No LibTorch.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_EARLY_PRUNING_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_EARLY_PRUNING_H_
 
@@ -12,12 +12,13 @@ struct TargetScore {
   double score = 0, loss_weight = 0;
 };
 
-// Asked after the last of the given epochs (one validation loss and accuracy each, of equal number). It is hopeless
-// where the score, the mean of five epochs, has risen by g over the last 25 epochs, by no less over the 25 before, and
-// 4 g more would not take it, or the score at the lowest loss, to the target: 4 g is all that follows when each 25
-// epochs gain 0.8 of what those before them did. Trainings mostly slow down faster than that, once they do; one that
-// still gathers pace is never hopeless. Looked at every 10 epochs from the 100th on (some hardly move for longer than
-// 60), and so the same for whoever goes on from a checkpoint.
+// Whether to end the training after the epochs given (one validation loss and one accuracy each, as many of one as of
+// the other). Let g be the gain of the score, averaged over five epochs, in the last 25 epochs. The training ends if
+//   - it has not gathered pace: the 25 epochs before gained g or more; and
+//   - 4 g more do not take the score, or the score at the lowest loss, to the target.
+// 4 g is all that follows if each 25 epochs gain 0.8 of what the 25 before gained; trainings that slow down mostly slow
+// down faster. The rule is asked every 10 epochs from the 100th on, since some networks hardly move for longer than 60.
+// So a training that goes on from a checkpoint ends at the same epoch.
 bool ShouldPrune(const std::vector<float>& validation_losses, const std::vector<float>& validation_accuracies,
                  const TargetScore& target);
 

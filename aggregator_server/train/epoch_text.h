@@ -9,8 +9,8 @@
 
 namespace blink {
 
-// The time left is that of the epochs left, each as long as the mean of those that this object was told of: a training
-// that goes on from a checkpoint is measured from there.
+// The time left is the number of epochs left times the mean length of the epochs that this object was told of. So a
+// training that goes on from a checkpoint is measured from there.
 class EpochText {
  public:
   explicit EpochText(int epochs) : epochs_(epochs) {}

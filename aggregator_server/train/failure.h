@@ -1,4 +1,5 @@
-// LibTorch's exceptions as statuses, and what happens when a GPU's memory does not suffice. Internal to this folder.
+// Turns LibTorch's exceptions into statuses, and falls back to the CPU when a GPU's memory does not suffice. Internal
+// to this folder.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_FAILURE_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_FAILURE_H_
 

@@ -1,4 +1,4 @@
-// What the models get as features of the nodes: the given ones, the estimated degree, or one per node.
+// The features of the nodes that the first layer gets: the given ones, the estimated degree, or one column a node.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_NODE_FEATURES_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_NODE_FEATURES_H_
 

@@ -1,15 +1,18 @@
-// The stacked model: a logistic regression on what the feature-only classifier says of a node and on what the posterior
-// says of the classes of those it may be linked with. Convex and deterministic; where P is diffuse (small epsilon) it
-// is strong, since it needs sums of P alone. No LibTorch type.
+// The stacked model: a logistic regression on the class probabilities of a node and of those it may be linked with.
+// Convex and deterministic. It needs only sums of P, so it is strong where P is diffuse (small epsilon). No LibTorch
+// type.
+//
+//   S1_i = sum_j P_ij Qc_j                              over all pairs
+//   S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2          over the kept pairs K, without the way back to i
 //
 //   features of node i, standardised on the training nodes:
 //     log(Qo_i + 1e-3)
 //     the classes of the nearest nodes (nearest_shares.h)
-//     of S1_i = sum_j P_ij Qc_j (over all pairs), and of S2_i = sum_j K_ij S1_j - Qc_i sum_j K_ij^2 (over the kept
-//     pairs K, without the way back to i; under the beta prior, whose Soft weighs all pairs by few numbers, over all of
-//     them):   log of the share of each class,   log(S + 1e-2)
+//     of S1_i and of S2_i: the log of the share of each class, and log(sum + 1e-2)
 //
-// A training row never sees its own label: Qo is out of fold, P_ii = 0, and the way back is taken off.
+// Under the beta prior K holds all pairs, since that Soft is a table by classes plus the pairs that have a one.
+//
+// A training row never sees its own label: Qo is out of fold, P_ii = 0, and the way back is subtracted.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_STACKED_H_
 
@@ -25,10 +28,10 @@
 
 namespace blink {
 
-// Of an AttributedEstimate; all outlive what is made of them.
+// Everything outlives what is made of it.
 struct StackedInput {
   const ClassProbabilities* classes = nullptr;
-  // [n, classes] S1; null: K holds every pair (the beta prior's Soft), and S1 is K Qc.
+  // [n, classes] S1. Null: K holds every pair (the beta prior's Soft), and S1 is K Qc.
   const std::vector<float>* class_sums = nullptr;
   const LinkWeights* kept = nullptr;       // K: symmetric, zero diagonal
   const NearestShares* nearest = nullptr;  // null: without

@@ -1,4 +1,4 @@
-// How a model is to be trained. Needs no LibTorch: what only plans a training, or refuses one, links none.
+// How a model is to be trained. Needs no LibTorch, so that code that only plans or refuses a training does not link it.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_TRAIN_OPTIONS_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_TRAIN_OPTIONS_H_
 
@@ -20,23 +20,23 @@ struct TrainOptions {
   int epochs = 300;
   int hidden = 16;  // width of the layers but the last
   int layers = 2;
-  int patience = 0;  // ends after so many epochs without a lower validation loss; 0: never before `epochs`
-  std::optional<TargetScore> target;  // ends where this is out of reach (early_pruning.h); absent: never for that
-  // Weighs the losses by the inverse frequency of the classes in the training split; of a class that is not there by 1.
+  int patience = 0;  // the training ends after this many epochs without a lower validation loss; 0: never early
+  std::optional<TargetScore> target;  // the training ends when it cannot reach this (early_pruning.h); absent: never
+  // Weighs the losses by the inverse frequency of the classes in the training split. A class that the split lacks
+  // weighs 1.
   bool balance_classes = false;
   NodeFeatures node_features = NodeFeatures::kAuto;
-  // The given features are what the first layer is to get (NodeProfiles::scaled of aggregator_server/prior):
-  // NormalizeFeatures is left out.
+  // The given features go to the first layer unchanged, without NormalizeFeatures: they are NodeProfiles::scaled.
   bool features_as_they_are = false;
   uint64_t seed = 1;
   std::string device = "auto";  // "auto": CUDA where there is one; "cpu"; "cuda:<index>"
   bool cpu_when_out_of_memory = false;
-  // On a GPU: LibTorch's deterministic algorithms where it has them, at their price; TrainResult::deterministic says
-  // whether that sufficed. A CPU is deterministic always.
+  // On a GPU: use LibTorch's deterministic algorithms, which are slower. TrainResult::deterministic says whether every
+  // operation had one. A CPU is always deterministic.
   bool deterministic = false;
   int threads = 0;  // 0: all cores. On a CPU the result does not depend on it
-  // Where the state of the training is kept, so that the same training that is ended and started again goes on from
-  // there, to the same bits. What another training left there is not used and replaced. Empty: nowhere.
+  // The file that keeps the state of the training. The same training, started again, goes on from there and ends with
+  // the same bits. The state of another training is not used, and is replaced. Empty: no file.
   std::string checkpoint_file;
   double checkpoint_every_s = 20;  // and after the last epoch
   std::function<void(int epoch, double validation_loss)> progress;

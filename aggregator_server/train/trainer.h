@@ -26,8 +26,8 @@ std::string StateDictFile(const std::vector<NamedValues>& state);
 struct TrainResult {
   std::string device;  // as used, e.g. "cpu" or "cuda:0 (NVIDIA H100 80GB HBM3)"
   int threads = 0;
-  // The same seed on this device gives the same bits. Always on a CPU; on a GPU only when it was asked for and every
-  // operation had a deterministic algorithm, which a warning denies otherwise.
+  // Whether the same seed on this device gives the same bits. Always true on a CPU. On a GPU it is true only if it was
+  // asked for and every operation had a deterministic algorithm; otherwise a warning names the operation.
   bool deterministic = false;
   NodeFeatures node_features = NodeFeatures::kGiven;  // as used: never kAuto
   uint32_t feature_count = 0;                         // width of the first layer's input
@@ -41,10 +41,9 @@ struct TrainResult {
   std::vector<uint32_t> test_confusion;  // ConfusionMatrix of the test split; empty beyond 64 classes
   std::vector<std::string> class_names;  // of the data set; empty: it names none
   uint32_t unlabelled = 0;               // nodes without a label
-  // One per epoch that was trained: fewer than asked for where `patience` ended the training, or the target was out of
-  // reach.
+  // One entry an epoch. Fewer than asked for if `patience` or early pruning ended the training.
   std::vector<float> train_losses, validation_losses, validation_accuracies;
-  bool pruned = false;             // of TrainOptions::target
+  bool pruned = false;             // TrainOptions::target was out of reach
   double epoch_ms_mean = 0;        // (training + evaluation) / epochs
   std::vector<NamedValues> state;  // of the best epoch
   std::string model_bytes;         // StateDictFile of it
@@ -58,10 +57,13 @@ struct TrainResult {
 // INVALID_ARGUMENT: no such name. FAILED_PRECONDITION: the device does not exist here.
 absl::StatusOr<std::string> ResolveDevice(const std::string& name);
 
-// Throws nothing. The MLP takes no links. INVALID_ARGUMENT: no training or validation node, no features, an option out
-// of range, features whose span float32 cannot hold, a training that diverged. What it would cost is not asked here
-// (select/trainable.h). FAILED_PRECONDITION: the device does not exist here. RESOURCE_EXHAUSTED: out of memory, on
-// the device or before. INTERNAL: anything else.
+// Trains one network. The MLP ignores the links. The cost is not checked here (select/trainable.h does). Throws
+// nothing.
+//   INVALID_ARGUMENT     no training or validation node, no features, an option out of range, features whose span
+//                        float32 cannot hold, or a training that diverged
+//   FAILED_PRECONDITION  the device does not exist here
+//   RESOURCE_EXHAUSTED   out of memory, on the device or before
+//   INTERNAL             anything else
 absl::StatusOr<TrainResult> Train(const LinkWeights& weights, const NodeAttributes& attributes,
                                   const TrainOptions& options);
 

@@ -68,7 +68,7 @@ int ListenAt(sockaddr* address, socklen_t size, int port) {
   return -1;
 }
 
-int PortOf(int fd) {
+int GetPort(int fd) {
   sockaddr_storage bound{};
   socklen_t size = sizeof(bound);
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
@@ -115,7 +115,7 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& ad
       continue;
     }
     acceptor->listeners_.push_back(fd);
-    acceptor->port_ = PortOf(fd);
+    acceptor->port_ = GetPort(fd);
   }
   if (acceptor->listeners_.empty()) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", std::strerror(error),

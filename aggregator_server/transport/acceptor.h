@@ -1,9 +1,10 @@
 // The listening sockets of an aggregator.
 //
-// gRPC 1.51's own listener ends for good, without a word, when accept() fails once for want of descriptors: whoever
-// opens enough connections, even without a certificate, would cut the aggregator off until it is started again. This
-// one waits and goes on, and keeps a reserve of descriptors for the store and the worker. Of what is left, the
-// unfinished handshakes of one address get a quarter: whoever connects and says nothing does not keep others out.
+// gRPC 1.51 has its own listener, but that one ends for good, without a word, when accept() fails once because no
+// descriptor is left. Anybody who opens enough connections, even without a certificate, could then cut the aggregator
+// off until it is restarted. This acceptor waits and goes on. It keeps a reserve of descriptors for the store and the
+// worker. The unfinished handshakes of one address get at most a quarter of the rest, so that a peer that connects and
+// says nothing does not keep others out.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_ACCEPTOR_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_ACCEPTOR_H_
 

@@ -15,7 +15,7 @@ namespace blink {
 namespace {
 
 // UNAUTHENTICATED: there is none.
-absl::StatusOr<std::string> CertificateOf(const grpc::ServerContextBase& context) {
+absl::StatusOr<std::string> GetCertificate(const grpc::ServerContextBase& context) {
   const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
   if (peer != nullptr) {
     const std::vector<grpc::string_ref> found = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
@@ -26,10 +26,11 @@ absl::StatusOr<std::string> CertificateOf(const grpc::ServerContextBase& context
 
 }  // namespace
 
-absl::StatusOr<Identity> Authenticator::Node(const grpc::ServerContextBase& context, const std::string& deployment,
-                                             uint64_t first, uint64_t last) const {
+absl::StatusOr<Identity> Authenticator::IdentifyNode(const grpc::ServerContextBase& context,
+                                                     const std::string& deployment, uint64_t first,
+                                                     uint64_t last) const {
   if (!insecure_) {
-    BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+    BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
     BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
     return PeerIdentity(context);
   }
@@ -44,7 +45,7 @@ absl::StatusOr<Identity> Authenticator::Node(const grpc::ServerContextBase& cont
 absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& context,
                                             const std::string& deployment) const {
   if (!insecure_) {
-    BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
+    BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
     BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
     BLINK_ASSIGN_OR_RETURN(const Identity identity, PeerIdentity(context));
     if (identity.kind != Identity::Kind::kOperator || identity.deployment != deployment_) {
@@ -59,10 +60,11 @@ absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& conte
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> Authenticator::Open(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const {
+absl::StatusOr<uint64_t> Authenticator::OpenStream(const grpc::ServerContextBase& context,
+                                                   CertificateGuard::Cut cut) const {
   if (insecure_) return 0;
-  BLINK_ASSIGN_OR_RETURN(const std::string certificate, CertificateOf(context));
-  return guard_.Open(certificate, context.peer(), std::move(cut));
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
+  return guard_.OpenStream(certificate, context.peer(), std::move(cut));
 }
 
 void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status) {

@@ -1,5 +1,5 @@
-// Who calls: the client certificate says it, never a field of the message; the guard says at every call whether it is
-// still good. With --insecure (loopback only) the claim is the identity.
+// Who calls. The client certificate says it, never a field of the message. The guard says at every call whether the
+// certificate is still good. With --insecure (loopback only) the claim of the message is the identity.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_AUTHENTICATOR_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_AUTHENTICATOR_H_
 
@@ -20,19 +20,19 @@ class Authenticator {
   Authenticator(std::string deployment, bool insecure, CertificateGuard& guard)
       : deployment_(std::move(deployment)), insecure_(insecure), guard_(guard) {}
 
-  // The identity behind a call that claims to speak for nodes [first, last] of `deployment`. Whether it may is Ingest's
-  // to say. UNAUTHENTICATED: the certificate has not exactly one blink:// name, is revoked, or has expired meanwhile.
-  absl::StatusOr<Identity> Node(const grpc::ServerContextBase& context, const std::string& deployment, uint64_t first,
-                                uint64_t last) const;
+  // The identity behind a call that claims to speak for nodes [first, last] of `deployment`. Ingest decides whether it
+  // may. UNAUTHENTICATED: the certificate has not exactly one blink:// name, is revoked, or has expired meanwhile.
+  absl::StatusOr<Identity> IdentifyNode(const grpc::ServerContextBase& context, const std::string& deployment,
+                                        uint64_t first, uint64_t last) const;
 
   // As above; NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the peer is not an operator of this
   // deployment.
   absl::Status RequireOperator(const grpc::ServerContextBase& context, const std::string& deployment) const;
 
-  // A stream begins: UNAUTHENTICATED as above. `cut` is called when the certificate becomes bad before Close; see
+  // A stream begins: UNAUTHENTICATED as above. `cut` is called when the certificate becomes bad before CloseStream; see
   // CertificateGuard.
-  absl::StatusOr<uint64_t> Open(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const;
-  void Close(uint64_t id) const { guard_.Close(id); }
+  absl::StatusOr<uint64_t> OpenStream(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const;
+  void CloseStream(uint64_t id) const { guard_.CloseStream(id); }
 
   bool insecure() const { return insecure_; }
 

@@ -58,7 +58,7 @@ absl::Status CertificateGuard::Check(const std::string& pem) {
   return Judge(*certificate);
 }
 
-absl::StatusOr<uint64_t> CertificateGuard::Open(const std::string& pem, const std::string& who, Cut cut) {
+absl::StatusOr<uint64_t> CertificateGuard::OpenStream(const std::string& pem, const std::string& who, Cut cut) {
   BLINK_ASSIGN_OR_RETURN(const Info certificate, Parse(pem));
   const std::lock_guard<std::mutex> lock(streams_mutex_);
   BLINK_RETURN_IF_ERROR(Judge(*certificate));  // with the lock: a list that comes now finds the stream
@@ -66,7 +66,7 @@ absl::StatusOr<uint64_t> CertificateGuard::Open(const std::string& pem, const st
   return next_id_++;
 }
 
-void CertificateGuard::Close(uint64_t id) {
+void CertificateGuard::CloseStream(uint64_t id) {
   const std::lock_guard<std::mutex> lock(streams_mutex_);
   streams_.erase(id);
 }
@@ -91,7 +91,7 @@ void CertificateGuard::CutStreams() {
   }
 }
 
-void CertificateGuard::Reread() {
+void CertificateGuard::RereadRevocations() {
   {
     const std::lock_guard<std::mutex> lock(loop_mutex_);
     reread_ = true;

@@ -1,11 +1,11 @@
 // Whether a client certificate is still good, at every call and for as long as a stream is open. TLS asks only once, in
 // the handshake, and connections last for weeks.
 //
-//   Check(pem)      not expired, not revoked
-//   Open(pem, cut)  the same, and `cut` is called once as soon as it no longer holds; until Close
+//   Check(pem)            the certificate has not expired and is not revoked
+//   OpenStream(pem, cut)  the same; and until CloseStream, `cut` is called once as soon as this is no longer true
 //
-// One thread looks every second at the file of the revocation list and at every open stream. Knows no gRPC:
-// certificates come as PEM. A new list and its cuts are one step: no call that began under the old list outlives it.
+// One thread looks every second at the file of the revocation list and at every open stream. A new list and its cuts
+// are one step: no call that began under the old list outlives it. Certificates come as PEM: the guard knows no gRPC.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_CERTIFICATE_GUARD_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_CERTIFICATE_GUARD_H_
 
@@ -30,7 +30,7 @@ class CertificateGuard {
  public:
   using Cut = std::function<void(const absl::Status&)>;
 
-  // Without `revocations` only dates are looked at. `clock` outlives this.
+  // Without `revocations` only dates are checked. `clock` outlives this.
   CertificateGuard(std::unique_ptr<Revocations> revocations, Clock& clock);
   ~CertificateGuard();
 
@@ -38,14 +38,14 @@ class CertificateGuard {
   // Revocations.
   absl::Status Check(const std::string& pem);
 
-  // As Check. `cut` is called at most once, on the guard's thread: it must be quick and must call neither Open nor
-  // Close. `who` is for the log.
-  absl::StatusOr<uint64_t> Open(const std::string& pem, const std::string& who, Cut cut);
-  // After it has returned `cut` is not running and will not run. 0 is nobody.
-  void Close(uint64_t id);
+  // As Check. `cut` is called at most once, on the guard's thread: it must be quick and must call neither OpenStream
+  // nor CloseStream. `who` is for the log.
+  absl::StatusOr<uint64_t> OpenStream(const std::string& pem, const std::string& who, Cut cut);
+  // After it has returned, `cut` is not running and will not run. Does nothing for id 0.
+  void CloseStream(uint64_t id);
 
   // Reads the revocation list anew, now (SIGHUP).
-  void Reread();
+  void RereadRevocations();
   size_t open_streams();
 
  private:

@@ -60,7 +60,7 @@ void Uncount(Observed& observed) {
 
 // ---- Words
 
-std::string Day(const ASN1_TIME* time) {
+std::string FormatDate(const ASN1_TIME* time) {
   std::tm parts{};
   if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return "an unreadable date";
   return TimeText(absl::FromTM(parts, absl::UTCTimeZone()));
@@ -69,7 +69,7 @@ std::string Day(const ASN1_TIME* time) {
 std::string Now() { return TimeText(absl::Now()); }
 
 // The name in a certificate that nobody vouches for: printable, and short.
-std::string ClaimedName(X509* certificate) {
+std::string ReadClaimedName(X509* certificate) {
   std::string name;
   auto* const names =
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -88,14 +88,14 @@ std::string DescribeRefusal(X509_STORE_CTX* context) {
   X509* const certificate = X509_STORE_CTX_get_current_cert(context);
   if (certificate == nullptr) return X509_verify_cert_error_string(error);
   const std::string which = X509_STORE_CTX_get_error_depth(context) == 0
-                                ? absl::StrCat("its certificate (", ClaimedName(certificate), ")")
+                                ? absl::StrCat("its certificate (", ReadClaimedName(certificate), ")")
                                 : "the certificate of an authority above its own";
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return absl::StrCat(which, " expired on ", Day(X509_get0_notAfter(certificate)), "; this machine's clock says ",
-                          Now());
+      return absl::StrCat(which, " expired on ", FormatDate(X509_get0_notAfter(certificate)),
+                          "; this machine's clock says ", Now());
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return absl::StrCat(which, " is not valid before ", Day(X509_get0_notBefore(certificate)),
+      return absl::StrCat(which, " is not valid before ", FormatDate(X509_get0_notBefore(certificate)),
                           "; this machine's clock says ", Now());
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -167,7 +167,7 @@ void LogFailure(const std::string& peer, const std::string& why) {
 
 // ---- What OpenSSL tells
 
-Observed* Of(const SSL* ssl) { return static_cast<Observed*>(SSL_get_ex_data(ssl, ssl_index)); }
+Observed* FindObserved(const SSL* ssl) { return static_cast<Observed*>(SSL_get_ex_data(ssl, ssl_index)); }
 
 int OnVerify(int verdict, X509_STORE_CTX* context) {
   const auto* const ssl =
@@ -175,13 +175,13 @@ int OnVerify(int verdict, X509_STORE_CTX* context) {
   // Stands before a callback of the store, and leaves the decision to it.
   const X509_STORE_CTX_verify_cb before = X509_STORE_get_verify_cb(SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl)));
   if (before != nullptr) verdict = before(verdict, context);
-  Observed* const observed = Of(ssl);
+  Observed* const observed = FindObserved(ssl);
   if (verdict == 0 && observed != nullptr && observed->refusal.empty()) observed->refusal = DescribeRefusal(context);
   return verdict;
 }
 
 void OnMessage(int sent, int, int type, const void* data, size_t size, SSL* ssl, void*) {
-  Observed* const observed = Of(ssl);
+  Observed* const observed = FindObserved(ssl);
   if (observed == nullptr || size == 0) return;
   const auto* const bytes = static_cast<const unsigned char*>(data);
   if (type == SSL3_RT_ALERT && size >= 2) {

@@ -1,20 +1,19 @@
 // Says in the aggregator's log whose TLS handshake failed, and why.
 //
-// gRPC 1.51 tells neither: a peer whose certificate has expired sees UNAVAILABLE, and the server's own log says nothing
-// that names it. OpenSSL, which gRPC uses, has data attached to every SSL object at its birth and looks at it once more
-// at its death; in between it is told of records, alerts and the verdicts on certificates. That is all this uses: it
-// observes and never decides. gRPC makes the SSL object on the thread that hands it the connection, which is how the
-// address gets here.
+// gRPC 1.51 says neither: a peer whose certificate has expired sees UNAVAILABLE, and the server's log does not name it.
+// This class only observes and never decides. It uses OpenSSL's hooks: data is attached to every SSL object when it is
+// made, and read again when it is freed. In between, OpenSSL reports records, alerts and verdicts on certificates. gRPC
+// makes the SSL object on the thread that hands it the connection; that is how the peer's address gets here.
 //
 //   HandshakeLog::Install();                             // before the first connection; once for the process
 //   const HandshakeLog::Connection from(address, size);  // by the acceptor, around HandleNewConnection
 //   ...
 //   [warning] TLS handshake with 192.0.2.7:40112 failed: its certificate (blink://demo/node/3) expired on ...
 //
-// At most kPerSecondMax lines a second; the next line counts those that were left out. A peer that says nothing at all
-// (a port scan, a health check) is logged at debug level only.
+// At most kPerSecondMax lines a second are written; the next line counts those that were left out. A peer that says
+// nothing at all (a port scan, a health check) is logged at debug level only.
 //
-// It also counts the handshakes that an address has begun and not ended, so that the acceptor can bound them.
+// It also counts the unfinished handshakes of each address, so that the acceptor can bound them.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_HANDSHAKE_LOG_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_HANDSHAKE_LOG_H_
 

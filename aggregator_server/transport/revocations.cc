@@ -19,7 +19,7 @@ constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr absl::Duration kWarnEvery = absl::Hours(24);
 
 // Changes whenever the file is replaced or written to.
-std::string StampOf(const std::string& path) {
+std::string ReadStamp(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return absl::StrCat("error ", errno);
   return absl::StrCat(info.st_dev, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".",
@@ -30,7 +30,7 @@ std::string StampOf(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<Revocations>> Revocations::Load(RevocationOptions options, Clock& clock) {
   std::unique_ptr<Revocations> revocations(new Revocations(std::move(options), clock));
-  revocations->stamp_ = StampOf(revocations->options_.path);
+  revocations->stamp_ = ReadStamp(revocations->options_.path);
   BLINK_RETURN_IF_ERROR(revocations->Replace());
   BLINK_RETURN_IF_ERROR(revocations->Remember());
   const std::shared_ptr<const RevocationList> list = revocations->list();
@@ -116,7 +116,7 @@ absl::Status Revocations::Replace() {
 }
 
 bool Revocations::Reread(bool always) {
-  std::string stamp = StampOf(options_.path);
+  std::string stamp = ReadStamp(options_.path);
   if (stamp == stamp_ && !always && !try_again_) {
     RememberLater();
     return false;

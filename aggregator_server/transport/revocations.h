@@ -1,13 +1,14 @@
 // The file with the authority's list of revoked certificates, as this aggregator follows it.
 //
-//   Load     at the start: a list that is missing, malformed, of another authority, or older than the last one that was
-//            in force here, is refused; so is one of the same number that names fewer.
-//   Reread   later: such a list is refused too, the one before stays in force, and an error line in the log says why.
-//            What may pass by itself (no descriptor left, no memory) is tried again at the next look.
+//   Load     at the start. Refuses a list that is missing, malformed or of another authority. Refuses one that is older
+//            than the last list in force here, or has the same number and names fewer certificates.
+//   Reread   later. Such a list is refused too: the list before stays in force, and an error line in the log says why.
+//            Errors that may pass by themselves (no descriptor left, no memory) are tried again at the next look.
 //
 // A list past its nextUpdate stays in force, and a warning is logged every day; with `refuse_when_outdated` Check
-// refuses everybody instead. The last list in force is kept in `memory_path`, so that a restart cannot go back. A new
-// list is in force whether or not it can be kept (a full disk revives nobody); keeping it is tried again at every look.
+// refuses everybody instead. The last list in force is kept in `memory_path`, so that a restart cannot go back to an
+// older one. A new list is in force whether or not it can be kept: a full disk must not revive anybody. Keeping it is
+// tried again at every look.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_
 
@@ -39,8 +40,8 @@ class Revocations {
   // UNAUTHENTICATED with serial number, date, reason and remedy; UNAVAILABLE: the list is outdated and that counts.
   absl::Status Check(const CertificateInfo& certificate) const;
 
-  // Looks at the file, and reads it when it has changed; `always`: in any case. Whether another list is in force now.
-  // Not from two threads at a time.
+  // Looks at the file, and reads it when it has changed, or `always`. Returns whether another list is in force now. Not
+  // from two threads at a time.
   bool Reread(bool always);
 
   // Warns at most once a day when the list in force is outdated.

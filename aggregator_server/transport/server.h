@@ -25,8 +25,8 @@ struct ServerOptions {
 
 class AggregatorServer {
  public:
-  // `services` outlive the server. FAILED_PRECONDITION: plaintext and not loopback. UNAVAILABLE: the address cannot be
-  // bound. Otherwise what MakeServerCredentials says.
+  // `services` outlive the server. FAILED_PRECONDITION: plaintext, and not on loopback. UNAVAILABLE: the address cannot
+  // be bound. Other errors are those of MakeServerCredentials.
   static absl::StatusOr<std::unique_ptr<AggregatorServer>> Start(const ServerOptions& options,
                                                                  const std::vector<grpc::Service*>& services);
   ~AggregatorServer();

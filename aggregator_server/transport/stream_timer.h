@@ -15,7 +15,7 @@ namespace blink {
 class StreamTimer {
  public:
   using Clock = std::chrono::steady_clock;
-  // Called at its time; returns when it wants to be called next, or Clock::time_point::max() for never.
+  // Called at its time. Returns when it is to be called next, Clock::time_point::max() for never.
   using Callback = std::function<Clock::time_point()>;
 
   StreamTimer();

@@ -1,11 +1,14 @@
-// blink-worker: estimates the links of one sealed round and trains, apart from the aggregator, so that its death and
-// its memory never harm collection. It reads a round folder and the attribute folder and writes the result folder
-// (result_place.h): ended at any moment (SIGTERM and SIGKILL alike), it can be started again. Its training then goes on
-// from the last checkpoint in OUTPUT.checkpoint to the same bits; without one, or with one of other inputs, it begins
-// anew. The checkpoint goes when the result is there.
+// blink-worker: estimates the links of one sealed round and trains on them. It is a process of its own, so that its
+// death and its memory never harm collection.
 //
-// Standard output is for the aggregator: one JSON object a line, progress or, last, an error. The log goes to standard
-// error. Where standard output is a terminal a person started it: a bar, the figures in the end, and errors in words.
+// It reads a round folder and the attribute folder, and writes the result folder (result_place.h). It may be ended at
+// any moment, by SIGTERM or SIGKILL, and started again. Its training then goes on from the last checkpoint in
+// OUTPUT.checkpoint and comes to the same bits. Without a checkpoint, or with one of other inputs, it begins anew. The
+// checkpoint is removed when the result is there.
+//
+// Standard output is for the aggregator: one JSON object a line, which is progress or, at the end, an error. The log
+// goes to standard error. If standard output is a terminal, a person started it: it then shows a bar, the figures at
+// the end, and errors in words.
 #include <unistd.h>
 
 #include <chrono>
@@ -21,10 +24,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator_server/reports/report_file.h"
+#include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/gpus.h"
-#include "aggregator_server/worker/analysis.h"
+#include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
@@ -107,20 +111,20 @@ class ProgressPrinter {
 };
 
 // What the flags say, over what the round says; normalised.
-absl::StatusOr<v1::TrainingSpec> SpecOf(const WorkerOptions& options, const v1::Round& round) {
+absl::StatusOr<v1::TrainingSpec> MakeSpec(const WorkerOptions& options, const v1::Round& round) {
   v1::TrainingSpec spec = OverrideTrainingSpec(round.training(), options.training);
   if (options.seed) spec.set_seed(*options.seed);
   return NormalizeTrainingSpec(std::move(spec));
 }
 
 // For the aggregator, which links no LibTorch: a round that wants a GPU is refused where there is none.
-int TellGpus() {
+int PrintGpus() {
   const Gpus gpus = FindGpus();
   PrintLine({{"gpus", gpus.count}, {"why_none", gpus.why_none}});
   return 0;
 }
 
-absl::Status Run(const WorkerOptions& options) {
+absl::Status RunRound(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
   BLINK_ASSIGN_OR_RETURN(NodeAttributes attributes, ReadAttributes(options.attributes));
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
@@ -140,7 +144,7 @@ absl::Status Run(const WorkerOptions& options) {
   } else {
     analysis_options.progress = ProgressPrinter();
   }
-  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, SpecOf(options, folder.round));
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, folder.round));
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
 
   const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
@@ -171,19 +175,43 @@ int Fail(ExitCode code, const std::string& text, bool waits_for_disk = false) {
   return static_cast<int>(code);
 }
 
+constexpr char kOutOfMemory[] =
+    "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has more";
+
 absl::Status RunWithoutExceptions(const WorkerOptions& options) {
   try {
-    return Run(options);
+    return RunRound(options);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "the worker ran out of memory: give it more (--worker-memory-bytes of the aggregator), or a machine that has "
-        "more");
+    return absl::ResourceExhaustedError(kOutOfMemory);
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("the worker failed: ", error.what()));
   }
 }
 
+// Ends the program as Fail does when an allocation fails where nobody catches it, such as on a library's own thread. It
+// allocates nothing itself.
+void TellUncaughtBadAlloc() {
+  static const std::terminate_handler otherwise = std::get_terminate();
+  static const bool for_a_person = IsForAPerson();
+  static const int code = static_cast<int>(ExitCode::kNoResources);
+  static const std::string line =
+      for_a_person ? absl::StrCat("blink-worker: ", kOutOfMemory, "\n")
+                   : nlohmann::ordered_json({{"error", kOutOfMemory}, {"exit_code", code}}).dump() + "\n";
+  std::set_terminate([] {
+    try {
+      if (std::current_exception() != nullptr) throw;
+    } catch (const std::bad_alloc&) {
+      [[maybe_unused]] const ssize_t ignored =
+          ::write(for_a_person ? STDERR_FILENO : STDOUT_FILENO, line.data(), line.size());
+      ::_exit(code);
+    } catch (...) {
+    }
+    otherwise();
+  });
+}
+
 int Main(int argc, char** argv) {
+  TellUncaughtBadAlloc();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!InitLogging("blink-worker", "info").ok()) return static_cast<int>(ExitCode::kInternal);
   CLI::App app(
@@ -222,7 +250,7 @@ int Main(int argc, char** argv) {
   try {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (asks_for_gpus) return TellGpus();
+    if (asks_for_gpus) return PrintGpus();
     const bool told = IsForAPerson() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     const int code = EndOfParsing(app, error, "blink-worker");
     return told ? code : Fail(ExitCode::kUsage, error.what());

@@ -120,7 +120,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // or the 2 MiB of a message could unpack to 2 GiB
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   arguments.SetMaxSendMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(address, std::move(credentials), arguments);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
 void AllowKeepalive(grpc::ServerBuilder& builder) {

@@ -11,9 +11,9 @@ uint32_t DefaultDegreeSharePpm(uint64_t epsilon_micro, Prior prior) {
     const uint64_t beyond = std::min<uint64_t>(epsilon_micro, 50'000'000) * 3 / 100;
     return static_cast<uint32_t>(std::clamp<int64_t>(80'000 - static_cast<int64_t>(beyond), 20'000, 50'000));
   }
-  // Chosen on two citation graphs and a generated one, by the error of the estimate and the accuracy; docs/TUNING.md
-  // says what a second measurement confirmed of it. The degree needs a noise that is small beside the degrees, whatever
-  // epsilon is: a small budget gives more of itself.
+  // Chosen on two citation graphs and a generated one, by the error of the estimate and the accuracy;
+  // experiments/choices.md says what a second measurement confirmed of it. The degree needs a noise that is small
+  // beside the degrees, whatever epsilon is: a small budget gives more of itself.
   if (epsilon_micro < 1'500'000) return 200'000;
   return epsilon_micro < 2'500'000 ? 100'000 : 50'000;
 }

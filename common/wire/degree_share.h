@@ -15,7 +15,7 @@ namespace blink {
 //   beta         200,000 below epsilon 1.5, 100,000 below 2.5, 50,000 above
 //   attributed   50,000 up to epsilon 1, 20,000 from epsilon 2 on, 80,000 - 30,000 epsilon between them
 //
-// docs/TUNING.md says where the numbers come from.
+// experiments/choices.md says where the numbers come from.
 uint32_t DefaultDegreeSharePpm(uint64_t epsilon_micro, Prior prior);
 
 }  // namespace blink

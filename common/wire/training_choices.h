@@ -80,7 +80,7 @@ absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_v
 inline constexpr uint32_t kIdentityNodesMax = 100'000;
 
 // Replaces kAuto by its meaning: kGiven where features are given; otherwise kIdentity for up to kIdentityNodesMax
-// nodes, and kDegree for more. docs/TUNING.md compares identity features with the degree.
+// nodes, and kDegree for more. experiments/choices.md compares identity features with the degree.
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, bool given_exist, uint32_t nodes);
 
 // Returns INVALID_ARGUMENT, as "<prefix>node_features ..." with the remedy, when `model` cannot get features of this

@@ -1,4 +1,5 @@
-"""What is run: the cells of the published table, with their hyper-parameters, and what a trial of each is expected to cost."""
+"""What is run: the cells of the published table, with their hyper-parameters, and what a trial of each is expected to
+cost."""
 import csv
 import dataclasses
 
@@ -7,20 +8,24 @@ VARIANTS = ("hard", "hybrid", "soft")
 MODELS = ("gcn", "graphsage", "gat")
 EPSILONS = tuple(range(1, 9))
 
-# Nobody published the hyper-parameters of Facebook's true graph: those of Hard at epsilon 8, where the graph is nearly the true one.
+# Nobody published the hyper-parameters of Facebook's true graph: those of Hard at epsilon 8, where the graph is nearly
+# the true one.
 UNPUBLISHED = {"lr": "0.1", "weight_decay": "0.0001", "dropout": "0.1"}
 PUBLISHED_EPOCHS = 300
 MAE_DEGREE_SHARE = "0.1"  # of every row of published_mae.csv
 
-# The features of the published accuracy are no longer to be had, so accuracies cannot be compared; what the links add to the bounds can.
+# The features of the published accuracy are no longer to be had, so accuracies cannot be compared; what the links add
+# to the bounds can.
 FEATURES_LOST = ("facebook",)
-# The published links of Facebook hold 179 self-loops. An estimate has none, so each is an error of 1, among nodes^2 pairs.
+# The published links of Facebook hold 179 self-loops. An estimate has none, so each is an error of 1, among nodes^2
+# pairs.
 MAE_SELF_LOOPS = {"facebook": 179 / 22470**2}
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One cell of a table. `kind`: private (a variant at an epsilon), mlp and true (the bounds), mae (an estimate alone)."""
+    """One cell of a table. `kind`: private (a variant at an epsilon), mlp and true (the bounds), mae (an estimate
+    alone)."""
 
     dataset: str
     kind: str
@@ -29,13 +34,14 @@ class Cell:
     epsilon: str = ""
 
     def __str__(self):
-        return " ".join(part for part in (self.dataset, self.kind if self.kind != "private" else "", self.variant, self.model,
-                                          self.epsilon and f"epsilon {self.epsilon}") if part)
+        return " ".join(part for part in (self.dataset, self.kind if self.kind != "private" else "", self.variant,
+                                          self.model, self.epsilon and f"epsilon {self.epsilon}") if part)
 
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """`mean` and `std` are shares (accuracy) or None where nothing was published; `flags` are blink's hyper-parameters."""
+    """`mean` and `std` are shares (accuracy) or None where nothing was published; `flags` are blink's
+    hyper-parameters."""
 
     mean: float | None
     std: float | None
@@ -90,12 +96,14 @@ def arguments(cell, published, epochs):
 
 
 def is_slow(cell):
-    """Soft on Facebook below epsilon 5 multiplies by nearly dense evidence: minutes a trial, and one trial is the default."""
+    """Soft on Facebook below epsilon 5 multiplies by nearly dense evidence: minutes a trial, and one trial is the
+    default."""
     return cell.dataset == "facebook" and cell.variant == "soft" and int(cell.epsilon) <= 4
 
 
 def default_trials(cell):
-    """How many trials a cell gets unless told otherwise, and how many of them its verdict counts: fixed before any is seen."""
+    """How many trials a cell gets unless told otherwise, and how many of them its verdict counts: fixed before any is
+    seen."""
     return 1 if is_slow(cell) else 5
 
 
@@ -104,7 +112,8 @@ def is_unpublished(cell, published):
 
 
 def expected_seconds(cell):
-    """A guess of one trial's cost on one core, to order the cells and to say how much time is left; what was measured goes before it."""
+    """A guess of one trial's cost on one core, to order the cells and to say how much time is left; what was measured
+    goes before it."""
     if cell.kind == "mae":
         return {"facebook": 1.5}.get(cell.dataset, 0.4)
     soft_facebook = {"gcn": 30, "graphsage": 40, "gat": 1500}  # at epsilon 5 and more

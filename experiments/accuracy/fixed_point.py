@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""What it changes that the published maximum-likelihood iteration stops after 200 rounds: the links that it expects, and the error of P.
+"""What it changes that the published maximum-likelihood iteration stops after 200 rounds: the links that it expects,
+and the error of P.
 
     experiments/accuracy/fixed_point.py [--dataset citeseer --degree-share 0.9] [--rounds 200 3000]
 
-For each epsilon one draw of the noisy degrees; then the fixed point beta_i <- log d_i - log sum_{j != i} 1 / (e^-beta_j + e^beta_i) from
-beta = 0, stopped after each number of --rounds. Links: what the prior expects, beside half the sum of the (clipped) noisy degrees, which it
-should be. MAE: the mean absolute error of the P that follows, in expectation over the flips (so that nothing but the degrees is drawn).
-Nodes of one noisy degree share one beta, so a round takes a millisecond. Prints Markdown. Needs numpy (../README.md).
+For each epsilon one draw of the noisy degrees; then the fixed point beta_i <- log d_i - log sum_{j != i} 1 / (e^-beta_j
++ e^beta_i) from beta = 0, stopped after each number of --rounds. Links: what the prior expects, beside half the sum of
+the (clipped) noisy degrees, which it should be. MAE: the mean absolute error of the P that follows, in expectation over
+the flips (so that nothing but the degrees is drawn). Nodes of one noisy degree share one beta, so a round takes a
+millisecond. Prints Markdown. Needs numpy (../README.md).
 """
 import argparse
 import csv
@@ -54,8 +56,10 @@ def expected_error(beta, count, links, epsilon_list):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--datasets", type=pathlib.Path, default=os.environ.get("BLINK_DATASETS"), help="($BLINK_DATASETS)")
-    parser.add_argument("--reference", type=pathlib.Path, default=os.environ.get("BLINK_REFERENCE"), help="($BLINK_REFERENCE)")
+    parser.add_argument("--datasets", type=pathlib.Path, default=os.environ.get("BLINK_DATASETS"),
+                        help="($BLINK_DATASETS)")
+    parser.add_argument("--reference", type=pathlib.Path, default=os.environ.get("BLINK_REFERENCE"),
+                        help="($BLINK_REFERENCE)")
     parser.add_argument("--dataset", default="facebook")
     parser.add_argument("--degree-share", type=float, default=0.1, help="(%(default)s, as in published_mae.csv)")
     parser.add_argument("--rounds", nargs="+", type=int, default=[200, 3000], help="(%(default)s)")
@@ -64,7 +68,8 @@ def main():
     if options.datasets is None or options.reference is None:
         parser.error("--datasets and --reference are needed, or BLINK_DATASETS and BLINK_REFERENCE")
     if np is None:
-        print(f"fixed_point: {sys.executable} has no numpy: python3 -m venv .venv, .venv/bin/pip install numpy, and run this with .venv/bin/python",
+        print(f"fixed_point: {sys.executable} has no numpy: python3 -m venv .venv, .venv/bin/pip install numpy, and "
+              "run this with .venv/bin/python",
               file=sys.stderr)
         return 3
     links = read_links(options.datasets / options.dataset)
@@ -73,7 +78,8 @@ def main():
         published = {int(row["epsilon"]): float(row["mae_mean"]) for row in csv.DictReader(file)
                      if row["dataset"] == options.dataset and float(row["degree_share"]) == options.degree_share}
     random = np.random.default_rng(1)
-    columns = ["links of the noisy degrees"] + [f"after {rounds} rounds" for rounds in options.rounds] + ["MAE published"] \
+    columns = ["links of the noisy degrees"] + [f"after {rounds} rounds"
+                                                for rounds in options.rounds] + ["MAE published"] \
         + [f"after {rounds} rounds" for rounds in options.rounds]
     print("| ε | " + " | ".join(columns) + " |\n|" + (1 + len(columns)) * "---|")
     for epsilon in options.epsilon:
@@ -85,9 +91,11 @@ def main():
         np.add.at(linked, (of_node[links[:, 0]], of_node[links[:, 1]]), 1)
         betas = [fixed_point(degree, count, rounds) for rounds in options.rounds]
         expected = [f"{expected_links(beta, count):.0f}" for beta in betas]
-        errors = [f"{expected_error(beta, count, linked + linked.T, (1 - options.degree_share) * epsilon):.4g}" for beta in betas]
+        errors = [f"{expected_error(beta, count, linked + linked.T, (1 - options.degree_share) * epsilon):.4g}"
+                  for beta in betas]
         stated = f"{published[epsilon]:.4g}" if epsilon in published else "–"
-        print("| " + " | ".join([str(epsilon), f"{noisy.sum() / 2:.0f}", *expected, stated, *errors]) + " |", flush=True)
+        print("| " + " | ".join([str(epsilon), f"{noisy.sum() / 2:.0f}", *expected, stated, *errors]) + " |",
+              flush=True)
     return 0
 
 

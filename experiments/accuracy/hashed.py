@@ -1,7 +1,8 @@
 """Facebook's words, hashed to 128 columns: what stands in for the published features, which are no longer to be had.
 
-Column j of the raw words counts into column crc32(j in decimal) mod 128 (the hashing trick of Weinberger et al., ICML '09, without
-signs, so that the entries stay non-negative as the published preparation needs them). The standard library alone; the same bytes everywhere.
+Column j of the raw words counts into column crc32(j in decimal) mod 128 (the hashing trick of Weinberger et al., ICML
+'09, without signs, so that the entries stay non-negative as the published preparation needs them). The standard library
+alone; the same bytes everywhere.
 """
 import array
 import ast
@@ -44,8 +45,8 @@ def write_features(raw, target):
     except zipfile.BadZipFile as problem:
         raise NotSparse(str(problem)) from None
     nodes = len(starts) - 1
-    if nodes < 1 or starts[0] != 0 or starts[nodes] != len(words) or len(words) != len(counts) or min(words, default=0) < 0 \
-            or any(starts[node] > starts[node + 1] for node in range(nodes)):
+    if nodes < 1 or starts[0] != 0 or starts[nodes] != len(words) or len(words) != len(counts) \
+            or min(words, default=0) < 0 or any(starts[node] > starts[node + 1] for node in range(nodes)):
         raise NotSparse("indptr, indices and data do not fit each other")
     bucket = [zlib.crc32(str(word).encode()) % COLUMNS for word in range(max(words, default=0) + 1)]
     dense = array.array("f", bytes(4 * nodes * COLUMNS))
@@ -66,8 +67,9 @@ def write_features(raw, target):
 
 
 def prepare_folder(given, folder, words=False):
-    """A data-set folder beside other features: links to `given`, and the hashed features or the words themselves. Whatever an interrupted
-    call left is made whole; the features come last. NotSparse or OSError where features_raw.npz cannot be read."""
+    """A data-set folder beside other features: links to `given`, and the hashed features or the words themselves.
+    Whatever an interrupted call left is made whole; the features come last. NotSparse or OSError where features_raw.npz
+    cannot be read."""
     raw, features = given / "features_raw.npz", folder / ("features.npz" if words else "features.npy")
     names = ("edges.csv", "labels.csv", "split.csv")
     if features.exists() and all((folder / name).exists() for name in names):

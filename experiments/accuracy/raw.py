@@ -1,8 +1,10 @@
-"""The file of finished trials: one line each, on the disk before the next trial begins. ../degree_share keeps its own with it.
+"""The file of finished trials: one line each, on the disk before the next trial begins. ../degree_share keeps its own
+with it.
 
-A run that is killed loses the trials it was in. A line that was torn (loss of power) is cut off when the file is opened again. Lines are
-only ever appended. Of two lines for one trial by the same binary with the same options the first counts, so that nobody draws again until a
-figure pleases; the trial is replaced only by another binary or other options.
+A run that is killed loses the trials it was in. A line that was torn (loss of power) is cut off when the file is opened
+again. Lines are only ever appended. Of two lines for one trial by the same binary with the same options the first
+counts, so that nobody draws again until a figure pleases; the trial is replaced only by another binary or other
+options.
 """
 import contextlib
 import csv
@@ -11,9 +13,9 @@ import io
 import os
 import threading
 
-COLUMNS = ("dataset", "kind", "variant", "model", "epsilon", "trial", "seed", "test_accuracy", "validation_accuracy", "mae", "links",
-           "expected_links", "best_epoch", "epoch_ms", "seconds", "peak_rss_bytes", "threads", "binary", "label", "options",
-           "finished")
+COLUMNS = ("dataset", "kind", "variant", "model", "epsilon", "trial", "seed", "test_accuracy", "validation_accuracy",
+           "mae", "links", "expected_links", "best_epoch", "epoch_ms", "seconds", "peak_rss_bytes", "threads", "binary",
+           "label", "options", "finished")
 KEY = ("dataset", "kind", "variant", "model", "epsilon", "trial")
 
 
@@ -80,7 +82,8 @@ class RawFile:
         except OSError as problem:
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, before)
-            raise RawError(f"{self.path} could not be written: {problem.strerror or problem}; make room, then the same command goes on") from None
+            raise RawError(f"{self.path} could not be written: {problem.strerror or problem}; make room, then the same "
+                           "command goes on") from None
 
     def append(self, *rows):
         """All of them, or RawError and none."""

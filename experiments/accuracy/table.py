@@ -11,8 +11,8 @@ from cells import DATASETS, EPSILONS, MODELS, VARIANTS, Cell
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The trials of a cell. Those that are `wanted` are judged, 0 to a number that was fixed before any was seen, and no other ever stands for
-    one of them; more are only shown."""
+    """The trials of a cell. Those that are `wanted` are judged, 0 to a number that was fixed before any was seen, and
+    no other ever stands for one of them; more are only shown."""
 
     cell: Cell
     published: object     # cells.Published
@@ -51,7 +51,8 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """`criterion`: accuracy (shares), recovered (shares of what the links are worth) or error (of P); difference and tolerance in it."""
+    """`criterion`: accuracy (shares), recovered (shares of what the links are worth) or error (of P); difference and
+    tolerance in it."""
 
     criterion: str
     difference: float
@@ -68,20 +69,22 @@ class Verdict:
 
 
 def collect(rows, published, trials=None):
-    """Cell -> Result, in the order of `published`, of the cells that have a trial. `rows`: raw.newest(..).values(). `trials`: judge
-    fewer than each cell's default."""
+    """Cell -> Result, in the order of `published`, of the cells that have a trial. `rows`: raw.newest(..).values().
+    `trials`: judge fewer than each cell's default."""
     found = {}
     for row in sorted(rows, key=lambda row: int(row["trial"])):
-        found.setdefault(Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon"))), []).append(row)
+        found.setdefault(Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon"))),
+                         []).append(row)
     results = {}
     for cell in published:
         if cell in found:
             name = "mae" if cell.kind == "mae" else "test_accuracy"
             wanted = tuple(range(min(trials or math.inf, cells_module.default_trials(cell))))
             distinct = {part: tuple(sorted({part_of(row) for row in found[cell]})) for part, part_of in
-                        (("labels", lambda row: row["label"]), ("epochs", epochs_of), ("options", lambda row: row["options"]))}
-            results[cell] = Result(cell, published[cell], {int(row["trial"]): float(row[name]) for row in found[cell]}, wanted,
-                                   distinct["labels"], distinct["epochs"], len(distinct["options"]))
+                        (("labels", lambda row: row["label"]), ("epochs", epochs_of),
+                         ("options", lambda row: row["options"]))}
+            results[cell] = Result(cell, published[cell], {int(row["trial"]): float(row[name]) for row in found[cell]},
+                                   wanted, distinct["labels"], distinct["epochs"], len(distinct["options"]))
     return results
 
 
@@ -93,13 +96,15 @@ def epochs_of(row):
 
 def _bounds_of(cell, results):
     """(MLP, true graph with the cell's model), or None while one of them lacks trials."""
-    bounds = [results.get(bound) for bound in (Cell(cell.dataset, "mlp", model="mlp"), Cell(cell.dataset, "true", model=cell.model))]
+    bounds = [results.get(bound)
+              for bound in (Cell(cell.dataset, "mlp", model="mlp"), Cell(cell.dataset, "true", model=cell.model))]
     return tuple(bounds) if all(bound and bound.complete for bound in bounds) else None
 
 
 def recovered(result, results, published=False):
-    """Which share of what the links are worth a cell keeps: (accuracy - MLP) / (true graph - MLP), of ours or of the published means.
-    None where a bound is missing, or the links are worth less than two points. It can be compared where the features cannot."""
+    """Which share of what the links are worth a cell keeps: (accuracy - MLP) / (true graph - MLP), of ours or of the
+    published means. None where a bound is missing, or the links are worth less than two points. It can be compared
+    where the features cannot."""
     bounds = _bounds_of(result.cell, results)
     if bounds is None or result.cell.kind not in ("private", "true"):
         return None
@@ -108,14 +113,16 @@ def recovered(result, results, published=False):
 
 
 def judge(result, results):
-    """Verdict, or None: nobody published the cell, it lacks trials, or nothing can be compared. An accuracy may differ by one point or two
-    published standard deviations, whichever is more; where the features differ the same holds for what is recovered, a point being worth
-    1 / (true graph - MLP) of the published bounds; an error of P, which has no point, by three."""
+    """Verdict, or None: nobody published the cell, it lacks trials, or nothing can be compared. An accuracy may differ
+    by one point or two published standard deviations, whichever is more; where the features differ the same holds for
+    what is recovered, a point being worth 1 / (true graph - MLP) of the published bounds; an error of P, which has no
+    point, by three."""
     cell, published = result.cell, result.published
     if published.mean is None or not result.complete:
         return None
     if cell.kind == "mae":
-        return Verdict("error", result.mean + cells_module.MAE_SELF_LOOPS.get(cell.dataset, 0) - published.mean, 3 * published.std)
+        return Verdict("error", result.mean + cells_module.MAE_SELF_LOOPS.get(cell.dataset, 0) - published.mean,
+                       3 * published.std)
     tolerance = max(0.01, 2 * published.std)
     if cell.dataset not in cells_module.FEATURES_LOST:
         return Verdict("accuracy", result.mean - published.mean, tolerance)
@@ -133,18 +140,20 @@ def _number(value, digits=6):
 def write_csv(results, path):
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(("dataset", "kind", "variant", "model", "epsilon", "trials", "judged_trials", "mean", "std", "published_mean",
-                      "published_std", "recovered", "published_recovered", "criterion", "difference", "tolerance", "verdict",
-                      "all_trials_mean", "binary", "epochs", "option_sets"))
+        out.writerow(("dataset", "kind", "variant", "model", "epsilon", "trials", "judged_trials", "mean", "std",
+                      "published_mean", "published_std", "recovered", "published_recovered", "criterion", "difference",
+                      "tolerance", "verdict", "all_trials_mean", "binary", "epochs", "option_sets"))
         for result in results.values():
             cell, verdict = result.cell, judge(result, results)
-            judged = ("", "", "", "") if verdict is None else (verdict.criterion, _number(verdict.difference), _number(verdict.tolerance),
-                                                               verdict.word)
+            judged = ("", "", "", "") if verdict is None else (verdict.criterion, _number(verdict.difference),
+                                                               _number(verdict.tolerance), verdict.word)
             out.writerow((cell.dataset, cell.kind, cell.variant, cell.model, cell.epsilon, len(result.values),
                           len(result.judged), _number(result.mean), _number(result.std),
-                          _number(result.published.mean), _number(result.published.std), _number(recovered(result, results)),
-                          _number(recovered(result, results, published=True)), *judged, _number(result.with_all_trials().mean),
-                          " ".join(result.labels), " ".join(result.epochs), result.option_sets))
+                          _number(result.published.mean), _number(result.published.std),
+                          _number(recovered(result, results)),
+                          _number(recovered(result, results, published=True)), *judged,
+                          _number(result.with_all_trials().mean), " ".join(result.labels), " ".join(result.epochs),
+                          result.option_sets))
 
 
 def _points(mean, std):
@@ -177,12 +186,13 @@ def _rows(name, result, results):
     lines = []
     for shown in (result, result.with_all_trials()) if result.more else (result,):
         label = name if shown is result else f"{name}, all trials"
-        cells = [label, _trials(shown), _points(shown.mean, shown.std), _points(shown.published.mean, shown.published.std)]
+        cells = [label, _trials(shown), _points(shown.mean, shown.std),
+                 _points(shown.published.mean, shown.published.std)]
         shares = [_percent(recovered(shown, results)), _percent(recovered(shown, results, published=True))]
         verdict = _signed(judge(shown, results))
         # what is compared stands before its difference
-        order = cells + shares + [verdict] if result.cell.dataset in cells_module.FEATURES_LOST else cells + [verdict] + shares
-        lines.append("| " + " | ".join(order) + " |")
+        judged = shares + [verdict] if result.cell.dataset in cells_module.FEATURES_LOST else [verdict] + shares
+        lines.append("| " + " | ".join(cells + judged) + " |")
     return lines
 
 
@@ -193,7 +203,8 @@ def _heading(first, dataset):
 
 
 def _published_private(dataset, published):
-    return [cell for cell in published if cell.dataset == dataset and cell.kind == "private" and published[cell].mean is not None]
+    return [cell for cell in published if cell.dataset == dataset and cell.kind == "private"
+            and published[cell].mean is not None]
 
 
 def summary_line(dataset, results, published):
@@ -203,8 +214,8 @@ def summary_line(dataset, results, published):
     holding = sum(verdict.holds for verdict in verdicts)
     good, bad = ("recover alike", "do not") if dataset in cells_module.FEATURES_LOST else ("inside", "outside")
     share = f" ({100 * holding / len(total):.1f} % of all)" if total else ""
-    return (f"{dataset}: {holding} of {len(total)} cells {good}{share}; {len(verdicts) - holding} {bad}; {len(total) - len(verdicts)} "
-            "without all their trials")
+    return (f"{dataset}: {holding} of {len(total)} cells {good}{share}; {len(verdicts) - holding} {bad}; "
+            f"{len(total) - len(verdicts)} without all their trials")
 
 
 def _grid(dataset, variant, model, results):
@@ -239,12 +250,14 @@ def _mae(dataset, results):
                          f"{result.published.std:.2g} | {judged} |")
     if not lines:
         return []
-    head = f"| ε | trials | ours | {'ours, with the self-loops | ' if loops else ''}published | difference | tolerance | verdict |"
-    text = [f"**Mean absolute error of the link probabilities** (degree share {cells_module.MAE_DEGREE_SHARE}; tolerance: three published "
-            "standard deviations)", ""]
+    head = (f"| ε | trials | ours | {'ours, with the self-loops | ' if loops else ''}published | difference "
+            "| tolerance | verdict |")
+    text = [f"**Mean absolute error of the link probabilities** (degree share {cells_module.MAE_DEGREE_SHARE}; "
+            "tolerance: three published standard deviations)", ""]
     if loops:
-        text += [f"The published links hold 179 self-loops, each an error of 1 that no estimate avoids: {loops:.3g} of the mean, which is added "
-                 "before the comparison. README.md explains what is outside.", ""]
+        text += ["The published links hold 179 self-loops. Each is an error of 1 that no estimate avoids. Together",
+                 f"they are {loops:.3g} of the mean, which is added before the comparison. README.md explains what",
+                 "is outside.", ""]
     return text + [head, "|" + (8 if loops else 7) * "---|", *lines, ""]
 
 
@@ -258,7 +271,8 @@ def _outside(results):
         line = f"- {result.cell}: {100 * verdict.difference:+.1f} {unit} (tolerance {100 * verdict.tolerance:.1f})"
         if result.more:
             every = judge(result.with_all_trials(), results)
-            line += f" with the first {len(result.wanted)} trials; {100 * every.difference:+.1f}, {every.word}, with all {len(result.values)}"
+            line += (f" with the first {len(result.wanted)} trials; {100 * every.difference:+.1f}, {every.word}, "
+                     f"with all {len(result.values)}")
         lines.append(line)
     return ["## Outside", "", *(lines or ["None."]), ""]
 
@@ -270,7 +284,8 @@ def _difference_of_trial(result, trial, results):
 
 
 def _families(results):
-    """Mean difference of the cells of one data set, variant and model: what is too small for a cell's verdict shows here."""
+    """Mean difference of the cells of one data set, variant and model: what is too small for a cell's verdict shows
+    here."""
     lines = []
     for dataset in DATASETS:
         for variant in VARIANTS:
@@ -283,21 +298,32 @@ def _families(results):
                 several = [result for result in found if len(result.wanted) > 1]
                 by_seed = [statistics.fmean(_difference_of_trial(result, trial, results) for result in several)
                            for trial in range(min((len(result.wanted) for result in several), default=0))]
-                error = f" ± {100 * statistics.stdev(by_seed) / math.sqrt(len(by_seed)):.2f}" if len(by_seed) > 1 else ""
+                error = ""
+                if len(by_seed) > 1:
+                    error = f" ± {100 * statistics.stdev(by_seed) / math.sqrt(len(by_seed)):.2f}"
                 unit = "% recovered" if dataset in cells_module.FEATURES_LOST else "points"
                 lines.append(f"| {dataset} | {variant} | {model} | {len(found)} | {100 * mean:+.2f}{error} {unit} |")
     if not lines:
         return []
-    return ["## Mean differences", "", "Ours minus published, the mean over the budgets of a family. Trial t has the same initial weights at every budget, so "
-            "the standard error (±) is that over the seeds. README.md speaks of those that are not zero.", "",
-            "| data set | variant | model | cells | mean difference |", "|" + 5 * "---|", *lines, ""]
+    return ["## Mean differences", "",
+            "Ours minus published, as the mean over the budgets of a family. Trial t has the same initial weights",
+            "at every budget, so the standard error (±) is over the seeds. README.md explains the differences",
+            "that are not zero.", "", "| data set | variant | model | cells | mean difference |", "|"
+            + 5 * "---|", *lines, ""]
 
 
-ABOUT = """Written by `experiments/accuracy/run`; README.md beside it says how, and explains what is outside. Trial t draws every node's report anew and trains with seed t + 1.
+ABOUT = """For readers who compare blink with the published figures. Written by `experiments/accuracy/run`.
+README.md beside it says how, and explains what is outside. Trial t draws every node's report anew
+and trains with seed t + 1.
 
-- **Cora, CiteSeer** (the published features and splits): a cell is *inside* when the means differ by at most one point or two published standard deviations, whichever is more.
-- **Facebook**: the published features are lost, so its accuracies are not compared. *Recovered* is (accuracy − MLP) / (true graph − MLP), what of the links' worth is kept; a cell is *alike* when ours and the published one differ by at most the same tolerance over the published (true graph − MLP).
-- A cell counts only with all the trials that it is judged by, from trial 0 on: no other stands for one that is missing, and more of them change nothing.
+- **Cora, CiteSeer** have the published features and splits. A cell is *inside* if the means differ
+  by at most one point or two published standard deviations, whichever is more.
+- **Facebook**: the published features are lost, so accuracies are not compared. *Recovered* is
+  (accuracy − MLP) / (true graph − MLP), the part of the links' worth that is kept. A cell is
+  *alike* if ours and the published one differ by at most the same tolerance, divided by the
+  published (true graph − MLP).
+- A cell counts only with all the trials that it is judged by, from trial 0 on. No other trial
+  replaces a missing one, and further trials change nothing.
 """
 
 
@@ -308,40 +334,49 @@ def _listed(cells, most=6):
 
 
 def _how_made(results, rows):
-    """By how many trials cells are judged, what those that exist were made with, and what deviates from the published way."""
+    """By how many trials cells are judged, what those that exist were made with, and what deviates from the published
+    way."""
     by_trials = collections.defaultdict(list)
     for result in results.values():
         by_trials[len(result.wanted)].append(result)
-    judged = ", ".join(f"{len(found)} cells by {trials} trial{'s' * (trials > 1)}" for trials, found in sorted(by_trials.items(), reverse=True))
+    judged = ", ".join(f"{len(found)} cells by {trials} trial{'s' * (trials > 1)}"
+                       for trials, found in sorted(by_trials.items(), reverse=True))
     lines = [f"Judged: {judged}" + f"; {sum(not result.complete for result in results.values())} of them lack some."]
     few = [result.cell for result in results.values() if len(result.wanted) < cells_module.default_trials(result.cell)]
     if few:
-        lines.append(f"**{len(few)} cells are judged by fewer trials than this experiment fixed beforehand** (--trials).")
+        lines.append(f"**{len(few)} cells are judged by fewer trials than this experiment fixed beforehand** "
+                     "(--trials).")
     trained = collections.Counter(epochs_of(row) for row in rows if row["kind"] != "mae")
     lines.append(f"{len(rows)} trials; epochs of training (published: {cells_module.PUBLISHED_EPOCHS}): "
-                 + (", ".join(f"{epochs} in {count} trials" for epochs, count in sorted(trained.items())) or "none trained")
+                 + (", ".join(f"{epochs} in {count} trials" for epochs, count in sorted(trained.items()))
+                    or "none trained")
                  + ("; the error of P needs no training." if any(row["kind"] == "mae" for row in rows) else "."))
-    others = [cell for cell, result in results.items() if cell.kind != "mae" and result.epochs != (str(cells_module.PUBLISHED_EPOCHS),)]
+    others = [cell for cell, result in results.items() if cell.kind != "mae"
+              and result.epochs != (str(cells_module.PUBLISHED_EPOCHS),)]
     if others:
         lines.append(f"**{len(others)} cells have trials of other epochs than the published ones**: {_listed(others)}.")
     sets = collections.Counter(result.option_sets for result in results.values())
     mixed = [cell for cell, result in results.items() if result.option_sets > 1]
     lines.append(f"{sets[1]} cells were made with one set of options each"
                  + (f"; **{len(mixed)} cells mix several**: {_listed(mixed)}." if mixed else ", no cell with several."))
-    altered = [cell for cell in dict.fromkeys(Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon"))) for row in rows
-                                              if not _published_options(row, results))]
+    altered = list(dict.fromkeys(Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon")))
+                                 for row in rows if not _published_options(row, results)))
     if altered:
-        lines.append(f"**{len(altered)} cells have trials with other hyper-parameters than the published ones**: {_listed(altered)}.")
+        lines.append(f"**{len(altered)} cells have trials with other hyper-parameters than the published ones**: "
+                     f"{_listed(altered)}.")
     labels = collections.Counter(row["label"] for row in rows)
-    lines.append("Binaries (label of each trial): " + ", ".join(f"{label} in {count}" for label, count in sorted(labels.items())) + ".")
-    features = sorted({row["options"].split()[0] for row in rows if row["dataset"] in cells_module.FEATURES_LOST and row["kind"] != "mae"})
+    lines.append("Binaries (label of each trial): "
+                 + ", ".join(f"{label} in {count}" for label, count in sorted(labels.items())) + ".")
+    features = sorted({row["options"].split()[0] for row in rows if row["dataset"] in cells_module.FEATURES_LOST
+                       and row["kind"] != "mae"})
     if features:
         lines.append(f"Facebook's features: {', '.join(features)}.")
     return ["- " + line for line in lines]
 
 
 def _published_options(row, results):
-    """Whether a trial's options are the published ones, whatever its epochs and the folder of its features. True where no cell is known."""
+    """Whether a trial's options are the published ones, whatever its epochs and the folder of its features. True where
+    no cell is known."""
     cell = Cell(*(row[name] for name in ("dataset", "kind", "variant", "model", "epsilon")))
     if cell not in results:
         return True

@@ -1,4 +1,5 @@
-"""What is run: for every part its trials, in the order in which they say most. A trial is one call of `blink simulate --trials 1`."""
+"""What is run: for every part its trials, in the order in which they say most. A trial is one call of `blink simulate
+--trials 1`."""
 import dataclasses
 
 DATASETS = ("cora", "citeseer", "twitch_ptbr", "lastfm", "facebook")
@@ -6,12 +7,13 @@ EPSILONS = tuple(range(1, 9))
 INGREDIENTS = ("nearest", "features", "latent", "classes", "network", "degrees", "total")
 DRAWS = 5
 ABLATION_DATASETS, ABLATION_EPSILONS = ("cora", "citeseer"), (1, 3, 5)
-# The stacked model in place of a search, and the same noise with and without an ingredient: a difference is what the ingredient does.
+# The stacked model in place of a search, and the same noise with and without an ingredient: a difference is what the
+# ingredient does.
 STACKED_ALONE = ("--tune", "0", "--model", "stacked", "--insecure-seeded-noise")
 # Estimate the links and train next to nothing.
 ESTIMATE_ONLY = ("--tune", "0", "--model", "mlp", "--epochs", "1")
-# Every pair of model and variant of the beta prior, with all its epochs, which a search under the attributed prior would spare; of the
-# graphs of which accuracy/results.csv has none.
+# Every pair of model and variant of the beta prior, with all its epochs, which a search under the attributed prior
+# would spare; of the graphs of which accuracy/results.csv has none.
 BASELINE_DATASETS, BETA_PAIRS = ("twitch_ptbr", "lastfm"), ("--tune", "10")
 GROWTH_NODES, GROWTH_EPSILON = (2_500, 5_000, 10_000, 20_000, 40_000), 3
 PARTS = ("main", "beta", "baseline", "ablation", "growth")
@@ -19,8 +21,8 @@ PARTS = ("main", "beta", "baseline", "ablation", "growth")
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """`what`: the whole search (attributed), that of the beta prior (baseline), the estimate of either prior (beta, links), the stacked model alone on everything (stacked) or
-    without an ingredient (without X)."""
+    """`what`: the whole search (attributed), that of the beta prior (baseline), the estimate of either prior (beta,
+    links), the stacked model alone on everything (stacked) or without an ingredient (without X)."""
 
     part: str
     dataset: str
@@ -74,4 +76,5 @@ def _of_part(part, datasets, epsilons, draws):
     else:
         whats = {"main": ("attributed",), "beta": ("beta",), "baseline": ("baseline",)}[part]
         datasets = [name for name in datasets if part != "baseline" or name in BASELINE_DATASETS]
-    return [Trial(part, dataset, what, epsilon, draw) for draw in range(draws) for dataset in datasets for epsilon in epsilons for what in whats]
+    return [Trial(part, dataset, what, epsilon, draw) for draw in range(draws) for dataset in datasets
+            for epsilon in epsilons for what in whats]

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""The peer: an epoch of torch-geometric on a data-set folder, as JSON. Needs torch, torch_geometric and numpy (../README.md).
+"""The peer: an epoch of torch-geometric on a data-set folder, as JSON. Needs torch, torch_geometric and numpy
+(../README.md).
 
-    pyg_peer.py --dataset DIR --model gcn [--links links.csv] [--form plain sparse] [--device cpu] [--threads 2] [--epochs 100]
+    pyg_peer.py --dataset DIR --model gcn [--links links.csv] [--form plain sparse] [--device cpu] [--threads 2]
+    [--epochs 100]
 
-What blink's epoch_ms_mean counts: one training step (forward, loss on the training nodes, backward, Adam) and one evaluation (forward
-without dropout, losses and accuracy of validation and test nodes), two layers, 16 hidden, row-normalised features. The first epochs
-(warm-up) do not count. Forms:
+What blink's epoch_ms_mean counts: one training step (forward, loss on the training nodes, backward, Adam) and one
+evaluation (forward without dropout, losses and accuracy of validation and test nodes), two layers, 16 hidden,
+row-normalised features. The first epochs (warm-up) do not count. Forms:
 
-    plain     as its examples are written: edge_index, dense features; GCNConv(cached=True), since the links never change
-    sparse    the adjacency as a torch.sparse CSR matrix (what ToSparseTensor makes), and the features too where fewer than a fifth are not
-              zero; GraphSAGE's stay dense, since its mean of neighbours takes no sparse features
+    plain     as its examples are written: edge_index, dense features; GCNConv(cached=True), since the links never
+              change
+    sparse    the adjacency as a torch.sparse CSR matrix (what ToSparseTensor makes), and the features too where fewer
+              than a fifth are not zero; GraphSAGE's stay dense, since its mean of neighbours takes no sparse features
 """
 import argparse
 import csv
@@ -32,7 +35,8 @@ def read_features(folder):
         parts = numpy.load(folder / "features.npz")
         x = torch.zeros(tuple(parts["shape"].tolist()))
         rows = numpy.repeat(numpy.arange(x.shape[0]), numpy.diff(parts["indptr"]))
-        x[torch.from_numpy(rows), torch.from_numpy(parts["indices"].astype("int64"))] = torch.from_numpy(parts["data"]).float()
+        x[torch.from_numpy(rows),
+          torch.from_numpy(parts["indices"].astype("int64"))] = torch.from_numpy(parts["data"]).float()
     x = x - x.min()
     return x / x.sum(dim=1, keepdim=True).clamp(min=1.0)
 
@@ -51,7 +55,8 @@ def read_edges(path):
 
 def adjacency(edges, nodes):
     """[nodes, nodes] CSR: row i holds the links into i."""
-    return torch.sparse_coo_tensor(edges.flip(0), torch.ones(edges.shape[1], device=edges.device), (nodes, nodes)).coalesce().to_sparse_csr()
+    return torch.sparse_coo_tensor(edges.flip(0), torch.ones(edges.shape[1], device=edges.device),
+                                   (nodes, nodes)).coalesce().to_sparse_csr()
 
 
 def inputs_of(form, model, x, edges):
@@ -82,7 +87,8 @@ def measure(form, options):
     """(milliseconds an epoch, test accuracy)"""
     device = torch.device(options.device)
     torch.manual_seed(1)
-    x, edges = read_features(options.dataset).to(device), read_edges(options.links or options.dataset / "edges.csv").to(device)
+    x, edges = read_features(options.dataset).to(device), read_edges(options.links
+                                                                     or options.dataset / "edges.csv").to(device)
     columns = x.shape[1]
     x, edges = inputs_of(form, options.model, x, edges)
     labels = torch.tensor([int(label) for label in read_column(options.dataset / "labels.csv", "label")], device=device)
@@ -140,13 +146,15 @@ def main():
         try:
             epoch_ms, accuracy = measure(form, options)
             forms[form] = {"epoch_ms": epoch_ms, "test_accuracy": accuracy}
-        except (RuntimeError, NotImplementedError) as problem:  # an operation that this device has not for sparse matrices
+        except (RuntimeError,
+                NotImplementedError) as problem:  # an operation that this device has not for sparse matrices
             problems[form] = str(problem).strip().splitlines()[0]
     if not forms:
         print(f"pyg_peer: {problems}", file=sys.stderr)
         return 1
-    print(json.dumps({"model": options.model, "forms": forms, "problems": problems, "device": options.device, "threads": options.threads,
-                      "epochs": options.epochs, "torch": torch.__version__, "torch_geometric": torch_geometric.__version__}))
+    print(json.dumps({"model": options.model, "forms": forms, "problems": problems, "device": options.device,
+                      "threads": options.threads, "epochs": options.epochs, "torch": torch.__version__,
+                      "torch_geometric": torch_geometric.__version__}))
     return 0
 
 

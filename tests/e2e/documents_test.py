@@ -1,4 +1,4 @@
-"""What is written down works: the commands of the README, the sample configurations, the demo."""
+"""What is written down works: the commands of README.md and OPERATIONS.md, the sample configurations, the demo."""
 import json
 import os
 import pathlib
@@ -19,23 +19,26 @@ def code_blocks(path):
     return re.findall(r"^```[a-z]*\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
 
 
-class ReadmeCommands(BlinkTest):
+class DocumentedCommands(BlinkTest):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
         self.addCleanup(shutil.rmtree, self.folder, True)
-        self.blocks = code_blocks(SOURCE_DIR / "README.md")
 
-    def block(self, start):
-        found = [block for block in self.blocks if block.startswith(start)]
-        self.assertEqual(len(found), 1, f"README.md should hold one block that starts with: {start}")
-        return [shlex.split(line, comments=True) for line in found[0].splitlines() if line.strip()]
+    def text_of_block(self, document, start):
+        found = [block for block in code_blocks(SOURCE_DIR / document) if block.startswith(start)]
+        self.assertEqual(len(found), 1, f"{document} should hold one block that starts with: {start}")
+        return found[0]
+
+    def block(self, document, start):
+        lines = self.text_of_block(document, start).splitlines()
+        return [shlex.split(line, comments=True) for line in lines if line.strip()]
 
     def substitute(self, command, values):
         for old, new in values.items():
             command = [re.sub(rf"\b{old}\b", new, part) for part in command]
         return command
 
-    def test_a_deployment_by_hand(self):
+    def test_a_first_round_on_one_machine(self):
         dataset = self.folder / "dataset"
         port = blinktest.free_port()
         out, result = self.folder / "out", self.folder / "result"
@@ -43,7 +46,7 @@ class ReadmeCommands(BlinkTest):
         background = []
         self.addCleanup(lambda: [process.kill() for process in background if process.running()])
         journals = lambda: [path.name for path in (out / "kits").iterdir()]
-        for command in self.block("blink provision simulate"):
+        for command in self.block("docs/OPERATIONS.md", "blink provision simulate"):
             command = self.substitute(command, values)
             self.assertIn(command[0], PROGRAMS)
             if command[-1] == "&":
@@ -72,8 +75,46 @@ class ReadmeCommands(BlinkTest):
         for process in background[1:]:
             self.assertEqual(process.wait(), blinktest.OK, process.log())
 
+    def test_a_deployment_in_the_field(self):
+        out, journal = self.folder / "OUT", self.folder / "JOURNAL"
+        kit = out / "kits" / "nodes-0-135"
+        # Where each party works, and where its request is signed.
+        device = self.folder / "device"
+        device.mkdir()
+        folders = {"nodes-0-135": device, "aggregator": out / "aggregator", "ada": out / "operators" / "ada"}
+        paths = {"OUT": out, "KIT": kit, "JOURNAL": journal}
+
+        def run_block(start):
+            for line in self.text_of_block("docs/OPERATIONS.md", start).splitlines():
+                name = re.search(r"--name (\S+)", line)
+                folder = folders[name.group(1)] if name else device
+                line = re.sub(r"\b(OUT|KIT|JOURNAL)\b", lambda word: str(paths[word.group()]), line)
+                done = subprocess.run(["bash", "-euc", line], cwd=folder, capture_output=True, text=True, check=False,
+                                      env={**os.environ, "PATH": f"{BIN_DIR}:{os.environ['PATH']}"})
+                self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
+
+        run_block("blink provision init")
+        run_block("blink-node init --kit KIT --journal JOURNAL  ")
+        shutil.copy(kit / "tls" / "client.csr", device)
+        run_block("blink provision sign")
+        first = (device / "client.crt").read_text()
+        run_block("blink provision request")  # renews
+        self.assertNotIn((kit / "tls" / "client.crt").read_text(), first)
+        run_block("blink provision revoke")
+        run_block("blink provision roster")
+        self.assertTrue((journal / "journal.blj").exists())
+        for name in ("aggregator/server.crt", "operators/ada/client.crt"):
+            self.assertTrue((out / name).exists(), name)
+        for name in ("aggregator/roster.json", "kits/nodes-0-135/kit.json"):
+            self.assertEqual(json.loads((out / name).read_text())["node_count"], 2720, name)
+        revoked = subprocess.run(["openssl", "crl", "-in", out / "revoked.crl.pem", "-text", "-noout"],
+                                 capture_output=True, text=True, check=True).stdout
+        self.assertEqual(revoked.count("Serial Number"), 2, "both certificates of the name that was revoked")
+
     def test_auditing_the_privacy(self):
-        for command in self.block("blink audit mechanism"):
+        audits = [command for command in self.block("README.md", "blink simulate") if command[1] == "audit"]
+        self.assertEqual([command[2] for command in audits], ["mechanism", "randomness"])
+        for command in audits:
             audit = must(*command, "--json", "--quiet").json()
             self.assertTrue(audit["passed"])
             if audit["audit"] == "mechanism":
@@ -82,7 +123,8 @@ class ReadmeCommands(BlinkTest):
     def test_research_without_a_network(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 80)
-        for command, prior in zip(self.block("blink simulate"), ("beta", "attributed"), strict=True):
+        simulations = [command for command in self.block("README.md", "blink simulate") if command[1] == "simulate"]
+        for command, prior in zip(simulations, ("beta", "attributed"), strict=True):
             result = must(*self.substitute(command, {"DIR": str(dataset)}), "--epochs", "5").json()
             self.assertEqual(result["privacy"]["noise"], "cryptographic")
             self.assertIs(result["privacy"]["private"], True)
@@ -91,7 +133,7 @@ class ReadmeCommands(BlinkTest):
             self.assertEqual(result["estimate"]["prior"], prior)
 
     def test_the_two_commands_exist_and_know_the_options_that_are_named(self):
-        for line in self.block("scripts/demo"):
+        for line in self.block("README.md", "scripts/demo"):
             self.assertIn(line[0], ("scripts/demo", "scripts/test"))
             done = subprocess.run([SOURCE_DIR / line[0], "--help"], capture_output=True, text=True, check=True)
             for option in [part for part in line[1:] if part.startswith("--")]:
@@ -118,7 +160,8 @@ class DataSets(BlinkTest):
                            ("split.csv", "0,none\n2,val\n1,train\n"), ("classes.txt", "first\nsecond\n")):
             (folder / name).write_text(documented[name] + "\n" * bool(documented[name]) + rows)
         info = must("blink", "dataset", "info", folder, "--json").json()
-        self.assertEqual([info[key] for key in ("nodes", "links", "features", "classes", "unlabelled")], [3, 2, 0, 2, 1])
+        self.assertEqual([info[key] for key in ("nodes", "links", "features", "classes", "unlabelled")],
+                         [3, 2, 0, 2, 1])
         self.assertEqual(info["split"], {"train": 1, "validation": 1, "test": 0})
 
 

@@ -125,8 +125,8 @@ class Accuracy(Experiment):
         program = SOURCE_DIR / "experiments" / "accuracy" / "fixed_point.py"
         for arguments, code, text in ((("--help",), 0, "usage"),
                                       (("--datasets", ".", "--reference", "."), 3, ".venv/bin/pip install numpy")):
-            done = subprocess.run([sys.executable, "-B", program, *arguments], capture_output=True, text=True, check=False,
-                                  env={**os.environ, "PYTHONPATH": str(self.folder)})
+            done = subprocess.run([sys.executable, "-B", program, *arguments], capture_output=True, text=True,
+                                  check=False, env={**os.environ, "PYTHONPATH": str(self.folder)})
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stdout + done.stderr)
 
@@ -299,7 +299,8 @@ class Speed(Experiment):
             _, how = report.measure_peer(options)
             given = dict(zip(calls[-1], calls[-1][1:]))
             self.assertEqual(how, f"blink {given['--epochs']} epochs a turn, torch 9.9 with GCNConv(cached=True), "
-                             f"{given['--peer-epochs']} epochs a turn after {given['--peer-warm-up']} that do not count; 1 thread each")
+                             f"{given['--peer-epochs']} epochs a turn after {given['--peer-warm-up']} that do not "
+                             "count; 1 thread each")
             self.assertEqual(report.measure_growth(options)[1], "one turn; 1 thread")
 
     def test_rows_of_one_day_and_of_several_machines_are_told_apart(self):

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/name.h"
 #include "common/base/status_macros.h"
@@ -15,6 +16,8 @@ namespace blink {
 namespace {
 
 using nlohmann::json;
+
+constexpr uint64_t kFormat = 1;
 
 // A name that no command takes for a flag.
 bool IsKitName(absl::string_view name) { return IsName(name) && name.front() != '-'; }
@@ -276,7 +279,7 @@ std::string Enrolment::ToJson() const {
                     {"ip", entry.ip_addresses},
                     {"certificates", CertificatesToJson(entry.certificates)}});
   }
-  const json document = {{"format", 1},
+  const json document = {{"format", kFormat},
                          {"deployment", deployment()},
                          {"node_count", node_count()},
                          {"roster_version", roster_version()},
@@ -291,7 +294,9 @@ std::string Enrolment::ToJson() const {
 
 absl::StatusOr<Enrolment> Enrolment::FromJson(const std::string& text) try {
   const json document = json::parse(text);
-  if (document.at("format") != 1) return absl::InvalidArgumentError("this program reads format 1 only");
+  if (const uint64_t format = document.at("format"); format != kFormat) {
+    return absl::InvalidArgumentError(OtherFormat("the enrolment", format, kFormat).message());
+  }
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment,
                          Create(document.at("deployment"), document.at("node_count").get<uint32_t>(),
                                 document.at("roster_version").get<uint64_t>()));

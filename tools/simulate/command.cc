@@ -10,16 +10,21 @@
 #include <string>
 
 #include "common/base/exit_code.h"
+#include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
 #include "common/cli/training_flags.h"
 #include "tools/command_line.h"
-#include "tools/simulate/report.h"
+#include "tools/simulate/figures.h"
+#include "tools/simulate/json_report.h"
 #include "tools/simulate/run.h"
+#include "tools/simulate/text_report.h"
 
 namespace blink {
 namespace {
 
 struct Flags {
-  SimulateOptions options;
+  SimulateOptions options;  // without what the next ones say
+  std::optional<std::string> epsilon, degree_share;
   TrainingFlags training;
   std::string on_out_of_memory;
   bool json = false;
@@ -41,28 +46,42 @@ absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& opti
   }
 }
 
-int Run(const Flags& flags) {
+absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
   SimulateOptions options = flags.options;
-  const absl::StatusOr<v1::TrainingSpec> spec = flags.training.Spec();
-  if (spec.ok()) options.training = *spec;
+  if (flags.epsilon) {
+    BLINK_ASSIGN_OR_RETURN(options.epsilon_micro, ParseMicro("--epsilon", *flags.epsilon));
+  }
+  if (flags.degree_share) {
+    BLINK_ASSIGN_OR_RETURN(options.degree_share_ppm, ParseMicro("--degree-share", *flags.degree_share));
+  }
+  BLINK_ASSIGN_OR_RETURN(options.training, flags.training.Spec());
   if (!flags.on_out_of_memory.empty()) {
     options.training.set_out_of_memory(flags.on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU
                                                                        : v1::OUT_OF_MEMORY_FAIL);
   }
-  if (const absl::Status usable = spec.ok() ? ValidateSimulateOptions(options) : spec.status(); !usable.ok()) {
-    std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", std::string(usable.message()).c_str());
+  BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
+  return options;
+}
+
+int RunSimulation(const Flags& flags) {
+  const absl::StatusOr<SimulateOptions> options = OptionsOf(flags);
+  if (!options.ok()) {
+    std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n",
+                 std::string(options.status().message()).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
-  const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options);
+  const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options);
   if (!simulation.ok()) {
     std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
     // Files and data sets are all it reads: what does not suit is bad input.
     const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
     return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
   }
-  const nlohmann::ordered_json json = SimulationJson(*simulation, PeakRssBytes());
+  const SimulationFigures figures = FiguresOf(*simulation, PeakRssBytes());
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
-  std::printf("%s", (flags.json ? json.dump(2, ' ', false, kReplace) + "\n" : SimulationTable(json)).c_str());
+  const std::string text =
+      flags.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
+  std::printf("%s", text.c_str());
   return 0;
 }
 
@@ -76,9 +95,9 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
       "Privatise a data set, estimate its links and train, in one process without a network (for research)");
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
   command->add_option(
-      "--epsilon", options.epsilon,
+      "--epsilon", flags->epsilon,
       "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, --reports or --model mlp");
-  command->add_option("--degree-share", options.degree_share,
+  command->add_option("--degree-share", flags->degree_share,
                       "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
   flags->training.AddTo(command);
   command
@@ -145,7 +164,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag_callback(
       "--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
-  command->callback([flags, &exit_code] { exit_code = Run(*flags); });
+  command->callback([flags, &exit_code] { exit_code = RunSimulation(*flags); });
 }
 
 }  // namespace blink

@@ -18,18 +18,18 @@ TrialProgress::TrialProgress(int trials, bool enabled)
       started_(absl::Now()),
       trial_began_(started_) {}
 
-void TrialProgress::Drawing(int trial, double fraction) { Update(trial, kDrawing * fraction, "drawing reports"); }
+void TrialProgress::TellDrawing(int trial, double fraction) { Update(trial, kDrawing * fraction, "drawing reports"); }
 
-void TrialProgress::Estimating(int trial, double fraction, const std::string& text) {
+void TrialProgress::TellEstimating(int trial, double fraction, const std::string& text) {
   Update(trial, kDrawing + kEstimating * fraction, text);
 }
 
-void TrialProgress::Training(int trial, double fraction, const std::string& text) {
+void TrialProgress::TellTraining(int trial, double fraction, const std::string& text) {
   Update(trial, kDrawing + kEstimating + (1 - kDrawing - kEstimating) * fraction, text);
 }
 
-std::string TrialProgress::Text(int trial, int trials, absl::Duration before, absl::Duration now,
-                                const std::string& text) {
+std::string TrialProgress::FormatText(int trial, int trials, absl::Duration before, absl::Duration now,
+                                      const std::string& text) {
   std::string line = absl::StrCat("trial ", trial + 1, " of ", trials);
   if (trial > 0) {
     const absl::Duration one = before / trial;
@@ -48,7 +48,7 @@ void TrialProgress::Update(int trial, double part, const std::string& text) {
     trial_began_ = now;
   }
   bar_->Update(static_cast<uint64_t>(100 * (trial + part) / trials_),
-               Text(trial, trials_, trial_began_ - started_, now - trial_began_, text));
+               FormatText(trial, trials_, trial_began_ - started_, now - trial_began_, text));
 }
 
 }  // namespace blink

@@ -1,7 +1,7 @@
-// The bar of a simulation: one for all its trials, in which a trial is drawing (2 %), estimating (10 %) and training.
+// The bar of a simulation. There is one bar for all trials, and a trial draws (2 %), estimates (10 %) and trains.
 //
-// How long each of these takes depends on graph, prior and search, so that no share of a trial tells when it ends. Only
-// whole trials do: from the second one on the bar says how long the rest takes, at the pace of those that are done.
+// How long each of these takes depends on the graph, the prior and the search, so no share of a trial says when it
+// ends. Whole trials do. From the second trial on the bar says how long the rest takes, at the pace of those before.
 #ifndef BLINK_TOOLS_SIMULATE_PROGRESS_H_
 #define BLINK_TOOLS_SIMULATE_PROGRESS_H_
 
@@ -17,12 +17,13 @@ class TrialProgress {
  public:
   TrialProgress(int trials, bool enabled);
   // `trial` from 0, ascending; `fraction` of the stage, 0 .. 1; `text` for a person.
-  void Drawing(int trial, double fraction);
-  void Estimating(int trial, double fraction, const std::string& text);
-  void Training(int trial, double fraction, const std::string& text);
+  void TellDrawing(int trial, double fraction);
+  void TellEstimating(int trial, double fraction, const std::string& text);
+  void TellTraining(int trial, double fraction, const std::string& text);
 
   // "trial 2 of 5 (40s left): epoch 3 of 300": the trials before took `before` together, this one has begun `now` ago.
-  static std::string Text(int trial, int trials, absl::Duration before, absl::Duration now, const std::string& text);
+  static std::string FormatText(int trial, int trials, absl::Duration before, absl::Duration now,
+                                const std::string& text);
 
  private:
   void Update(int trial, double part, const std::string& text);

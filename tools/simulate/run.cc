@@ -13,10 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator_server/reports/report_file.h"
+#include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
 #include "common/cli/training_flags.h"
 #include "common/privacy/privatizer.h"
 #include "common/wire/degree_share.h"
@@ -33,32 +35,27 @@ namespace {
 bool DrawsOrReadsReports(const SimulateOptions& options) {
   if (options.graph == SimulatedGraph::kTrue) return false;
   return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
-         options.epsilon || options.degree_share || options.insecure_seeded_noise || !options.reports.empty() ||
-         !options.output.empty();
+         options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
+         !options.reports.empty() || !options.output.empty();
 }
 
-// `value` in millionths, which it must be a whole number of.
-absl::StatusOr<uint64_t> Millionths(double value, double max, const char* range, const char* flag) {
-  const double scaled = value * 1e6;
-  const double rounded = std::round(scaled);
-  if (!(value >= 0 && value <= max) || std::abs(scaled - rounded) > 1e-3 || (range[0] == '(' && rounded == 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " is ", value, ": it must be in ", range, " and a multiple of 0.000001"));
+absl::StatusOr<PrivacyParameters> MakeParameters(const SimulateOptions& options, uint32_t nodes) {
+  const uint64_t epsilon_micro = *options.epsilon_micro;
+  const Prior prior = FromProto(options.training.prior()).value_or(Prior::kBeta);
+  const uint64_t share_ppm = options.degree_share_ppm.value_or(DefaultDegreeSharePpm(epsilon_micro, prior));
+  if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
+    return absl::InvalidArgumentError(absl::StrCat("--epsilon is ", FormatMicro(epsilon_micro), ": it must be in (0, ",
+                                                   FormatMicro(kEpsilonMicroMax), "]"));
   }
-  return static_cast<uint64_t>(rounded);
-}
-
-absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
-  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, Millionths(*options.epsilon, 50, "(0, 50]", "--epsilon"));
-  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(options.training.prior()).value_or(Prior::kBeta));
-  if (options.degree_share) {
-    BLINK_ASSIGN_OR_RETURN(share_ppm, Millionths(*options.degree_share, 1, "[0, 1]", "--degree-share"));
+  if (share_ppm > kPartsPerMillion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--degree-share is ", FormatMicro(share_ppm), ": it must be in [0, 1]"));
   }
   return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
 }
 
 // What is left of it without those that `without` names.
-absl::StatusOr<Ingredients> IngredientsWithout(const std::vector<std::string>& without) {
+absl::StatusOr<Ingredients> LeaveOutIngredients(const std::vector<std::string>& without) {
   Ingredients left;
   for (const std::string& name : without) {
     const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(),
@@ -75,7 +72,7 @@ absl::StatusOr<Ingredients> IngredientsWithout(const std::vector<std::string>& w
 
 // `prior`: of the training that will be done.
 absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
-  BLINK_ASSIGN_OR_RETURN(const Ingredients left, IngredientsWithout(options.without));
+  BLINK_ASSIGN_OR_RETURN(const Ingredients left, LeaveOutIngredients(options.without));
   if (options.network_rounds && (*options.network_rounds < 0 || *options.network_rounds > kNetworkRoundsMax)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--network-rounds is ", *options.network_rounds, ": it must be in 0 .. ", kNetworkRoundsMax));
@@ -156,7 +153,7 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
     return absl::OkStatus();
   }
   if (!options.reports.empty()) {
-    if (options.epsilon || options.degree_share || options.insecure_seeded_noise) {
+    if (options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise) {
       return absl::InvalidArgumentError(
           "--reports replays stored reports, whose budget and noise are fixed: leave out --epsilon, --degree-share and "
           "--insecure-seeded-noise");
@@ -164,10 +161,10 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
     return absl::OkStatus();
   }
   if (!DrawsOrReadsReports(options)) return absl::OkStatus();
-  if (!options.epsilon) {
+  if (!options.epsilon_micro) {
     return absl::InvalidArgumentError("--epsilon is missing: give the privacy budget of a report, such as --epsilon 6");
   }
-  return ParametersOf(options, kNodesMin).status();
+  return MakeParameters(options, kNodesMin).status();
 }
 
 namespace {
@@ -215,7 +212,7 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
   return drawn;
 }
 
-ReportFigures FiguresOf(const RoundFolder& folder) {
+ReportFigures FiguresOfFolder(const RoundFolder& folder) {
   ReportFigures figures{.bytes_mean = folder.coded_bytes_mean};
   if (!folder.reports.parameters().sends_bits()) return figures;
   for (const uint32_t ones : folder.ones) {
@@ -225,7 +222,7 @@ ReportFigures FiguresOf(const RoundFolder& folder) {
 }
 
 // The options given on the command line, over the round's own spec in a replay; normalised.
-absl::StatusOr<v1::TrainingSpec> SpecOf(const SimulateOptions& options, const RoundFolder* folder) {
+absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder) {
   v1::TrainingSpec spec =
       folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
   if (options.seed) {
@@ -256,13 +253,13 @@ void HashDataset(const Dataset& dataset, Sha256& hash) {
 }
 
 // What of a trial's estimate could be large and is of no more use.
-void ForgetWeights(Analysis& analysis) {
-  analysis.estimate.soft.reset();
-  analysis.estimate.hybrid.reset();
-  if (!analysis.attributed) return;
-  analysis.attributed->training.soft.reset();
-  analysis.attributed->training.hybrid.reset();
-  analysis.attributed->class_sums = {};
+void ForgetWeights(Estimates& estimates) {
+  for (LinkEstimate* estimate : {&estimates.beta, estimates.attributed ? &*estimates.attributed : nullptr}) {
+    if (estimate == nullptr) continue;
+    estimate->soft.reset();
+    estimate->hybrid.reset();
+    if (estimate->attributed_fit) estimate->attributed_fit->class_sums = {};
+  }
 }
 
 class Simulator {
@@ -279,18 +276,18 @@ class Simulator {
                                                        " nodes, but the data set has ", dataset_.graph.node_count()));
       }
     } else if (DrawsOrReadsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
+      BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
     }
-    Describe();
-    BLINK_ASSIGN_OR_RETURN(spec_, SpecOf(options_, folder_ ? &*folder_ : nullptr));
+    DescribeSimulation();
+    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
-    BLINK_ASSIGN_OR_RETURN(ingredients_, IngredientsWithout(options_.without));
+    BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
     const bool estimated = DrawsOrReadsReports(options_);
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
     if (!options_.checkpoint.empty()) {
-      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, RunDigest()));
+      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, DigestRun()));
     }
 
     const int trials = options_.trials.value_or(folder_ ? 1 : 5);
@@ -298,15 +295,15 @@ class Simulator {
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? BlinkTrial(spec, t, progress)
-                                                                        : TrialWithoutReports(spec, t, progress));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? RunTrialOnReports(spec, t, progress)
+                                                                        : RunTrialWithoutReports(spec, t, progress));
       simulation_.trials.push_back(std::move(trial));
     }
     return std::move(simulation_);
   }
 
  private:
-  void Describe() {
+  void DescribeSimulation() {
     simulation_.dataset_name = dataset_.name;
     simulation_.nodes = dataset_.graph.node_count();
     simulation_.links = dataset_.graph.link_count();
@@ -321,7 +318,7 @@ class Simulator {
   }
 
   // Of what the trainings are made from; not of how many trials there are, nor of where and how fast they run.
-  Digest RunDigest() const {
+  Digest DigestRun() const {
     Sha256 hash;
     hash.Update("blink simulation").UpdateUint64(static_cast<uint64_t>(options_.graph)).UpdateUint64(spec_.seed());
     v1::TrainingSpec training = spec_;
@@ -340,13 +337,13 @@ class Simulator {
     return hash.Finish();
   }
 
-  absl::StatusOr<Trial> TrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     TrainingOptions training_options;
     training_options.threads = options_.threads;
     training_options.checkpoint_folder = CheckpointFolder(index);
     training_options.checkpoint_every_s = options_.checkpoint_every_s;
     training_options.progress = [&](double fraction, const std::string& text) {
-      progress.Training(index, fraction, text);
+      progress.TellTraining(index, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
                            TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
@@ -356,8 +353,8 @@ class Simulator {
                  .search = std::move(model.search)};
   }
 
-  std::optional<uint64_t> TrueLinksTrainedOn(const Analysis& analysis) const {
-    const LinkWeights* seen = LinksSeen(analysis.estimate, analysis.attributed, analysis.trained);
+  std::optional<uint64_t> CountTrueLinksTrainedOn(const Analysis& analysis) const {
+    const LinkWeights* seen = LinksSeen(analysis.estimates, analysis.trained);
     if (seen == nullptr || seen->has_background()) return std::nullopt;
     const CsrGraph& links = seen->links;
     uint64_t both_directions = 0;
@@ -371,19 +368,19 @@ class Simulator {
     return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/trial-", trial + 1);
   }
 
-  absl::StatusOr<Trial> BlinkTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
-    if (folder_) return AnalyseReports(folder_->reports, FiguresOf(*folder_), spec, index, progress);
+  absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     InsecureSeededNoise seeded(spec.seed());
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
                            DrawReports(dataset_.graph, *simulation_.parameters,
                                        ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
-                                       [&](double fraction) { progress.Drawing(index, fraction); }));
-    return AnalyseReports(drawn.reports, drawn.figures, spec, index, progress);
+                                       [&](double fraction) { progress.TellDrawing(index, fraction); }));
+    return AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress);
   }
 
-  absl::StatusOr<Trial> AnalyseReports(const ReportSet& reports, const ReportFigures& figures,
-                                       const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> AnalyseTrial(const ReportSet& reports, const ReportFigures& figures,
+                                     const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
@@ -400,9 +397,9 @@ class Simulator {
     if (options_.implausible) analysis_options.implausible = *options_.implausible;
     analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
       if (stage == Stage::kEstimating)
-        progress.Estimating(index, fraction, text);
+        progress.TellEstimating(index, fraction, text);
       else
-        progress.Training(index, fraction, text);
+        progress.TellTraining(index, fraction, text);
     };
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
     if (index == 0 && place_.has_value()) {
@@ -410,14 +407,13 @@ class Simulator {
                                               analysis, dataset_.attributes, *simulation_.origin));
       BLINK_RETURN_IF_ERROR(place_->Publish());
     }
-    const std::optional<uint64_t> trained_true_positives = TrueLinksTrainedOn(analysis);
-    const SeenFigures seen = FiguresOfSeen(analysis.estimate, analysis.attributed, analysis.trained);
-    ForgetWeights(analysis);
+    const std::optional<uint64_t> trained_true_positives = CountTrueLinksTrainedOn(analysis);
+    const SeenFigures seen = FiguresOfSeen(analysis.estimates, analysis.trained);
+    ForgetWeights(analysis.estimates);
     return Trial{.seed = spec.seed(),
                  .report = figures,
                  .checks = std::move(analysis.checks),
-                 .estimate = std::move(analysis.estimate),
-                 .attributed = std::move(analysis.attributed),
+                 .estimates = std::move(analysis.estimates),
                  .tie_seed = analysis.tie_seed,
                  .seen = seen,
                  .trained_true_positives = trained_true_positives,

@@ -2,7 +2,7 @@
 // and without a network. For research: it alone sees the true graph, and compares with it.
 //
 //   data set --(privatiser, codec)--> ReportSet --(Analyse: the worker's path)--> links, model
-//   links --(truth)--> MAE, true positives
+//   links --(truth)--> MAE, true positives (figures.h)
 //
 // With `reports` the first step is replaced by a round folder that an aggregator stored: same reports, same spec, same
 // result.
@@ -16,7 +16,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator_server/worker/analysis.h"
+#include "aggregator_server/result/metrics_json.h"
+#include "aggregator_server/worker/analyse.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/parameters.h"
 
@@ -27,8 +28,8 @@ enum class SimulatedGraph { kBlink, kTrue };
 struct SimulateOptions {
   std::string dataset;  // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  std::optional<double> epsilon;       // needed for kBlink without `reports`, but not for the MLP alone
-  std::optional<double> degree_share;  // default DefaultDegreeSharePpm
+  std::optional<uint64_t> epsilon_micro;     // needed for kBlink without `reports`, but not for the MLP alone
+  std::optional<uint64_t> degree_share_ppm;  // default DefaultDegreeSharePpm
   // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2,
   // instead of as many as what the bits may spend allows.
   std::vector<std::string> without;
@@ -60,13 +61,11 @@ struct Trial {
   uint64_t seed = 0;
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
-  // Of the beta prior, and where it is asked for of the attributed one; the weights of Soft and Hybrid are not kept.
-  std::optional<LinkEstimate> estimate;
-  std::optional<AttributedEstimate> attributed;
+  std::optional<Estimates> estimates;   // the weights of Soft and Hybrid are not kept
   uint64_t tie_seed = 0;
   SeenFigures seen;  // of the links trained on
-  std::optional<uint64_t>
-      trained_true_positives;  // links trained on that are true; absent where every pair was, or none
+  // Links trained on that are true. Absent where every pair was trained on, or none.
+  std::optional<uint64_t> trained_true_positives;
   Candidate trained;
   TrainResult training;
   std::vector<Tried> search;

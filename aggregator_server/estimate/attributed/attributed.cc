@@ -13,8 +13,9 @@
 #include "aggregator_server/estimate/attributed/pair_sample.h"
 #include "aggregator_server/estimate/attributed/posterior_pass.h"
 #include "aggregator_server/estimate/attributed/theta_fit.h"
-#include "aggregator_server/estimate/beta/hybrid.h"
+#include "aggregator_server/estimate/hybrid_cut.h"
 #include "aggregator_server/estimate/posterior.h"
+#include "common/base/progress_parts.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
@@ -56,15 +57,9 @@ absl::Status CheckProfiles(const NodeProfiles& profiles, uint32_t n) {
 
 absl::Status Check(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& classes,
                    const AttributedOptions& options) {
-  if (reports.report_count() == 0)
-    return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
+  BLINK_RETURN_IF_ERROR(CheckEstimable(reports, options.truth));
   BLINK_RETURN_IF_ERROR(CheckProfiles(profiles, reports.node_count()));
   BLINK_RETURN_IF_ERROR(CheckClasses(classes, reports.node_count()));
-  if (options.truth != nullptr && options.truth->node_count() != reports.node_count()) {
-    return absl::InvalidArgumentError(absl::StrCat("the true graph has ", options.truth->node_count(),
-                                                   " nodes, the reports are of ", reports.node_count(),
-                                                   ": compare with the data set that was reported"));
-  }
   if (const int rounds = options.network_rounds.value_or(0); rounds < 0 || rounds > kNetworkRoundsMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("network rounds must be 0 .. ", kNetworkRoundsMax, ", not ", rounds));
@@ -81,24 +76,6 @@ int NetworkRounds(const ReportSet& reports, const AttributedOptions& options) {
   return IsSharp(reports) ? 2 : 1;
 }
 
-// The progress of passes, each of a weight.
-class Passes {
- public:
-  Passes(const std::function<void(double)>& progress, double weights) : progress_(progress), weights_(weights) {}
-  std::function<void(double)> Next(double weight) {
-    const double begin = done_;
-    done_ += weight;
-    return [this, begin, weight](double fraction) {
-      if (progress_) progress_(std::min(1.0, (begin + weight * fraction) / weights_));
-    };
-  }
-
- private:
-  const std::function<void(double)>& progress_;
-  const double weights_;
-  double done_ = 0;
-};
-
 class Estimator {
  public:
   Estimator(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& classes,
@@ -108,11 +85,11 @@ class Estimator {
         options_(options),
         threads_(ThreadsOrCores(options.threads)),
         network_rounds_(NetworkRounds(reports, options)),
-        passes_(options.progress, 1 + 4.0 * (network_rounds_ + 1) + 2),
+        parts_(options.progress, 1 + 4.0 * (network_rounds_ + 1) + 2),
         degrees_(EstimateDegreePosterior(reports, threads_, options.ingredients.degrees)),
         inputs_(reports, profiles, classes, degrees_, options.ingredients) {}
 
-  absl::StatusOr<AttributedEstimate> Run() {
+  absl::StatusOr<LinkEstimate> Run() {
     BLINK_RETURN_IF_ERROR(Fit());
     const size_t last = rounds_.size() - 1;
     auto sums = PassOverPairs(inputs_, classes_, rounds_, last,
@@ -120,29 +97,24 @@ class Estimator {
                                .bins = options_.hybrid,
                                .truth = options_.truth,
                                .threads = threads_,
-                               .progress = passes_.Next(2)});
-    AttributedEstimate estimate;
-    estimate.network_rounds = network_rounds_;
+                               .progress = parts_.Next(2)});
+    LinkEstimate estimate;
     estimate.nodes_without_report = reports_.node_count() - reports_.report_count();
-    estimate.coefficients = std::move(coefficients_);
-    BLINK_RETURN_IF_ERROR(Fill(sums[kOfLinks], estimate.links));
-    BLINK_RETURN_IF_ERROR(Fill(sums[kOfTraining], estimate.training));
+    BLINK_RETURN_IF_ERROR(Fill(sums[kOfTraining], estimate));
+    estimate.soft_from = kKeptMin;
     if (options_.soft) {
-      BLINK_ASSIGN_OR_RETURN(estimate.training.soft, Weighted(sums[kOfTraining].likely));
+      BLINK_ASSIGN_OR_RETURN(estimate.soft, MakeWeights(sums[kOfTraining].likely));
     }
     if (options_.hybrid) {
-      const auto wanted = static_cast<uint64_t>(std::floor(estimate.training.expected_links + kHybridSlack));
-      BLINK_ASSIGN_OR_RETURN(estimate.training.hybrid,
-                             Weighted(LargestPairs(inputs_, rounds_, last, sums[kOfTraining], wanted, options_.tie_seed,
-                                                   threads_, passes_.Next(2))));
+      BLINK_ASSIGN_OR_RETURN(estimate.hybrid, MakeWeights(LargestPairs(inputs_, rounds_, last, sums[kOfTraining],
+                                                                       HybridLinkCount(estimate.expected_links),
+                                                                       options_.tie_seed, threads_, parts_.Next(2))));
     }
-    const size_t width = sums[kOfTraining].width, class_count = classes_.class_count;
-    estimate.class_sums.resize(inputs_.n * class_count);
-    for (size_t i = 0; i < inputs_.n; ++i) {
-      for (size_t c = 0; c < class_count; ++c) {
-        estimate.class_sums[i * class_count + c] = static_cast<float>(sums[kOfTraining].sums[i * width + 1 + c]);
-      }
-    }
+    estimate.attributed_fit.emplace();
+    estimate.attributed_fit->network_rounds = network_rounds_;
+    estimate.attributed_fit->coefficients = std::move(coefficients_);
+    estimate.attributed_fit->class_sums = ClassSums(sums[kOfTraining]);
+    BLINK_RETURN_IF_ERROR(Fill(sums[kOfLinks], estimate.attributed_fit->best_guess));
     return estimate;
   }
 
@@ -154,7 +126,7 @@ class Estimator {
       rounds_.emplace_back();
       return absl::OkStatus();
     }
-    const PairSampler sampler(inputs_, options_.seed, threads_, passes_.Next(1));
+    const PairSampler sampler(inputs_, options_.seed, threads_, parts_.Next(1));
     for (int round = 0; round <= network_rounds_; ++round) {
       BLINK_RETURN_IF_ERROR(FitRound(sampler));
       if (round < network_rounds_) MakeNetwork();
@@ -163,7 +135,7 @@ class Estimator {
   }
 
   absl::Status FitRound(const PairSampler& sampler) {
-    const PairSampler::Sample sample = sampler.Draw(rounds_, rounds_.size(), passes_.Next(2));
+    const PairSampler::Sample sample = sampler.Draw(rounds_, rounds_.size(), parts_.Next(2));
     ThetaOptions options;
     options.threads = threads_;
     options.links = degrees_.links;
@@ -185,11 +157,11 @@ class Estimator {
 
   void MakeNetwork() {
     auto sums = PassOverPairs(inputs_, classes_, rounds_, rounds_.size() - 1,
-                              {.for_network = true, .threads = threads_, .progress = passes_.Next(2)});
+                              {.for_network = true, .threads = threads_, .progress = parts_.Next(2)});
     for (int kind = 0; kind < 2; ++kind) rounds_.back().network[kind] = NetworkOf(inputs_, sums[kind]);
   }
 
-  absl::Status Fill(const PosteriorSums& sums, AttributedPosterior& posterior) const {
+  absl::Status Fill(const PosteriorSums& sums, LinkPosterior& posterior) const {
     std::vector<std::pair<NodeIndex, NodeIndex>> links;
     posterior.expected_links = sums.expected_links;
     double likely = 0;
@@ -203,16 +175,12 @@ class Estimator {
     if (options_.truth == nullptr) return absl::OkStatus();
     const double n = inputs_.n;
     posterior.mae = 2 * sums.error / (n * n);
-    for (NodeIndex i = 0; i < inputs_.n; ++i) {
-      for (const NodeIndex j : options_.truth->NeighboursOf(i)) {
-        posterior.true_positives += i < j && posterior.hard.links.HasLink(i, j);
-      }
-    }
+    posterior.true_positives = CountTruePositives(posterior.links(), *options_.truth);
     posterior.quality = sums.quality.Quality();
     return absl::OkStatus();
   }
 
-  absl::StatusOr<LinkWeights> Weighted(const std::vector<LikelyPair>& pairs) const {
+  absl::StatusOr<LinkWeights> MakeWeights(const std::vector<LikelyPair>& pairs) const {
     LikelyRows rows = RowsOf(inputs_.n, pairs);
     LinkWeights weights;
     weights.node_count = inputs_.n;
@@ -222,26 +190,37 @@ class Estimator {
     return weights;
   }
 
+  // [n, classes]: the columns of the sums behind the first, as floats.
+  std::vector<float> ClassSums(const PosteriorSums& sums) const {
+    const size_t class_count = classes_.class_count;
+    std::vector<float> result(inputs_.n * class_count);
+    for (size_t i = 0; i < inputs_.n; ++i) {
+      for (size_t c = 0; c < class_count; ++c) {
+        result[i * class_count + c] = static_cast<float>(sums.sums[i * sums.width + 1 + c]);
+      }
+    }
+    return result;
+  }
+
   const ReportSet& reports_;
   const ClassProbabilities& classes_;
   const AttributedOptions& options_;
   const int threads_;
   const int network_rounds_;
-  Passes passes_;
+  ProgressParts parts_;
   const DegreePosterior degrees_;
   const PairInputs inputs_;
   std::vector<PriorRound> rounds_;
-  std::vector<AttributedEstimate::Coefficient> coefficients_;
+  std::vector<LinkEstimate::AttributedFit::Coefficient> coefficients_;
 };
 
 }  // namespace
 
-absl::StatusOr<AttributedEstimate> EstimateAttributed(const ReportSet& reports, const NodeProfiles& profiles,
-                                                      const ClassProbabilities& classes,
-                                                      const AttributedOptions& options) {
+absl::StatusOr<LinkEstimate> EstimateAttributed(const ReportSet& reports, const NodeProfiles& profiles,
+                                                const ClassProbabilities& classes, const AttributedOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   BLINK_RETURN_IF_ERROR(Check(reports, profiles, classes, options));
-  BLINK_ASSIGN_OR_RETURN(AttributedEstimate estimate, Estimator(reports, profiles, classes, options).Run());
+  BLINK_ASSIGN_OR_RETURN(LinkEstimate estimate, Estimator(reports, profiles, classes, options).Run());
   estimate.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (options.progress) options.progress(1.0);
   return estimate;

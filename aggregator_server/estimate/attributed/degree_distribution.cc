@@ -10,9 +10,9 @@
 namespace blink {
 namespace {
 
-constexpr int kGrid = 60;            // degrees of the law
+constexpr int kGrid = 60;            // degrees of the distribution
 constexpr int kRow = 64;             // kGrid, in whole vectors
-constexpr int kFine = 8;             // degrees of the finer grid for one of the law's
+constexpr int kFine = 8;             // degrees of the finer grid for one of the distribution's
 constexpr int kSteps = 200;          // of EM
 constexpr double kSmoothing = 0.02;  // of a degree's weight goes to each neighbour, a step
 constexpr double kSmallestDegree = 0.3;
@@ -86,29 +86,29 @@ DegreeDistribution::DegreeDistribution(uint32_t node_count) : degrees_(kGrid), w
 }
 
 DegreeDistribution DegreeDistribution::Fit(const std::vector<DegreeEvidence>& nodes, int threads) {
-  DegreeDistribution law(static_cast<uint32_t>(nodes.size()));
+  DegreeDistribution distribution(static_cast<uint32_t>(nodes.size()));
   const size_t stride = (nodes.size() + kNodesOfFit - 1) / kNodesOfFit, count = (nodes.size() + stride - 1) / stride;
-  const std::vector<float> table = Likelihoods(nodes, stride, count, law.degrees_, threads);
+  const std::vector<float> table = Likelihoods(nodes, stride, count, distribution.degrees_, threads);
   const auto sum_shares = CodeOf<SumShares>();
   float weights[kRow] = {};
   for (int step = 0; step < kSteps; ++step) {
-    std::copy(law.weights_.begin(), law.weights_.end(), weights);
+    std::copy(distribution.weights_.begin(), distribution.weights_.end(), weights);
     std::vector<double> sums(kGrid, 0.0);
     for (size_t begin = 0; begin < count; begin += kPiece) {
       float shares[kRow];
       sum_shares(&table[begin * kRow], std::min(kPiece, count - begin), weights, shares);
       for (int k = 0; k < kGrid; ++k) sums[k] += shares[k];
     }
-    for (int k = 0; k < kGrid; ++k) law.weights_[k] *= sums[k] / static_cast<double>(count);
-    Smooth(law.weights_);
+    for (int k = 0; k < kGrid; ++k) distribution.weights_[k] *= sums[k] / static_cast<double>(count);
+    Smooth(distribution.weights_);
   }
-  law.fine_weights_.resize(law.fine_degrees_.size());
-  for (size_t f = 0; f < law.fine_weights_.size(); ++f) {
+  distribution.fine_weights_.resize(distribution.fine_degrees_.size());
+  for (size_t f = 0; f < distribution.fine_weights_.size(); ++f) {
     const size_t k = std::min<size_t>(f / kFine, kGrid - 2);
     const double part = static_cast<double>(f - k * kFine) / kFine;
-    law.fine_weights_[f] = (1 - part) * law.weights_[k] + part * law.weights_[k + 1];
+    distribution.fine_weights_[f] = (1 - part) * distribution.weights_[k] + part * distribution.weights_[k + 1];
   }
-  return law;
+  return distribution;
 }
 
 DegreeDistribution::Moments DegreeDistribution::PosteriorMoments(const DegreeEvidence& evidence) const {

@@ -1,5 +1,5 @@
-// The law of the degrees of a graph, from uncertain observations of each, and what it says about each. Internal to this
-// folder; degree_posterior.h is what others use.
+// The degree distribution of a graph, fitted to uncertain observations of each degree, and what it says about each.
+// Internal to this folder; degree_posterior.h is what others use.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_DISTRIBUTION_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_DISTRIBUTION_H_
 
@@ -20,13 +20,13 @@ struct DegreeEvidence {
 
 class DegreeDistribution {
  public:
-  // By EM on a log-spaced grid of at most 60 degrees from 0.3 to n - 1, a fixed number of steps from the uniform law
+  // By EM on a log-spaced grid of at most 60 degrees from 0.3 to n - 1, a fixed number of steps from the uniform one
   // (an early end is a regulariser), smoothed lightly at each. Of more than 32,768 nodes every k-th is enough. The
   // result does not depend on the threads.
   static DegreeDistribution Fit(const std::vector<DegreeEvidence>& nodes, int threads);
 
-  // The mean degree and its variance, given the evidence: over a grid that is finer, where the law is interpolated, so
-  // that sharp evidence of a large degree is not rounded to the grid.
+  // The mean degree and its variance, given the evidence. They are taken over a finer grid, on which the distribution
+  // is interpolated, so that sharp evidence of a large degree is not rounded to the grid.
   struct Moments {
     double mean = 0, variance = 0;
   };

@@ -8,7 +8,7 @@
 
 #include "aggregator_server/estimate/attributed/column_sums.h"
 #include "aggregator_server/estimate/attributed/degree_distribution.h"
-#include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/estimate/degrees.h"
 #include "common/base/run_on_threads.h"
 
 namespace blink {
@@ -89,11 +89,11 @@ void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePoste
   }
 }
 
-// The nodes' means and pulls, each on its own: any number of threads gives the same.
+// The nodes' means and influences, each on its own: any number of threads gives the same.
 void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
   const std::vector<DegreeEvidence> nodes = Evidence(reports, threads);
   if (std::isfinite(posterior.links_variance)) DropContradictedLinks(nodes, posterior);
-  const DegreeDistribution law = DegreeDistribution::Fit(nodes, threads);
+  const DegreeDistribution distribution = DegreeDistribution::Fit(nodes, threads);
   posterior.mean.resize(nodes.size());
   posterior.influence.resize(nodes.size());
   const double pairs = reports.node_count() - 1.0, received = reports.report_count();
@@ -102,7 +102,7 @@ void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior)
   RunOnThreads(static_cast<int>(std::clamp<size_t>(nodes.size() / kPiece, 1, threads)), [&](int) {
     for (size_t begin; (begin = next.fetch_add(kPiece)) < nodes.size();) {
       for (size_t i = begin; i < std::min(nodes.size(), begin + kPiece); ++i) {
-        const DegreeDistribution::Moments of = law.PosteriorMoments(nodes[i]);
+        const DegreeDistribution::Moments of = distribution.PosteriorMoments(nodes[i]);
         posterior.mean[i] = of.mean;
         if (!nodes[i].sum.has_value()) continue;
         // The sum of a silent node is that of the pairs that were seen, scaled.

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "aggregator_server/estimate/beta/hybrid.h"
+#include "aggregator_server/estimate/hybrid_cut.h"
 
 namespace blink {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "aggregator_server/estimate/beta/hybrid.h"
+#include "aggregator_server/estimate/hybrid_cut.h"
 #include "aggregator_server/estimate/posterior.h"
 
 namespace blink {

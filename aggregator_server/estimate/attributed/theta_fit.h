@@ -3,9 +3,10 @@
 // With base log-odds o, features phi and evidence L = (ones - zeros) ln((1-p)/p) of a pair, pi = sigma(o + theta.phi):
 //   maximise  sum_pairs weight * log(1 - pi + pi e^L)  -  ridge / 2 |scale * theta|^2
 //             - (sum_pairs weight * pi - links)^2 / (2 links_variance)
-// (the marginal likelihood of the bits, and the total of the noisy degrees as one more observation). Newton's steps
-// with a line search; with sum weight r^2 phi phi^T, r = sigma(o + theta.phi + L) - pi, in place of the Hessian (BHHH)
-// until it is positive, near the maximum. Of many pairs first some are fitted, to start from.
+// This is the marginal likelihood of the bits, with the total of the noisy degrees as one more observation. The fit
+// takes Newton's steps with a line search. Far from the maximum the Hessian may not be positive. There the sum of
+// weight r^2 phi phi^T with r = sigma(o + theta.phi + L) - pi takes its place (BHHH). If there are many pairs, some of
+// them are fitted first, to start from.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_THETA_FIT_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_THETA_FIT_H_
 
@@ -45,10 +46,10 @@ struct ThetaFit {
 // INVALID_ARGUMENT: no pairs, sizes that do not fit, a weight that is not positive, or a number that is not finite.
 absl::StatusOr<ThetaFit> FitTheta(const PairSample& sample, const ThetaOptions& options);
 
-// The same, where the model fits. Where it is too stiff for the graph its likelihood can outweigh the observed links by
-// any amount: expected links that miss them by more than two deviations are the model's error and not the noise's, and
-// are held at two deviations. (Only where a deviation is at most a tenth of the links: elsewhere the noise alone may
-// deny that there are any.) Errors as FitTheta.
+// FitTheta, but the expected links stay within two deviations of the observed links. A model that is too stiff for the
+// graph has a likelihood that can outweigh the observation by any amount. A larger miss is then the model's error and
+// not the noise's. This holds only where a deviation is at most a tenth of the links: elsewhere the noise alone may
+// deny that there are any. Errors as FitTheta.
 absl::StatusOr<ThetaFit> FitThetaWithinLinks(const PairSample& sample, ThetaOptions options);
 
 }  // namespace blink

@@ -5,19 +5,22 @@
 //   BLINK_ASSIGN_OR_RETURN(BetaModel model, FitBetaModel(classes));   // O(K) an iteration, then O(K^2) once
 //   ... model.beta[classes.class_of_node[i]] ...
 //
-// Newton's method on the concave log-likelihood; its linear equations are solved by conjugate gradients over
-// LogisticSums, in O(K) time and memory. A result is returned only with its certificate: the degree equations summed
-// once more pair of classes by pair, without any approximation, by all threads.
+// Newton's method on the concave log-likelihood. Its linear equations are solved by conjugate gradients over
+// LogisticSums, in O(K) time and memory. A result is returned only with its certificate: all threads sum the degree
+// equations once more, pair of classes by pair and without any approximation.
 //
 // Degrees without a maximum. Clipped noisy degrees may lie outside the polytope of degree sequences, which is decided
 // beforehand, or so near its boundary that some |beta| would exceed kBetaMax. The model is then the exact one of
-// regularised degrees, lowest + share * (d - lowest): share = t * min(t, 63/64), t being the greatest share with which
-// they lie inside, so that they end as far inside as they were outside; and again so while beta is out of reach.
-// Why so: degrees are impossible because the greatest want more links than the others offer, and both noise and the
-// clip at 1 have raised their sum, so that it is right to lower it. A slight violation (two hubs of a star, t = 0.97)
-// changes next to nothing; where noise has drowned the degrees (t = 0.4) the prior falls back towards a regular graph,
-// and lets the bits speak. Tried beside it: pulling to the mean degree, which keeps a sum that is wrong; a cap on the
-// greatest degrees; both 1/64 inside. Mean error of the posterior, sum over pairs of |P - A|:
+// regularised degrees, lowest + share * (d - lowest). share = t * min(t, 63/64), where t is the greatest share with
+// which the degrees lie inside. So they end as far inside as they were outside. The step is repeated while beta is out
+// of reach.
+//
+// Why the degrees are lowered: they are impossible because the greatest want more links than the others offer, and both
+// the noise and the clip at 1 have raised their sum. A slight violation (two hubs of a star, t = 0.97) changes next to
+// nothing. Where noise has drowned the degrees (t = 0.4), the prior falls back towards a regular graph and lets the
+// bits speak. The table has the mean error of the posterior, sum over pairs of |P - A|, beside two other ways. "To the
+// mean" pulls to the mean degree, which keeps a sum that is wrong. "Cap" limits the greatest degrees. Both end 1/64
+// inside.
 //
 //   graph                                              links  to the mean   cap  as here
 //   5 hubs of n = 600, epsilon_d = 1, epsilon_a = 4     2826          101   108      107
@@ -35,6 +38,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "aggregator_server/estimate/link_estimate.h"
 
 namespace blink {
 
@@ -45,21 +49,6 @@ struct DegreeClasses {
 };
 // Clips to [1, n-2]. n >= 3.
 DegreeClasses ClassifyDegrees(absl::Span<const int64_t> degrees);
-
-struct BetaModel {
-  std::vector<double> beta;  // [K]
-  bool exists = true;        // false: the degrees have no finite maximum of the likelihood
-  bool regularised = false;  // beta is the model of regularised degrees: always where no maximum exists, and where one
-                             // is out of reach
-  double degree_share = 1;   // the share above; 1 unless regularised
-  int iterations = 0;        // steps of Newton's method, of all attempts together
-  // The certificate: over the degrees d that were fitted, largest |expected - d| / min(d, n-1-d); <= 1e-8. (So it
-  // bounds the error relative to d, and that of the links that are missing.)
-  double residual = 0;
-  // Over the degrees that were given, largest |expected - d| / d: that of the certificate, or what was changed.
-  double distance = 0;
-  double seconds = 0;
-};
 
 struct BetaModelOptions {
   int threads = 0;  // 0: all cores; the result does not depend on it

@@ -10,7 +10,9 @@
 
 #include "aggregator_server/estimate/beta/pair_masks.h"
 #include "aggregator_server/estimate/beta/value_cut.h"
+#include "aggregator_server/estimate/hybrid_cut.h"
 #include "aggregator_server/estimate/received_rows.h"
+#include "common/base/progress_parts.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -19,13 +21,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Links = std::vector<std::pair<NodeIndex, NodeIndex>>;
-
-// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which every bit depends on every bit.
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
 
 struct Tied {
   uint64_t hash;
@@ -102,26 +97,15 @@ class Selector {
 
 }  // namespace
 
-uint64_t TieHash(uint64_t tie_seed, NodeIndex i, NodeIndex j) {
-  constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-  return Mix(Mix(tie_seed + kGolden) ^ Mix((uint64_t{i} << 32 | j) + kGolden));
-}
-
 absl::StatusOr<LinkWeights> HybridWeights(const ReportSet& reports, PairCounts& counts, double expected_links,
                                           uint64_t tie_seed, const std::function<void(double)>& progress) {
   const Posterior& posterior = counts.posterior();
-  const auto wanted = static_cast<uint64_t>(std::floor(expected_links + kHybridSlack));
-  double told = 0;  // a pass that is made again does not take the progress back
-  const auto part = [&](double begin, double end) {
-    return [&, begin, end](double fraction) {
-      told = std::max(told, begin + fraction * (end - begin));
-      if (progress) progress(told);
-    };
-  };
+  const uint64_t wanted = HybridLinkCount(expected_links);
+  ProgressParts parts(progress, 2);
   Links links;
   if (wanted > 0) {
-    const ValueCut cut = FindValueCut(counts, wanted, part(0, 0.5));
-    links = Selector(reports, posterior, cut, tie_seed, counts.threads()).Select(part(0.5, 1));
+    const ValueCut cut = FindValueCut(counts, wanted, parts.Next(1));
+    links = Selector(reports, posterior, cut, tie_seed, counts.threads()).Select(parts.Next(1));
   }
   LinkWeights weights;
   weights.node_count = reports.node_count();

@@ -12,17 +12,9 @@
 
 namespace blink {
 
-// Links, by which a sum of P may fall short of the number that it stands for: where the bits leave no doubt every P is
-// 1 less an error of the prior and of rounding, and the last link is one as well as the first.
-inline constexpr double kHybridSlack = 1e-6;
-
-// ||P||_1 counts both directions, which are chosen together: floor(expected_links + kHybridSlack) pairs.
-//
-// P takes few values, and the pairs of each can be counted: so the value at the cut is exact (value_cut.h). The pairs
-// above it are taken, and of those at it the ones with the smallest TieHash(tie_seed, i, j): the same seed chooses the
-// same ties again, and no node is favoured in every round, as it would be by an order of the nodes. It is no secret. A
-// round's seed follows from its id, which nodes see before they report: who sends a false report can know which of its
-// pairs a tie will take, as it can anyway make them likelier than any other.
+// Takes HybridLinkCount(expected_links) pairs (hybrid_cut.h). P takes few values, and the pairs of each can be counted,
+// so the value at the cut is exact (value_cut.h). The pairs above it are taken, and of those at it the ones with the
+// smallest TieHash(tie_seed, i, j).
 //
 // Memory: the result, the pairs near the cut's hash (about as many as are taken from it, whatever the size of the tie),
 // and what pair_masks.h, pair_counts.h and value_cut.h state. Time: a pass over the bits, or two; more where the
@@ -30,9 +22,6 @@ inline constexpr double kHybridSlack = 1e-6;
 // threads. `progress` (may be empty) is called by the calling thread with the share that is done.
 absl::StatusOr<LinkWeights> HybridWeights(const ReportSet& reports, PairCounts& counts, double expected_links,
                                           uint64_t tie_seed, const std::function<void(double fraction)>& progress);
-
-// 64 well-mixed bits of the pair, i < j.
-uint64_t TieHash(uint64_t tie_seed, NodeIndex i, NodeIndex j);
 
 }  // namespace blink
 

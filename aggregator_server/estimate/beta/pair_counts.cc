@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 
+#include "common/base/progress_parts.h"
 #include "common/base/run_on_threads.h"
 
 namespace blink {
@@ -49,10 +50,10 @@ void PairCounts::ForEachClass(const Visit& visit, const std::function<void(doubl
                               const std::function<void(const PairRow&)>& on_row) {
   if (kept_ && !on_row) return VisitBlock(0, class_count_, visit);
   kept_ = false;
+  ProgressParts parts(progress, class_count_);
   for (uint32_t begin = 0; begin < class_count_; begin += classes_of_block_) {
     const uint32_t end = std::min(begin + classes_of_block_, class_count_);
-    const auto of_block = [&](double fraction) { progress((begin + fraction * (end - begin)) / class_count_); };
-    Count(begin, end, progress ? of_block : std::function<void(double)>(), begin == 0 ? on_row : nullptr);
+    Count(begin, end, parts.Next(end - begin), begin == 0 ? on_row : nullptr);
     VisitBlock(begin, end, visit);
   }
   kept_ = classes_of_block_ >= class_count_;

@@ -1,8 +1,8 @@
 // How many pairs of nodes there are of each (class, class, evidence), class by class.
 //
-// Such a table has K^2 entries, and K is small (30 to 400) as long as the degrees are worth anything; but where noise
-// drowns them there are thousands of classes, and the table would take gigabytes. So it is made for a block of classes
-// at a time, by a pass over the rows of its nodes.
+// Such a table has K^2 entries. K is small (30 to 400) as long as the degrees are worth anything. Where noise drowns
+// them there are thousands of classes, and the table would take gigabytes. So it is made for a block of classes at a
+// time, by a pass over the rows of its nodes.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_BETA_PAIR_COUNTS_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_BETA_PAIR_COUNTS_H_
 

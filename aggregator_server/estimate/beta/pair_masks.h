@@ -1,5 +1,4 @@
-// The pairs whose posterior lies in a range, as bit masks over the nodes: so that those of a row are found 64 at a
-// time.
+// The pairs whose posterior lies in a range, as bit masks over the nodes. Those of a row are found 64 at a time.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_BETA_PAIR_MASKS_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_BETA_PAIR_MASKS_H_
 

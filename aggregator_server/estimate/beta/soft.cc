@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aggregator_server/estimate/received_rows.h"
+#include "common/base/progress_parts.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
@@ -61,15 +62,11 @@ absl::Status ListOnes(const ReportSet& reports, int threads, const std::function
                       LinkWeights& weights) {
   const uint32_t n = reports.node_count(), words = reports.words_per_row();
   std::vector<uint64_t> offsets(static_cast<size_t>(n) + 1, 0);
-  const auto half = [&](double before) {
-    return [&, before](double fraction) {
-      if (progress) progress(before + 0.5 * fraction);
-    };
-  };
+  ProgressParts parts(progress, 2);
   const auto count = [&](const PairRow& row) {
     for (uint32_t w = 0; w < words; ++w) offsets[row.i + 1] += std::popcount(row.any[w]);
   };
-  ForEachPairRow(reports, PairSpan::kAll, threads, count, half(0));
+  ForEachPairRow(reports, PairSpan::kAll, threads, count, parts.Next(1));
   for (NodeIndex i = 0; i < n; ++i) offsets[i + 1] += offsets[i];
   std::vector<NodeIndex> neighbours(offsets.back());
   weights.values.resize(offsets.back());
@@ -84,7 +81,7 @@ absl::Status ListOnes(const ReportSet& reports, int threads, const std::function
       }
     }
   };
-  ForEachPairRow(reports, PairSpan::kAll, threads, list, half(0.5));
+  ForEachPairRow(reports, PairSpan::kAll, threads, list, parts.Next(1));
   BLINK_ASSIGN_OR_RETURN(weights.links, CsrGraph::FromRows(std::move(offsets), std::move(neighbours)));
   return absl::OkStatus();
 }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/progress_parts.h"
+
 namespace blink {
 namespace {
 
@@ -115,13 +117,11 @@ Cells AllValues(const PairCounts& counts) {
 ValueCut FindValueCut(PairCounts& counts, uint64_t wanted, const Progress& progress, size_t values_max) {
   Place place;
   auto left = static_cast<int64_t>(wanted);
-  double done = 0;  // of the progress: every pass takes half of what is left
-  const auto half = [&](double fraction) {
-    if (progress) progress(done + (1 - done) / 2 * fraction);
-  };
+  ProgressParts parts(progress, 1);
+  double part = 0.5;  // every pass takes half of what is left of the progress
   for (Cells cells = AllValues(counts); cells.CanBeDivided();) {
-    const Histogram histogram = CountInto(counts, place, cells, half);
-    done += (1 - done) / 2;
+    const Histogram histogram = CountInto(counts, place, cells, parts.Next(part));
+    part /= 2;
     int cell = kCells - 1;
     while (cell > 0 && histogram.pairs[cell] < left) left -= histogram.pairs[cell--];
     place.levels.emplace_back(cells, cell);
@@ -129,7 +129,7 @@ ValueCut FindValueCut(PairCounts& counts, uint64_t wanted, const Progress& progr
     cells = {cells.Begin(cell), cells.Begin(cell + 1)};
   }
   ValueCut cut;
-  for (const auto& [value, pairs] : Gather(counts, place, values_max, half)) {
+  for (const auto& [value, pairs] : Gather(counts, place, values_max, parts.Next(part))) {
     if (left == 0) break;
     if (pairs == 0) continue;
     cut = {value, static_cast<uint64_t>(pairs), static_cast<uint64_t>(std::min(left, pairs))};

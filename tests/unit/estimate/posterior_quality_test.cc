@@ -10,7 +10,9 @@
 #include <random>
 #include <vector>
 
+#include "aggregator_server/estimate/beta/beta_prior.h"
 #include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/estimate/degrees.h"
 #include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/received_rows.h"
 #include "tests/unit/estimate/small_round.h"
@@ -190,7 +192,7 @@ TEST_P(QualityOfRounds, IsThatOfTheLoopOverAllPairs) {
   const auto estimate = EstimateLinks(round.reports, {.threads = 2, .truth = &round.truth});
   ASSERT_TRUE(estimate.ok()) << estimate.status();
   const DegreeClasses classes = ClassifyDegrees(EstimateDegrees(round.reports).degrees);
-  const BetaPrior prior(classes, estimate->mle);
+  const BetaPrior prior(classes, estimate->beta_fit->mle);
   const Posterior posterior(prior, round.reports.parameters().bit_log_odds());
   QualityCounter counter;
   std::vector<Pair> pairs;

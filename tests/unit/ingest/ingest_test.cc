@@ -329,25 +329,25 @@ TEST_F(IngestTest, AcknowledgesOneOfManyDifferentReportsThatComeAtOnce) {
 TEST(RetryAdvisor, WidensTheWindowWithTheFleetAndForgetsIt) {
   testing::ManualClock clock;
   RetryAdvisor advisor(clock);
-  const RetryWindow alone = advisor.Waiting();
+  const RetryWindow alone = advisor.WindowWhenWaiting();
   EXPECT_LE(alone.max, absl::Seconds(1));
   for (uint64_t node = 0; node < 50'000; ++node) advisor.NotePeer(Gateway(node, node));
-  const RetryWindow fleet = advisor.Waiting();
+  const RetryWindow fleet = advisor.WindowWhenWaiting();
   EXPECT_GE(fleet.max - fleet.min, absl::Seconds(50)) << "50,000 calls at 500 a second";
-  EXPECT_GT(advisor.Busy(1).max, fleet.max);
-  EXPECT_GT(advisor.Idle().max, fleet.max);
+  EXPECT_GT(advisor.WindowWhenBusy(1).max, fleet.max);
+  EXPECT_GT(advisor.WindowWhenIdle().max, fleet.max);
   for (int i = 0; i < 2; ++i) {
     clock.Advance(absl::Minutes(11));
     advisor.NotePeer(Gateway(1, 1));
   }
-  EXPECT_EQ(advisor.Waiting().max, alone.max);
+  EXPECT_EQ(advisor.WindowWhenWaiting().max, alone.max);
 }
 
 TEST(RetryAdvisor, NeverSendsAFleetAwayForLong) {
   testing::ManualClock clock;
   RetryAdvisor advisor(clock);
   for (uint64_t node = 0; node < 2'000'000; ++node) advisor.NotePeer(Gateway(node, node));
-  EXPECT_LE(advisor.Busy(1).max, absl::Minutes(20));
+  EXPECT_LE(advisor.WindowWhenBusy(1).max, absl::Minutes(20));
 }
 
 }  // namespace

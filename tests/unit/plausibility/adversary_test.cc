@@ -83,9 +83,9 @@ TEST(DetectionPower, IsThatOfSimulatedLiars) {
     const double p = parameters.flip_probability();
     std::mt19937_64 random(4);
     for (const double goal : {0.5, 0.95}) {
-      const uint32_t links = SmallestLieSeen(tests, goal).value();
-      EXPECT_GE(DetectionProbability(tests, kNodes - 1, links), goal);
-      EXPECT_LT(DetectionProbability(tests, kNodes - 1, links - 1), goal);
+      const uint32_t links = FindSmallestLieSeen(tests, goal).value();
+      EXPECT_GE(ComputeDetectionProbability(tests, kNodes - 1, links), goal);
+      EXPECT_LT(ComputeDetectionProbability(tests, kNodes - 1, links - 1), goal);
       std::binomial_distribution<int> noise(static_cast<int>(kNodes - 1 - links), p * (1 - p)),
           lies(static_cast<int>(links), (1 - p) * (1 - p));
       int caught = 0;
@@ -93,7 +93,7 @@ TEST(DetectionPower, IsThatOfSimulatedLiars) {
         const int count = noise(random) + lies(random);
         caught += tails::ZScore(1, tails::BinomialAtLeast(count, kNodes - 1, p * (1 - p))) > tests.threshold_z();
       }
-      EXPECT_NEAR(caught / 300.0, DetectionProbability(tests, kNodes - 1, links), 0.15) << epsilon;
+      EXPECT_NEAR(caught / 300.0, ComputeDetectionProbability(tests, kNodes - 1, links), 0.15) << epsilon;
     }
   }
 }
@@ -104,29 +104,29 @@ TEST(DetectionPower, IsThatOfTheDocumentation) {
       {1, 388, 508}, {2, 155, 202}, {4, 54, 69}, {6, 24, 30}, {8, 12, 14}};
   for (const auto& [epsilon, half, most] : cora) {
     const ReportTests tests = ReportTests::Create(Parameters(epsilon), {}).value();
-    EXPECT_EQ(SmallestLieSeen(tests, 0.5), half) << epsilon;
-    EXPECT_EQ(SmallestLieSeen(tests, 0.95), most) << epsilon;
+    EXPECT_EQ(FindSmallestLieSeen(tests, 0.5), half) << epsilon;
+    EXPECT_EQ(FindSmallestLieSeen(tests, 0.95), most) << epsilon;
   }
   const std::vector<std::tuple<double, uint32_t, uint32_t>> facebook = {
       {1, 1175, 1512}, {2, 467, 599}, {4, 156, 198}, {6, 64, 81}, {8, 29, 36}};
   for (const auto& [epsilon, half, most] : facebook) {
     const ReportTests tests = ReportTests::Create(Parameters(epsilon, 0.1, 22470), {}).value();
-    EXPECT_EQ(SmallestLieSeen(tests, 0.5), half) << epsilon;
-    EXPECT_EQ(SmallestLieSeen(tests, 0.95), most) << epsilon;
+    EXPECT_EQ(FindSmallestLieSeen(tests, 0.5), half) << epsilon;
+    EXPECT_EQ(FindSmallestLieSeen(tests, 0.95), most) << epsilon;
   }
 }
 
 TEST(DetectionPower, IsNoneWithoutBits) {
   const ReportTests tests = ReportTests::Create(Parameters(4, 1), {}).value();
-  EXPECT_EQ(DetectionProbability(tests, kNodes - 1, 100), 0);
-  EXPECT_FALSE(SmallestLieSeen(tests, 0.5).has_value());
-  EXPECT_FALSE(SmallestLieSeen(ReportTests::Create(Parameters(0.01), {}).value(), 0.5).has_value());
+  EXPECT_EQ(ComputeDetectionProbability(tests, kNodes - 1, 100), 0);
+  EXPECT_FALSE(FindSmallestLieSeen(tests, 0.5).has_value());
+  EXPECT_FALSE(FindSmallestLieSeen(ReportTests::Create(Parameters(0.01), {}).value(), 0.5).has_value());
 }
 
 TEST(Adversary, ThatInflatesItsListIsSeenFromTheStatedSizeOn) {
   for (const double epsilon : {1.0, 2.0, 4.0, 6.0, 8.0}) {
     const auto parameters = Parameters(epsilon);
-    const uint32_t links = SmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.95).value();
+    const uint32_t links = FindSmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.95).value();
     const List liars = Liars(27);  // 1 % of the nodes
     const Plausibility result = TestLiars(parameters, liars, testing::Inflate(kNodes, 2 * links, 3));
     EXPECT_EQ(Caught(result, liars), 27u) << "epsilon " << epsilon << ", " << 2 * links << " links";
@@ -138,7 +138,7 @@ TEST(Adversary, ThatInflatesItsListIsSeenFromTheStatedSizeOn) {
 TEST(Adversary, ThatLiesAboutAFewLinksIsNotSeen) {
   for (const double epsilon : {1.0, 4.0, 8.0}) {
     const auto parameters = Parameters(epsilon);
-    const uint32_t links = SmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.5).value();
+    const uint32_t links = FindSmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.5).value();
     const List liars = Liars(5);
     EXPECT_EQ(Caught(TestLiars(parameters, liars, testing::Inflate(kNodes, links / 4, 3)), liars), 0u)
         << "epsilon " << epsilon;
@@ -147,7 +147,7 @@ TEST(Adversary, ThatLiesAboutAFewLinksIsNotSeen) {
 
 TEST(Adversary, ThatHidesAllItsLinksIsSeenWhereItHasEnough) {
   const auto parameters = Parameters(8);
-  const uint32_t links = SmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.95).value();
+  const uint32_t links = FindSmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.95).value();
   List hubs;
   for (NodeIndex i = 0; i < kNodes; ++i) {
     if (Graph().DegreeOf(i) >= 2 * links) hubs.push_back(i);
@@ -207,7 +207,7 @@ TEST(Adversary, ThatSendsFairCoinsIsSeen) {
 TEST(Adversary, ThatCopiesAnothersReportIsSeenWhereThatOneHasEnoughLinks) {
   const auto parameters = Parameters(8);
   const std::vector<PrivateReport> honest = testing::DrawFleet(Graph(), parameters, 9);
-  const uint32_t links = SmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.95).value();
+  const uint32_t links = FindSmallestLieSeen(ReportTests::Create(parameters, {}).value(), 0.95).value();
   NodeIndex hub = 0;
   for (NodeIndex i = 0; i < kNodes; ++i) hub = Graph().DegreeOf(i) > Graph().DegreeOf(hub) ? i : hub;
   ASSERT_GT(Graph().DegreeOf(hub), 2 * links);
@@ -321,8 +321,8 @@ TEST(TestPlausibility, ScoresAreTheirFormulas) {
     }
     EXPECT_NEAR(result.scores[i].unconfirmed, z(unconfirmed, witnesses, rate), 1e-9);
     EXPECT_NEAR(result.scores[i].omitted, z(omitted, witnesses, rate), 1e-9);
-    EXPECT_EQ(result.scores[i].ones, tests.OnesZ(drawn[i].bits.Count()));
-    EXPECT_EQ(result.scores[i].degree, tests.DegreeZ(drawn[i].bits.Count(), *drawn[i].noisy_degree));
+    EXPECT_EQ(result.scores[i].ones, tests.ScoreOnes(drawn[i].bits.Count()));
+    EXPECT_EQ(result.scores[i].degree, tests.ScoreDegree(drawn[i].bits.Count(), *drawn[i].noisy_degree));
   }
 }
 

@@ -26,15 +26,15 @@ TEST(ReportTests, TheBorderSaysWhatTheScoresSay) {
     for (const double share : {0.0, 0.1, 1.0}) {
       for (const uint32_t degree_max : {0u, 40u}) {
         const ReportTests tests = Tests(epsilon, share, 300, degree_max);
-        const ReportScreen screen = tests.Screen();
+        const ReportScreen screen = tests.MakeScreen();
         for (uint32_t ones = 0; ones < 300; ones += 1) {
           for (const int64_t degree :
                {int64_t{-400}, int64_t{-90}, int64_t{-5}, int64_t{0}, int64_t{30}, int64_t{299}, int64_t{420}}) {
             bool beyond = false;
-            if (share < 1) beyond |= std::abs(tests.OnesZ(ones)) > tests.threshold_z();
-            if (share > 0) beyond |= std::abs(tests.DegreeZ(ones, degree)) > tests.threshold_z();
+            if (share < 1) beyond |= std::abs(tests.ScoreOnes(ones)) > tests.threshold_z();
+            if (share > 0) beyond |= std::abs(tests.ScoreDegree(ones, degree)) > tests.threshold_z();
             const std::optional<int64_t> sent = share > 0 ? std::optional<int64_t>(degree) : std::nullopt;
-            ASSERT_EQ(screen.Implausible(ones, sent), beyond)
+            ASSERT_EQ(screen.IsImplausible(ones, sent), beyond)
                 << "epsilon " << epsilon << ", share " << share << ", ones " << ones << ", degree " << degree;
           }
         }
@@ -50,39 +50,39 @@ TEST(ReportTests, ThresholdKeepsTheRoundsFalseAlarm) {
 }
 
 TEST(ReportTests, AListWithoutNoiseHasTooFewOnes) {
-  EXPECT_LT(Tests(1, 0.1).OnesZ(4), -30);
-  EXPECT_LT(Tests(4, 0.1).OnesZ(4), -5.5);
-  EXPECT_GT(Tests(8, 0.1).OnesZ(4), -1) << "where noise flips two bits, its absence cannot be seen";
+  EXPECT_LT(Tests(1, 0.1).ScoreOnes(4), -30);
+  EXPECT_LT(Tests(4, 0.1).ScoreOnes(4), -5.5);
+  EXPECT_GT(Tests(8, 0.1).ScoreOnes(4), -1) << "where noise flips two bits, its absence cannot be seen";
 }
 
 TEST(ReportTests, NothingButOnesIsImplausibleForEveryDegreeWhereNoiseIsSeen) {
-  EXPECT_GT(Tests(1, 0.1).OnesZ(2707), 30);
-  EXPECT_GT(Tests(4, 0.1).OnesZ(2707), 5.5);
-  EXPECT_EQ(Tests(8, 0.1).OnesZ(2707), Tests(8, 0.1).OnesZ(2707));
-  EXPECT_LT(Tests(8, 0.1).OnesZ(2707), 3) << "a node may be linked to everybody";
-  EXPECT_GT(Tests(8, 0.1, 2708, 500).OnesZ(2707), 30) << "unless the operator says that none is";
+  EXPECT_GT(Tests(1, 0.1).ScoreOnes(2707), 30);
+  EXPECT_GT(Tests(4, 0.1).ScoreOnes(2707), 5.5);
+  EXPECT_EQ(Tests(8, 0.1).ScoreOnes(2707), Tests(8, 0.1).ScoreOnes(2707));
+  EXPECT_LT(Tests(8, 0.1).ScoreOnes(2707), 3) << "a node may be linked to everybody";
+  EXPECT_GT(Tests(8, 0.1, 2708, 500).ScoreOnes(2707), 30) << "unless the operator says that none is";
 }
 
 TEST(ReportTests, ADegreeFarFromTheBitsIsSeenAtAnyValue) {
   const ReportTests tests = Tests(6, 0.1);  // flips 12 of 2,707 zeros
-  EXPECT_LT(std::abs(tests.DegreeZ(17, 4)), 2);
-  EXPECT_GT(tests.DegreeZ(517, 4), 20) << "more ones than the degree explains";
-  EXPECT_LT(tests.DegreeZ(17, 500), -15);
+  EXPECT_LT(std::abs(tests.ScoreDegree(17, 4)), 2);
+  EXPECT_GT(tests.ScoreDegree(517, 4), 20) << "more ones than the degree explains";
+  EXPECT_LT(tests.ScoreDegree(17, 500), -15);
   for (const int64_t extreme : {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
-    EXPECT_GT(std::abs(tests.DegreeZ(17, extreme)), 37);
-    EXPECT_GT(std::abs(Tests(6, 1).DegreeZ(0, extreme)), 37);
-    EXPECT_TRUE(tests.Screen().Implausible(17, extreme));
-    EXPECT_TRUE(Tests(6, 1).Screen().Implausible(0, extreme));
+    EXPECT_GT(std::abs(tests.ScoreDegree(17, extreme)), 37);
+    EXPECT_GT(std::abs(Tests(6, 1).ScoreDegree(0, extreme)), 37);
+    EXPECT_TRUE(tests.MakeScreen().IsImplausible(17, extreme));
+    EXPECT_TRUE(Tests(6, 1).MakeScreen().IsImplausible(0, extreme));
   }
 }
 
 TEST(ReportTests, WithoutBitsTheDegreeIsComparedWithItsRange) {
   const ReportTests tests = Tests(1, 1, 300);  // noise of scale 1
-  EXPECT_EQ(tests.DegreeZ(0, 0), 0);
-  EXPECT_EQ(tests.DegreeZ(0, 299), 0);
-  EXPECT_GT(tests.DegreeZ(0, -20), 5);
-  EXPECT_LT(tests.DegreeZ(0, 319), -5);
-  EXPECT_LT(Tests(1, 1, 300, 100).DegreeZ(0, 130), -5);
+  EXPECT_EQ(tests.ScoreDegree(0, 0), 0);
+  EXPECT_EQ(tests.ScoreDegree(0, 299), 0);
+  EXPECT_GT(tests.ScoreDegree(0, -20), 5);
+  EXPECT_LT(tests.ScoreDegree(0, 319), -5);
+  EXPECT_LT(Tests(1, 1, 300, 100).ScoreDegree(0, 130), -5);
 }
 
 TEST(ReportTests, HoldAtTheEndsOfTheBudget) {
@@ -90,11 +90,12 @@ TEST(ReportTests, HoldAtTheEndsOfTheBudget) {
     for (const double share : {0.0, 0.000001, 0.5, 0.999999, 1.0}) {
       const ReportTests tests = Tests(epsilon, share, 3);
       for (uint32_t ones = 0; ones <= 2; ++ones) {
-        EXPECT_FALSE(std::isnan(tests.OnesZ(ones)));
+        EXPECT_FALSE(std::isnan(tests.ScoreOnes(ones)));
         if (share == 0) continue;
-        EXPECT_FALSE(std::isnan(tests.DegreeZ(ones, 1)));
+        EXPECT_FALSE(std::isnan(tests.ScoreDegree(ones, 1)));
       }
-      EXPECT_FALSE(tests.Screen().Implausible(share < 1 ? 1 : 0, share > 0 ? std::optional<int64_t>(1) : std::nullopt))
+      EXPECT_FALSE(
+          tests.MakeScreen().IsImplausible(share < 1 ? 1 : 0, share > 0 ? std::optional<int64_t>(1) : std::nullopt))
           << epsilon << " " << share;
     }
   }

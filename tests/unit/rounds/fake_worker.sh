@@ -73,9 +73,12 @@ case "$(cat "$attributes/behaviour")" in
     echo "blink-worker: error while loading shared libraries: libtorch_cpu.so:" \
       "failed to map segment from shared object" >&2
     exit 127 ;;
-  no-memory-uncaught)
+  no-memory-for-initialization)
     echo "terminate called after throwing an instance of 'std::bad_alloc'" >&2
-    echo "  what():  std::bad_alloc" >&2
+    kill -ABRT $$ ;;
+  speak-of-memory-and-crash)  # words alone
+    say training 0.5 "epoch 1 of 2"
+    echo "out of memory: std::bad_alloc" >&2
     kill -ABRT $$ ;;
   burn-processor-time)
     while :; do :; done ;;

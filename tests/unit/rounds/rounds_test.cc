@@ -161,7 +161,7 @@ TEST_F(PipelineTest, SealsWhenAllHaveReportedAndServesTheResult) {
   EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_OPEN);
   EXPECT_EQ(Get(id).roster_version(), 4);
   EXPECT_EQ(Get(id).parameters().node_count(), kNodes);
-  EXPECT_EQ(pipeline_->ResultPath(id, "metrics.json").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(pipeline_->FindResult(id, "metrics.json").status().code(), absl::StatusCode::kFailedPrecondition);
   Report(id, 0, kNodes - 1);
   ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
   const v1::Round round = Get(id);
@@ -171,9 +171,9 @@ TEST_F(PipelineTest, SealsWhenAllHaveReportedAndServesTheResult) {
   const auto folder = ReadRoundFolder(options_.rounds_folder + "/" + id);
   ASSERT_TRUE(folder.ok()) << folder.status();
   EXPECT_EQ(folder->reports.report_count(), kNodes);
-  EXPECT_TRUE(std::filesystem::exists(*pipeline_->ResultPath(id, "predictions.csv")));
+  EXPECT_TRUE(std::filesystem::exists(*pipeline_->FindResult(id, "predictions.csv")));
   for (const char* artifact : {"../round.json", "/etc/passwd", "", "metrics.json/"}) {
-    EXPECT_EQ(pipeline_->ResultPath(id, artifact).status().code(), absl::StatusCode::kInvalidArgument) << artifact;
+    EXPECT_EQ(pipeline_->FindResult(id, artifact).status().code(), absl::StatusCode::kInvalidArgument) << artifact;
   }
 }
 
@@ -295,20 +295,31 @@ TEST_F(PipelineTest, RemovesAtItsStartWhatTheWorkersOfEndedAndUnknownRoundsLeft)
   EXPECT_FALSE(HasCheckpoint(unknown));
 }
 
-TEST_F(PipelineTest, SaysThatTheMemoryLimitWasTooSmallAndTriesNoSecondTime) {
+TEST_F(PipelineTest, SaysThatTheMemoryLimitIsProbablyTooSmallAndTriesNoSecondTime) {
   options_.worker_limits.memory_bytes = uint64_t{1} << 40;  // of which the stand-in only says that it does not suffice
   StartPipeline();
   int starts = 0;
-  for (const char* behaviour : {"no-memory-for-libraries", "no-memory-uncaught"}) {
+  for (const char* behaviour : {"no-memory-for-libraries", "no-memory-for-initialization"}) {
     Behave(behaviour);
     const std::string id = Create();
     Report(id, 0, kNodes - 1);
     ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
-    EXPECT_THAT(Get(id).failure_reason(),
-                HasSubstr("ran out of memory: --worker-memory-bytes limits it to 1099511627776 bytes"));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("the worker probably ran out of memory"));
+    EXPECT_THAT(Get(id).failure_reason(), HasSubstr("--worker-memory-bytes limits it to 1099511627776 bytes"));
     EXPECT_THAT(Get(id).failure_reason(), HasSubstr("raise the limit"));
     EXPECT_EQ(Starts(), ++starts);
   }
+}
+
+TEST_F(PipelineTest, DecidesNothingByTheWordsOfACrashedWorker) {
+  options_.worker_limits.memory_bytes = uint64_t{1} << 40;
+  StartPipeline();
+  Behave("speak-of-memory-and-crash");
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("killed by signal 6 (SIGABRT)"));
+  EXPECT_EQ(Starts(), 3);
 }
 
 TEST_F(PipelineTest, SaysThatTheProcessorTimeIsUsedUpAndTriesNoSecondTime) {
@@ -347,22 +358,23 @@ TEST_F(PipelineTest, WaitsWhileTheWorkersDiskIsFullAndGoesOnFromItsCheckpointWit
 TEST(RetryTest, DoublesTheWaitUpToItsLimitAndBeginsAnewAfterASuccess) {
   const absl::Status full = absl::ResourceExhaustedError("no space");
   Retry retry(absl::Seconds(5), absl::Minutes(1));
-  for (const int seconds : {5, 10, 20, 40, 60, 60}) EXPECT_EQ(retry.Failed(full).wait, absl::Seconds(seconds));
+  for (const int seconds : {5, 10, 20, 40, 60, 60}) EXPECT_EQ(retry.NoteFailure(full).wait, absl::Seconds(seconds));
   retry = Retry(absl::Seconds(5), absl::Minutes(1));
-  EXPECT_EQ(retry.Failed(full).wait, absl::Seconds(5));
-  EXPECT_EQ(Retry(absl::Minutes(2), absl::Minutes(1)).Failed(full).wait, absl::Minutes(1)) << "never beyond the limit";
+  EXPECT_EQ(retry.NoteFailure(full).wait, absl::Seconds(5));
+  EXPECT_EQ(Retry(absl::Minutes(2), absl::Minutes(1)).NoteFailure(full).wait, absl::Minutes(1))
+      << "never beyond the limit";
 }
 
 TEST(RetryTest, WaitsLongerEachTimeAndHasNewsWhereTheCauseIsAnotherOne) {
   Retry retry(absl::Seconds(5), absl::Minutes(1));
   const absl::Status full = absl::ResourceExhaustedError("write a: no space"), lost = absl::DataLossError("a hole");
-  EXPECT_TRUE(retry.Failed(full).is_news);
-  const Retry::Failure again = retry.Failed(absl::ResourceExhaustedError("write b: no space"));
+  EXPECT_TRUE(retry.NoteFailure(full).is_news);
+  const Retry::Failure again = retry.NoteFailure(absl::ResourceExhaustedError("write b: no space"));
   EXPECT_FALSE(again.is_news);
   EXPECT_EQ(again.wait, absl::Seconds(10));
-  EXPECT_TRUE(retry.Failed(lost).is_news);
-  EXPECT_FALSE(retry.Failed(lost).is_news);
-  const Retry::Failure back = retry.Failed(full);
+  EXPECT_TRUE(retry.NoteFailure(lost).is_news);
+  EXPECT_FALSE(retry.NoteFailure(lost).is_news);
+  const Retry::Failure back = retry.NoteFailure(full);
   EXPECT_TRUE(back.is_news);
   EXPECT_EQ(back.wait, absl::Minutes(1)) << "causes that take turns are no reason for haste";
 }

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "aggregator_server/select/candidates.h"
+#include "aggregator_server/select/candidate_grid.h"
 #include "aggregator_server/select/choice.h"
 #include "aggregator_server/select/trainable.h"
 
@@ -148,11 +148,32 @@ TEST(AttributedGrid, LeavesOutPairsOfTheBetaPriorThatTakeMinutes) {
   std::set<std::string> left_out = PairsOf(grid.too_costly());
   EXPECT_THAT(left_out, ElementsAre("gcn soft", "graphsage soft"));
   for (const Candidate& candidate : grid.too_costly())
-    EXPECT_THAT(grid.WhyLeftOut(candidate, large), HasSubstr("--prior beta"));
+    EXPECT_THAT(grid.ExplainLeftOut(candidate, large), HasSubstr("--prior beta"));
   v1::TrainingSpec named = AttributedSpec(1000);
   named.set_model(v1::MODEL_GCN);
   named.set_variant(v1::VARIANT_SOFT);
   EXPECT_EQ(CandidateGrid::Create(named, true, large)->pairs().size(), 2u);
+}
+
+TEST(CandidateGrid, IsTheSameWhetherTheLinksAreKnownAtOnceOrLater) {
+  ProblemSize large{.nodes = 200'000, .feature_values = 4'000'000, .scaled_values = 4'000'000, .classes = 7};
+  for (const v1::Prior prior : {v1::PRIOR_BETA, v1::PRIOR_ATTRIBUTED}) {
+    for (const v1::Model model : {v1::MODEL_UNSPECIFIED, v1::MODEL_GCN}) {
+      for (const double links : {1e5, 1e9}) {
+        v1::TrainingSpec spec = AttributedSpec(1000);
+        spec.set_prior(prior);
+        spec.set_model(model);
+        large.links = large.attributed_links = large.attributed_kept = 0;
+        CandidateGrid later = CandidateGrid::Create(spec, true, large).value();
+        large.links = large.attributed_links = large.attributed_kept = links;
+        const CandidateGrid at_once = CandidateGrid::Create(spec, true, large).value();
+        later.CompleteCosts(large);
+        EXPECT_EQ(later.count(), at_once.count());
+        EXPECT_EQ(PairsOf(later.pairs()), PairsOf(at_once.pairs()));
+        EXPECT_EQ(PairsOf(later.too_costly()), PairsOf(at_once.too_costly()));
+      }
+    }
+  }
 }
 
 TEST(CandidateFromSpec, TakesTheOneModelOfTheAttributedPriorThatIsNamed) {
@@ -324,16 +345,16 @@ Tried MeanWith(double score, size_t members) {
 TEST(Choice, OfWhatIsEquallyGoodToWithinAValidationNodeItTakesTheMeanOfTheMost) {
   const std::vector<Tried> tried = {Of(0, 0.93), MeanWith(0.915, 3), MeanWith(0.92, 2), MeanWith(0.91, 3),
                                     MeanWith(0.87, 4)};
-  EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 20), 1u) << "0.05 is one of 20 nodes";
-  EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 90), 2u);
-  EXPECT_EQ(ChosenOf(tried, Prior::kAttributed, 500), 0u) << "0.01 is five of 500";
+  EXPECT_EQ(ChooseCandidate(tried, Prior::kAttributed, 20), 1u) << "0.05 is one of 20 nodes";
+  EXPECT_EQ(ChooseCandidate(tried, Prior::kAttributed, 90), 2u);
+  EXPECT_EQ(ChooseCandidate(tried, Prior::kAttributed, 500), 0u) << "0.01 is five of 500";
 }
 
 TEST(Choice, WithoutMeansItTakesTheBestAndOfEqualsTheFirst) {
   Tried skipped = Of(0, 1);
   skipped.skipped = "diverged";
-  EXPECT_EQ(ChosenOf({skipped, Of(0, 0.90), Of(0, 0.91), Of(0, 0.91)}, Prior::kAttributed, 10), 2u);
-  EXPECT_EQ(ChosenOf({Of(9, 0), skipped}, Prior::kAttributed, 10), 0u);
+  EXPECT_EQ(ChooseCandidate({skipped, Of(0, 0.90), Of(0, 0.91), Of(0, 0.91)}, Prior::kAttributed, 10), 2u);
+  EXPECT_EQ(ChooseCandidate({Of(9, 0), skipped}, Prior::kAttributed, 10), 0u);
 }
 
 TEST(Choice, WhatWasNotTrainedIsNeverNearTheBestHoweverLowTheScoresAre) {

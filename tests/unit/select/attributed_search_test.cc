@@ -97,7 +97,7 @@ TEST_F(AttributedSearch, KeepsTheBestOfTheCandidatesAndTheirMeans) {
             Prior::kAttributed);
   EXPECT_LE(kept, best);
   EXPECT_GE(kept, best - 1.0 / 50) << "a validation node";
-  const Tried& chosen = model.search[ChosenOf(model.search, Prior::kAttributed, 50)];
+  const Tried& chosen = model.search[ChooseCandidate(model.search, Prior::kAttributed, 50)];
   EXPECT_EQ(CandidateName(model.trained), CandidateName(chosen.candidate));
   EXPECT_EQ(model.result.validation_loss, chosen.validation_loss);
   EXPECT_FALSE(model.result.model_bytes.empty());

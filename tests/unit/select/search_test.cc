@@ -12,7 +12,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "aggregator_server/worker/analysis.h"
+#include "aggregator_server/result/metrics_json.h"
+#include "aggregator_server/worker/analyse.h"
 #include "tests/unit/worker/small_round.h"
 
 namespace blink {
@@ -220,7 +221,7 @@ TEST_F(SearchTest, KeepsTheModelOfTheCandidateThatValidatesBest) {
   }
   EXPECT_EQ(analysis.training.validation_accuracy - 0.2 * analysis.training.validation_loss, best);
   // The chosen one, trained alone on the same links, is the same model.
-  const LinkWeights& weights = analysis.estimate.Of(analysis.trained.variant.value_or(Variant::kHard));
+  const LinkWeights& weights = *analysis.estimates.beta.Of(analysis.trained.variant.value_or(Variant::kHard));
   EXPECT_EQ(Train(weights, data_.attributes, analysis.trained.options)->logits, analysis.training.logits);
 }
 
@@ -234,7 +235,7 @@ v1::TrainingSpec AttributedSpec(uint32_t candidates) {
 
 TEST_F(SearchTest, UnderTheAttributedPriorDependsNeitherOnTheThreadsNorOnTheTestNodes) {
   const Analysis analysis = ExpectTheSameWithoutTestLabels(AttributedSpec(22), 3);
-  ASSERT_TRUE(analysis.attributed.has_value());
+  ASSERT_TRUE(analysis.estimates.attributed.has_value());
   EXPECT_GT(analysis.search.size(), 22u) << "and means";
 }
 
@@ -249,8 +250,8 @@ TEST_F(SearchTest, TheBetaPriorsCandidatesAreTheSameUnderEitherPrior) {
     }
   }
   EXPECT_EQ(found, 9u) << "all but GAT on Soft";
-  EXPECT_FALSE(beta.attributed.has_value());
-  EXPECT_EQ(beta.estimate.links().neighbours(), attributed.estimate.links().neighbours());
+  EXPECT_FALSE(beta.estimates.attributed.has_value());
+  EXPECT_EQ(beta.estimates.beta.links().neighbours(), attributed.estimates.beta.links().neighbours());
 }
 
 TEST_F(SearchTest, WithoutASearchTheAttributedPriorTrainsExactlyWhatIsNamed) {

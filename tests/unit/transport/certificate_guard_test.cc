@@ -58,11 +58,11 @@ TEST_F(CertificateGuardTest, TakesAGoodCertificate) {
   const auto guard = Guard();
   const std::string certificate = Certificate();
   EXPECT_TRUE(guard->Check(certificate).ok());
-  const auto stream = guard->Open(certificate, "somebody", [](const absl::Status&) { FAIL(); });
+  const auto stream = guard->OpenStream(certificate, "somebody", [](const absl::Status&) { FAIL(); });
   ASSERT_TRUE(stream.ok());
   EXPECT_EQ(guard->open_streams(), 1u);
-  guard->Close(*stream);
-  guard->Close(*stream);
+  guard->CloseStream(*stream);
+  guard->CloseStream(*stream);
   EXPECT_EQ(guard->open_streams(), 0u);
 }
 
@@ -74,7 +74,7 @@ TEST_F(CertificateGuardTest, RefusesARevokedCertificateByItsSerialNumber) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr(SerialOf(certificate)), HasSubstr("key-compromise"), HasSubstr("blink provision sign")));
-  EXPECT_EQ(guard->Open(certificate, "somebody", [](const absl::Status&) { FAIL(); }).status(), refused);
+  EXPECT_EQ(guard->OpenStream(certificate, "somebody", [](const absl::Status&) { FAIL(); }).status(), refused);
 }
 
 TEST_F(CertificateGuardTest, ANewListCutsTheStreamsOfWhomItNamesAndNoOther) {
@@ -84,14 +84,14 @@ TEST_F(CertificateGuardTest, ANewListCutsTheStreamsOfWhomItNamesAndNoOther) {
   std::atomic<int> cuts{0}, wrong{0};
   absl::Status why;
   ASSERT_TRUE(guard
-                  ->Open(revoked, "a",
-                         [&](const absl::Status& status) {
-                           why = status;
-                           ++cuts;
-                         })
+                  ->OpenStream(revoked, "a",
+                               [&](const absl::Status& status) {
+                                 why = status;
+                                 ++cuts;
+                               })
                   .ok());
-  ASSERT_TRUE(guard->Open(revoked, "b", [&](const absl::Status&) { ++cuts; }).ok());
-  ASSERT_TRUE(guard->Open(good, "c", [&](const absl::Status&) { ++wrong; }).ok());
+  ASSERT_TRUE(guard->OpenStream(revoked, "b", [&](const absl::Status&) { ++cuts; }).ok());
+  ASSERT_TRUE(guard->OpenStream(good, "c", [&](const absl::Status&) { ++wrong; }).ok());
   Publish(List(2, {revoked}));
   ASSERT_TRUE(Eventually([&] { return cuts == 2; }));
   EXPECT_EQ(why.code(), absl::StatusCode::kUnauthenticated);
@@ -106,7 +106,7 @@ TEST_F(CertificateGuardTest, AnExpiredCertificateIsRefusedAndItsStreamCut) {
   const auto guard = Guard();
   const std::string certificate = Certificate(absl::Hours(2));
   std::atomic<int> cuts{0};
-  ASSERT_TRUE(guard->Open(certificate, "a", [&](const absl::Status&) { ++cuts; }).ok());
+  ASSERT_TRUE(guard->OpenStream(certificate, "a", [&](const absl::Status&) { ++cuts; }).ok());
   clock_.Advance(absl::Hours(3));
   EXPECT_TRUE(Eventually([&] { return cuts == 1; }));
   const absl::Status refused = guard->Check(certificate);

@@ -1,11 +1,11 @@
-#include "aggregator_server/worker/analysis.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <sstream>
 
+#include "aggregator_server/result/result_folder.h"
+#include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "tests/unit/worker/small_round.h"
 
@@ -27,8 +27,8 @@ TEST_F(AnalysisTest, EstimatesAndTrainsAndTellsItsProgress) {
   options.progress = [&](Stage stage, double fraction, const std::string&) { steps.emplace_back(stage, fraction); };
   const auto analysis = Analyse(round.reports, data_.attributes, round.round.training(), options);
   ASSERT_TRUE(analysis.ok()) << analysis.status();
-  EXPECT_EQ(analysis->estimate.links().node_count(), 200u);
-  EXPECT_EQ(analysis->estimate.nodes_without_report, 20u);
+  EXPECT_EQ(analysis->estimates.beta.links().node_count(), 200u);
+  EXPECT_EQ(analysis->estimates.beta.nodes_without_report, 20u);
   EXPECT_EQ(analysis->training.predictions.size(), 200u);
   EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end())) << "stages and fractions only grow";
   EXPECT_EQ(steps.back(), std::make_pair(Stage::kTraining, 1.0));
@@ -51,7 +51,7 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   EXPECT_EQ(Lines(out + "/predictions.csv"), 201u);
   EXPECT_EQ(Lines(out + "/curves.csv"), 21u);
-  EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimate.links().link_count() + 1);
+  EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimates.beta.links().link_count() + 1);
   EXPECT_EQ(ReadFile(out + "/model.pt", 1 << 24).value(), analysis.training.model_bytes);
   EXPECT_EQ(ReadFile(out + "/model.ts", 1 << 24).value(), analysis.training.script_bytes);
   EXPECT_THAT(ReadFile(out + "/predictions.csv", 1 << 20).value(),
@@ -136,14 +136,14 @@ TEST_F(AnalysisTest, SaysWhatItLeavesOutOfManyClasses) {
 }
 
 TEST_F(AnalysisTest, OnlyWhatNodesOfARoundDrewIsCalledPrivate) {
-  EXPECT_EQ(PrivacyJson(parameters_, ReportOrigin::kRound)["private"], true);
-  EXPECT_EQ(PrivacyJson(parameters_, ReportOrigin::kReplay)["private"], true);
-  const auto simulated = PrivacyJson(parameters_, ReportOrigin::kSimulation);
+  EXPECT_EQ(PrivacyJson(FiguresOfPrivacy(parameters_, ReportOrigin::kRound))["private"], true);
+  EXPECT_EQ(PrivacyJson(FiguresOfPrivacy(parameters_, ReportOrigin::kReplay))["private"], true);
+  const auto simulated = PrivacyJson(FiguresOfPrivacy(parameters_, ReportOrigin::kSimulation));
   EXPECT_EQ(simulated["private"], true);
   EXPECT_EQ(simulated["simulated"], true);
   EXPECT_EQ(simulated["noise"], "cryptographic");
   EXPECT_LE(simulated["achieved_epsilon"], 6.0);
-  const auto seeded = PrivacyJson(parameters_, ReportOrigin::kSeededSimulation);
+  const auto seeded = PrivacyJson(FiguresOfPrivacy(parameters_, ReportOrigin::kSeededSimulation));
   EXPECT_EQ(seeded["private"], false);
   EXPECT_EQ(seeded["noise"], "seeded");
   EXPECT_TRUE(seeded["achieved_epsilon"].is_null());
@@ -156,13 +156,12 @@ TEST_F(AnalysisTest, AModelWithoutLinksHasNoVariant) {
   spec.set_variant(v1::VARIANT_SOFT);
   const Analysis analysis = Analyse(round.reports, data_.attributes, spec, {}).value();
   EXPECT_FALSE(analysis.trained.variant.has_value());
-  EXPECT_FALSE(analysis.estimate.soft.has_value()) << "weights that nobody needs are not made";
+  EXPECT_FALSE(analysis.estimates.beta.soft.has_value()) << "weights that nobody needs are not made";
   EXPECT_TRUE(TrainJson(analysis.training, analysis.trained)["variant"].is_null());
-  const auto estimate = EstimateJson(analysis.estimate, analysis.attributed, 1,
-                                     FiguresOfSeen(analysis.estimate, analysis.attributed, analysis.trained));
+  const auto estimate = EstimateJson(analysis.estimates, 1, FiguresOfSeen(analysis.estimates, analysis.trained));
   EXPECT_TRUE(estimate["trained_links"].is_null());
   EXPECT_TRUE(estimate["trained_weight"].is_null());
-  EXPECT_EQ(estimate["links"], analysis.estimate.links().link_count());
+  EXPECT_EQ(estimate["links"], analysis.estimates.beta.links().link_count());
 }
 
 TEST_F(AnalysisTest, TheSpecSaysEverythingAboutTheTraining) {
@@ -217,11 +216,11 @@ TEST_F(AnalysisTest, DroppedReportsAreAsIfTheyHadNeverCome) {
   EXPECT_EQ(flag.checks.found.flagged[1].node, 5u);
   EXPECT_STREQ(flag.checks.found.flagged[0].test, "degree");
   EXPECT_EQ(flag.checks.dropped, 0u);
-  EXPECT_EQ(flag.estimate.nodes_without_report, 20u);
+  EXPECT_EQ(flag.estimates.beta.nodes_without_report, 20u);
   options.implausible = v1::IMPLAUSIBLE_DROP;
   const Analysis drop = Analyse(reports, data_.attributes, round.round.training(), options).value();
   EXPECT_EQ(drop.checks.dropped, 2u);
-  EXPECT_EQ(drop.estimate.nodes_without_report, 22u);
+  EXPECT_EQ(drop.estimates.beta.nodes_without_report, 22u);
   ReportSet never = round.reports;
   never.Drop(5);
   never.Drop(77);

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "aggregator_server/worker/analysis.h"
+#include "aggregator_server/worker/analyse.h"
 #include "common/graph/dataset.h"
 #include "tests/unit/plausibility/fleet.h"
 
@@ -25,7 +25,7 @@ Figures Measure(const Dataset& data, const ReportSet& reports, v1::Implausible p
   spec.set_seed(3);
   spec.set_device("cpu");
   const Analysis analysis = Analyse(reports, data.attributes, spec, options).value();
-  return {analysis.estimate.mae, analysis.training.test_accuracy, analysis.checks.found.flagged.size()};
+  return {analysis.estimates.beta.mae, analysis.training.test_accuracy, analysis.checks.found.flagged.size()};
 }
 
 class GrossAttack : public ::testing::TestWithParam<double> {};

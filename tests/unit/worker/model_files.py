@@ -1,7 +1,8 @@
 """model_files.py ATTRIBUTES RESULT..: from the files of a result alone, with plain torch, the logits that blink had.
 
-Of every result folder reads model.pt, model.ts, links.csv, metrics.json and predictions.csv, computes the logits by the formulas of
-PyG's layers under their names in the state dict, and compares them with logits.f32, which the test left there.
+Of every result folder reads model.pt, model.ts, links.csv, metrics.json and predictions.csv, computes the logits by the
+formulas of PyG's layers under their names in the state dict, and compares them with logits.f32, which the test left
+there.
 """
 import array
 import ast

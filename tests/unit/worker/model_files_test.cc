@@ -6,7 +6,8 @@
 #include <cstdlib>
 
 #include "aggregator_server/result/link_files.h"
-#include "aggregator_server/worker/analysis.h"
+#include "aggregator_server/result/result_folder.h"
+#include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
 #include "tests/unit/worker/small_round.h"

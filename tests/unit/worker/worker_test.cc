@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "absl/strings/str_format.h"
-#include "aggregator_server/worker/analysis.h"
+#include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "tests/unit/worker/small_round.h"
@@ -101,7 +101,7 @@ TEST_P(WorkerAndSimulation, GiveExactlyTheSameOnTheSameReports) {
   EXPECT_EQ(metrics["privacy"]["private"], true);
   EXPECT_EQ(metrics["train"]["threads"], 2);
   EXPECT_EQ(metrics["train"]["model"], ModelName(trial.trained.options.model));
-  EXPECT_EQ(metrics["estimate"]["links"], trial.estimate->links().link_count());
+  EXPECT_EQ(metrics["estimate"]["links"], trial.estimates->beta.links().link_count());
   EXPECT_EQ(metrics["estimate"]["tie_seed"], absl::StrFormat("%016x", trial.tie_seed));
   EXPECT_EQ(metrics["train"].contains("candidates"), GetParam().candidates > 0);
   EXPECT_EQ(trial.search.size(), GetParam().candidates);

@@ -66,8 +66,8 @@ TEST(AttributedError, IsBelowThatOfTheBetaModel) {
     const auto attributed =
         EstimateAttributed(reports, known.profiles, known.classes, {.threads = 2, .truth = &dataset.graph});
     ASSERT_TRUE(beta.ok() && attributed.ok());
-    EXPECT_LT(attributed->links.mae, 0.9 * beta->mae) << epsilon_micro;
-    RecordProperty("ratio_" + std::to_string(epsilon_micro), std::to_string(attributed->links.mae / beta->mae));
+    EXPECT_LT(attributed->BestGuess().mae, 0.9 * beta->mae) << epsilon_micro;
+    RecordProperty("ratio_" + std::to_string(epsilon_micro), std::to_string(attributed->BestGuess().mae / beta->mae));
   }
 }
 
@@ -86,8 +86,8 @@ TEST(AttributedError, DoesNotRunAwayWhereTheBitsSayNextToNothing) {
       ASSERT_TRUE(attributed.ok());
       const auto beta = EstimateLinks(reports, {.threads = 2, .truth = &dataset.graph});
       ASSERT_TRUE(beta.ok());
-      EXPECT_GT(attributed->links.expected_links, true_links / 50) << epsilon_micro << " " << seed;
-      EXPECT_GT(attributed->links.quality->log_likelihood, 8 * beta->quality->log_likelihood)
+      EXPECT_GT(attributed->BestGuess().expected_links, true_links / 50) << epsilon_micro << " " << seed;
+      EXPECT_GT(attributed->BestGuess().quality->log_likelihood, 8 * beta->quality->log_likelihood)
           << epsilon_micro << " " << seed;
     }
   }
@@ -106,12 +106,13 @@ TEST(AttributedError, IsNotDecidedByOneFalseDegree) {
       reports.Drop(7);
       EXPECT_TRUE(reports.Add(7, std::move(report)).ok());
     }
-    return EstimateAttributed(reports, known.profiles, known.classes, {.threads = 2, .truth = &dataset.graph})->links;
+    return EstimateAttributed(reports, known.profiles, known.classes, {.threads = 2, .truth = &dataset.graph})
+        ->BestGuess();
   };
-  const AttributedPosterior honest = estimate(std::nullopt);
+  const LinkPosterior honest = estimate(std::nullopt);
   for (const int64_t degree : {int64_t{-1'000'000'000}, int64_t{100'000}, int64_t{1'000'000'000},
                                std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
-    const AttributedPosterior lied = estimate(degree);
+    const LinkPosterior lied = estimate(degree);
     EXPECT_NEAR(lied.expected_links, honest.expected_links, 0.25 * honest.expected_links) << degree;
     EXPECT_LT(lied.mae, 1.15 * honest.mae) << degree;
   }
@@ -155,10 +156,10 @@ TEST(AttributedError, ExpectsAsManyLinksAsThereAreWithHubsAndTriangles) {
     const auto attributed = EstimateAttributed(reports, {}, nothing, {.threads = 2, .truth = &graph});
     const auto beta = EstimateLinks(reports, {.threads = 2, .truth = &graph});
     ASSERT_TRUE(beta.ok() && attributed.ok());
-    EXPECT_NEAR(attributed->links.expected_links / static_cast<double>(graph.link_count()), 1, 0.15) << seed;
-    EXPECT_GT(attributed->links.quality->log_likelihood, beta->quality->log_likelihood) << seed;
+    EXPECT_NEAR(attributed->BestGuess().expected_links / static_cast<double>(graph.link_count()), 1, 0.15) << seed;
+    EXPECT_GT(attributed->BestGuess().quality->log_likelihood, beta->quality->log_likelihood) << seed;
     RecordProperty("expected_" + std::to_string(seed),
-                   std::to_string(attributed->links.expected_links / static_cast<double>(graph.link_count())));
+                   std::to_string(attributed->BestGuess().expected_links / static_cast<double>(graph.link_count())));
   }
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "aggregator_server/estimate/beta/hybrid.h"
+#include "aggregator_server/estimate/hybrid_cut.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/estimate/attributed/dense_twin.h"
 #include "tests/unit/estimate/attributed/small_inputs.h"
@@ -53,7 +53,7 @@ double CutOfHybrid(const TwinPosterior& twin, uint64_t wanted) {
   return (all[wanted - 1] + all[wanted]) / 2;
 }
 
-void ExpectFigures(const AttributedPosterior& posterior, const TwinPosterior& twin, const CsrGraph& truth) {
+void ExpectFigures(const LinkPosterior& posterior, const TwinPosterior& twin, const CsrGraph& truth) {
   EXPECT_NEAR(posterior.expected_links, twin.expected, 1e-3 * twin.expected);
   double error = 0, kept = 0;
   const size_t n = twin.p.size();
@@ -94,21 +94,21 @@ void ExpectTwin(const Case& c, const Ingredients& use = {}) {
       round.reports, profiles, classes,
       {.ingredients = use, .network_rounds = c.rounds, .tie_seed = 5, .threads = 2, .truth = &round.truth});
   ASSERT_TRUE(estimate.ok()) << estimate.status();
-  EXPECT_EQ(estimate->network_rounds, c.rounds);
+  EXPECT_EQ(estimate->attributed_fit->network_rounds, c.rounds);
   EXPECT_EQ(estimate->nodes_without_report, c.n - round.reports.report_count());
-  ExpectHard(estimate->links.hard, twin.links);
-  ExpectHard(estimate->training.hard, twin.training);
-  ExpectFigures(estimate->links, twin.links, round.truth);
-  ExpectFigures(estimate->training, twin.training, round.truth);
-  ExpectWeights(*estimate->training.soft, twin.training, kKeptMin);
-  const auto wanted = static_cast<uint64_t>(std::floor(estimate->training.expected_links + kHybridSlack));
-  EXPECT_EQ(estimate->training.hybrid->links.link_count(), wanted);
-  ExpectWeights(*estimate->training.hybrid, twin.training, CutOfHybrid(twin.training, wanted));
+  ExpectHard(estimate->BestGuess().hard, twin.links);
+  ExpectHard(estimate->hard, twin.training);
+  ExpectFigures(estimate->BestGuess(), twin.links, round.truth);
+  ExpectFigures(*estimate, twin.training, round.truth);
+  ExpectWeights(*estimate->soft, twin.training, kKeptMin);
+  const uint64_t wanted = HybridLinkCount(estimate->expected_links);
+  EXPECT_EQ(estimate->hybrid->links.link_count(), wanted);
+  ExpectWeights(*estimate->hybrid, twin.training, CutOfHybrid(twin.training, wanted));
   for (uint32_t i = 0; i < c.n; ++i) {
     for (uint32_t k = 0; k < c.classes; ++k) {
       double sum = 0;
       for (uint32_t j = 0; j < c.n; ++j) sum += twin.training.p[i][j] * classes.clamped[j * c.classes + k];
-      ASSERT_NEAR(estimate->class_sums[i * c.classes + k], sum, 2e-3 * (1 + sum));
+      ASSERT_NEAR(estimate->attributed_fit->class_sums[i * c.classes + k], sum, 2e-3 * (1 + sum));
     }
   }
 }
@@ -160,7 +160,8 @@ TEST(AttributedPrior, TakesTheRoundsOfTheNetworkFromTheBudget) {
   const ClassProbabilities classes = MakeClasses(40, 3, 4);
   const auto rounds = [&](uint64_t epsilon_micro, uint32_t share_ppm, Ingredients use) {
     const Round round = MakeRound(40, epsilon_micro, share_ppm, 0, 7);
-    return EstimateAttributed(round.reports, profiles, classes, {.ingredients = use, .threads = 1})->network_rounds;
+    return EstimateAttributed(round.reports, profiles, classes, {.ingredients = use, .threads = 1})
+        ->attributed_fit->network_rounds;
   };
   EXPECT_EQ(rounds(1'000'000, 20'000, {}), 1);
   EXPECT_EQ(rounds(2'000'000, 20'000, {}), 1);
@@ -177,8 +178,8 @@ TEST(AttributedPrior, TakesTheSmallestRounds) {
         const auto estimate = EstimateAttributed(round.reports, MakeProfiles(n, ProfileForm::kSparse, 3),
                                                  MakeClasses(n, 2, 4), {.threads = 1, .truth = &round.truth});
         ASSERT_TRUE(estimate.ok()) << estimate.status();
-        EXPECT_TRUE(std::isfinite(estimate->training.expected_links));
-        EXPECT_LE(estimate->training.hybrid->links.link_count(), n * (n - 1) / 2);
+        EXPECT_TRUE(std::isfinite(estimate->expected_links));
+        EXPECT_LE(estimate->hybrid->links.link_count(), n * (n - 1) / 2);
       }
     }
   }
@@ -192,17 +193,18 @@ TEST(AttributedPrior, DoesNotDependOnTheThreads) {
     return *EstimateAttributed(round.reports, profiles, classes,
                                {.network_rounds = 1, .threads = threads, .truth = &round.truth});
   };
-  const AttributedEstimate one = with(1), four = with(4);
-  EXPECT_EQ(one.class_sums, four.class_sums);
-  EXPECT_EQ(one.training.expected_links, four.training.expected_links);
-  EXPECT_EQ(one.links.mae, four.links.mae);
-  EXPECT_EQ(one.links.quality->log_likelihood, four.links.quality->log_likelihood);
-  EXPECT_EQ(one.training.soft->values, four.training.soft->values);
-  EXPECT_EQ(one.training.hybrid->values, four.training.hybrid->values);
-  EXPECT_EQ(one.links.hard.links.neighbours(), four.links.hard.links.neighbours());
-  ASSERT_EQ(one.coefficients.size(), four.coefficients.size());
-  for (size_t k = 0; k < one.coefficients.size(); ++k) {
-    EXPECT_EQ(one.coefficients[k].theta, four.coefficients[k].theta) << one.coefficients[k].feature;
+  const LinkEstimate one = with(1), four = with(4);
+  EXPECT_EQ(one.attributed_fit->class_sums, four.attributed_fit->class_sums);
+  EXPECT_EQ(one.expected_links, four.expected_links);
+  EXPECT_EQ(one.BestGuess().mae, four.BestGuess().mae);
+  EXPECT_EQ(one.BestGuess().quality->log_likelihood, four.BestGuess().quality->log_likelihood);
+  EXPECT_EQ(one.soft->values, four.soft->values);
+  EXPECT_EQ(one.hybrid->values, four.hybrid->values);
+  EXPECT_EQ(one.BestGuess().hard.links.neighbours(), four.BestGuess().hard.links.neighbours());
+  ASSERT_EQ(one.attributed_fit->coefficients.size(), four.attributed_fit->coefficients.size());
+  for (size_t k = 0; k < one.attributed_fit->coefficients.size(); ++k) {
+    EXPECT_EQ(one.attributed_fit->coefficients[k].theta, four.attributed_fit->coefficients[k].theta)
+        << one.attributed_fit->coefficients[k].feature;
   }
 }
 

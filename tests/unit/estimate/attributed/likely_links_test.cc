@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "aggregator_server/estimate/beta/hybrid.h"
+#include "aggregator_server/estimate/hybrid_cut.h"
 #include "tests/unit/estimate/attributed/small_inputs.h"
 #include "tests/unit/estimate/small_round.h"
 

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "aggregator_server/estimate/beta/beta_prior.h"
 #include "aggregator_server/estimate/beta/pair_scan.h"
+#include "aggregator_server/estimate/degrees.h"
 #include "aggregator_server/estimate/posterior.h"
 #include "tests/unit/estimate/small_round.h"
 
@@ -99,7 +101,7 @@ TEST_P(AgainstTheDenseTwin, GivesTheSameDegreesLinksAndSums) {
     ASSERT_TRUE(estimate.ok()) << estimate.status();
     EXPECT_EQ(estimate->nodes_without_report, c.n - round.reports.report_count());
     std::vector<double> beta;
-    for (NodeIndex i = 0; i < c.n; ++i) beta.push_back(estimate->mle.beta[classes.class_of_node[i]]);
+    for (NodeIndex i = 0; i < c.n; ++i) beta.push_back(estimate->beta_fit->mle.beta[classes.class_of_node[i]]);
     const Dense dense = DenoiseDensely(round, beta);
     const CsrGraph expected = *CsrGraph::FromLinks(c.n, dense.links);
     EXPECT_TRUE(estimate->links().neighbours() == expected.neighbours());

@@ -13,10 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/estimate/beta/beta_prior.h"
 #include "aggregator_server/estimate/beta/pair_masks.h"
 #include "aggregator_server/estimate/beta/pair_scan.h"
 #include "aggregator_server/estimate/beta/value_cut.h"
+#include "aggregator_server/estimate/degrees.h"
 #include "tests/unit/estimate/small_round.h"
 
 namespace blink {

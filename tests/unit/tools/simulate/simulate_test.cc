@@ -11,8 +11,10 @@
 #include "common/graph/numpy_file.h"
 #include "common/wire/degree_share.h"
 #include "tests/unit/worker/small_round.h"
-#include "tools/simulate/report.h"
+#include "tools/simulate/figures.h"
+#include "tools/simulate/json_report.h"
 #include "tools/simulate/run.h"
+#include "tools/simulate/text_report.h"
 
 namespace blink {
 namespace {
@@ -20,12 +22,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+nlohmann::ordered_json JsonOf(const Simulation& simulation) { return SimulationJson(FiguresOf(simulation, 12345)); }
+std::string TextOf(const Simulation& simulation) { return SimulationText(FiguresOf(simulation, 12345)); }
+
 class SimulateTest : public testing::SmallRound {
  protected:
   SimulateOptions Options() const {
     SimulateOptions options;
     options.dataset = folder_ + "/dataset";
-    options.epsilon = 6;
+    options.epsilon_micro = 6'000'000;
     options.trials = 2;
     options.training = testing::SmallSpec();
     options.progress = false;
@@ -48,7 +53,7 @@ class SimulateTest : public testing::SmallRound {
 TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   const auto simulation = Simulate(Options());
   ASSERT_TRUE(simulation.ok()) << simulation.status();
-  const auto json = SimulationJson(*simulation, 12345);
+  const auto json = JsonOf(*simulation);
   const std::map<std::string, std::vector<std::string>> documented = {
       {"dataset", {"nodes", "links", "features", "classes"}},
       {"privacy",
@@ -75,9 +80,9 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   EXPECT_TRUE(json["trials"][0]["plausibility"]["flags"].is_array());
   EXPECT_EQ(json["trials"][0]["estimate"]["tie_seed"], "0000000000000001") << "of the seed";
   EXPECT_EQ(json["train"]["variant"], "hard");
-  EXPECT_THAT(SimulationTable(json), HasSubstr("achieved"));
-  EXPECT_THAT(SimulationTable(json), HasSubstr("2 trials of gcn, hard"));
-  EXPECT_THAT(SimulationTable(json), HasSubstr("of 200, 0 (policy flag)"));
+  EXPECT_THAT(TextOf(*simulation), HasSubstr("achieved"));
+  EXPECT_THAT(TextOf(*simulation), HasSubstr("2 trials of gcn, hard"));
+  EXPECT_THAT(TextOf(*simulation), HasSubstr("of 200, 0 (policy flag)"));
 }
 
 TEST_F(SimulateTest, LeavesOutTheReportsOfMissingNodes) {
@@ -86,12 +91,12 @@ TEST_F(SimulateTest, LeavesOutTheReportsOfMissingNodes) {
   options.insecure_seeded_noise = true;
   options.training.set_variant(v1::VARIANT_SOFT);
   const Simulation a = Simulate(options).value(), b = Simulate(options).value();
-  const auto json = SimulationJson(a, 0);
+  const auto json = JsonOf(a);
   EXPECT_EQ(json["missing"], 0.25);
   EXPECT_EQ(json["estimate"]["nodes_without_report"], 50) << "of 200";
-  EXPECT_THAT(SimulationTable(json), HasSubstr("never report"));
-  EXPECT_EQ(a.trials[0].estimate->mae, b.trials[0].estimate->mae) << "chosen by the seed";
-  EXPECT_NE(a.trials[0].estimate->mae, a.trials[1].estimate->mae) << "chosen by the trial's seed";
+  EXPECT_THAT(TextOf(a), HasSubstr("never report"));
+  EXPECT_EQ(a.trials[0].estimates->beta.mae, b.trials[0].estimates->beta.mae) << "chosen by the seed";
+  EXPECT_NE(a.trials[0].estimates->beta.mae, a.trials[1].estimates->beta.mae) << "chosen by the trial's seed";
 }
 
 TEST_F(SimulateTest, RefusesToLeaveOutEveryNodeOrReportsThatAreNotDrawn) {
@@ -104,7 +109,7 @@ TEST_F(SimulateTest, RefusesToLeaveOutEveryNodeOrReportsThatAreNotDrawn) {
   options.graph = SimulatedGraph::kTrue;
   ExpectRefused(options, "--missing");
   options.graph = SimulatedGraph::kBlink;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.reports = "somewhere";
   ExpectRefused(options, "--missing");
 }
@@ -115,13 +120,13 @@ TEST_F(SimulateTest, SeededNoiseRepeatsAndIsNotPrivate) {
   options.seed = 3;
   const Simulation a = Simulate(options).value(), b = Simulate(options).value();
   EXPECT_EQ(a.trials[1].training.logits, b.trials[1].training.logits);
-  EXPECT_EQ(a.trials[1].estimate->mae, b.trials[1].estimate->mae);
+  EXPECT_EQ(a.trials[1].estimates->beta.mae, b.trials[1].estimates->beta.mae);
   EXPECT_EQ(a.trials[1].seed, 4u);
-  const auto json = SimulationJson(a, 1);
+  const auto json = JsonOf(a);
   EXPECT_EQ(json["privacy"]["private"], false);
   EXPECT_EQ(json["privacy"]["noise"], "seeded");
   EXPECT_TRUE(json["privacy"]["achieved_epsilon"].is_null());
-  EXPECT_THAT(SimulationTable(json), HasSubstr("NOT PRIVATE"));
+  EXPECT_THAT(TextOf(a), HasSubstr("NOT PRIVATE"));
 }
 
 // The result folder is what leaves the machine: it says itself what it is.
@@ -158,7 +163,7 @@ TEST_F(SimulateTest, TellsTheLinksOfHardFromThoseThatWereTrainedOn) {
   options.insecure_seeded_noise = true;
   const auto estimate = [&](v1::Variant variant) {
     options.training.set_variant(variant);
-    return SimulationJson(Simulate(options).value(), 1)["estimate"];
+    return JsonOf(Simulate(options).value())["estimate"];
   };
   const auto hard = estimate(v1::VARIANT_HARD), soft = estimate(v1::VARIANT_SOFT),
              hybrid = estimate(v1::VARIANT_HYBRID);
@@ -176,24 +181,26 @@ TEST_F(SimulateTest, TellsTheLinksOfHardFromThoseThatWereTrainedOn) {
 TEST_F(SimulateTest, OneTrialHasNoDeviationAndNoTestNodesNoAccuracy) {
   SimulateOptions options = Options();
   options.trials = 1;
-  auto json = SimulationJson(Simulate(options).value(), 1);
+  Simulation simulation = Simulate(options).value();
+  auto json = JsonOf(simulation);
   EXPECT_TRUE(json["train"]["test_accuracy_std"].is_null());
-  EXPECT_THAT(SimulationTable(json), Not(HasSubstr("+-")));
+  EXPECT_THAT(TextOf(simulation), Not(HasSubstr("+-")));
   for (Split& split : data_.attributes.split) split = split == Split::kTest ? Split::kNone : split;
   std::filesystem::remove_all(folder_ + "/dataset");
   std::filesystem::create_directories(folder_ + "/dataset");
   ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
   options.trials = 2;
-  json = SimulationJson(Simulate(options).value(), 1);
+  simulation = Simulate(options).value();
+  json = JsonOf(simulation);
   EXPECT_TRUE(std::isnan(json["train"]["test_accuracy_mean"].get<double>()));
-  EXPECT_THAT(SimulationTable(json), Not(HasSubstr("+-")));
-  EXPECT_THAT(SimulationTable(json), ::testing::ContainsRegex("test accuracy +none\n"));
+  EXPECT_THAT(TextOf(simulation), Not(HasSubstr("+-")));
+  EXPECT_THAT(TextOf(simulation), ::testing::ContainsRegex("test accuracy +none\n"));
 }
 
 TEST_F(SimulateTest, SaysWhatTheTrialsOfASearchReallyTrained) {
   Simulation simulation = Simulate(Options()).value();
   simulation.trials[1].trained.options.model = Model::kGat;
-  EXPECT_THAT(SimulationTable(SimulationJson(simulation, 1)), HasSubstr("2 trials of gcn, hard (1) and gat, hard (1)"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("2 trials of gcn, hard (1) and gat, hard (1)"));
 }
 
 // --output: said before anything is done, and nothing of a stranger's is touched.
@@ -245,7 +252,7 @@ TEST_F(SimulateTest, AFailedSimulationLeavesNoOutputBehind) {
 TEST_F(SimulateTest, GoesOnFromItsCheckpointsWhereTheLinksAreTheSame) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.checkpoint = folder_ + "/checkpoints";
   const Simulation a = Simulate(options).value(), b = Simulate(options).value();
   ASSERT_EQ(a.trials.size(), b.trials.size());
@@ -274,7 +281,7 @@ TEST_F(SimulateTest, RefusesACheckpointFolderWhereItsResultGoes) {
 TEST_F(SimulateTest, RefusesACheckpointFolderThatIsNotThisSimulations) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.trials = 1;
   options.checkpoint = folder_ + "/dataset/labels.csv";
   const std::string labels = ReadFile(options.checkpoint, 1 << 20).value();
@@ -299,7 +306,7 @@ TEST_F(SimulateTest, RefusesACheckpointFolderThatIsNotThisSimulations) {
 TEST_F(SimulateTest, RefusesStatesThatAreNoneBeforeItTrains) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.trials = 1;
   options.checkpoint = folder_ + "/checkpoints";
   ASSERT_TRUE(Simulate(options).ok());
@@ -321,7 +328,7 @@ TEST_F(SimulateTest, RefusesStatesThatAreNoneBeforeItTrains) {
 TEST_F(SimulateTest, KeepsAStateAsOftenAsItIsTold) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.checkpoint = folder_ + "/checkpoints";
   for (const double bad : {-1.0, 86'401.0, std::nan("")}) {
     options.checkpoint_every_s = bad;
@@ -377,7 +384,7 @@ TEST_F(SimulateTest, RefusesPartsOfTheAttributedPriorThatItDoesNotHave) {
 TEST_F(SimulateTest, RefusesAPriorAboutLinksThatAreGivenAndModelsThatAPriorDoesNotHave) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.training.set_prior(v1::PRIOR_ATTRIBUTED);
   ExpectRefused(options, "leave out --prior attributed");
   options = Options();
@@ -395,7 +402,7 @@ class AttributedSimulation : public SimulateTest {
   AttributedSimulation() {
     options_ = Options();
     options_.insecure_seeded_noise = true;
-    options_.epsilon = 3;
+    options_.epsilon_micro = 3'000'000;
     options_.training.set_prior(v1::PRIOR_ATTRIBUTED);
   }
   SimulateOptions options_;
@@ -404,7 +411,7 @@ class AttributedSimulation : public SimulateTest {
 TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
   const auto simulation = Simulate(options_);
   ASSERT_TRUE(simulation.ok()) << simulation.status();
-  const auto json = SimulationJson(*simulation, 1);
+  const auto json = JsonOf(*simulation);
   EXPECT_EQ(json["privacy"]["degree_share"], 0.02) << "by the rule of this prior";
   const auto& estimate = json["estimate"];
   EXPECT_EQ(estimate["prior"], "attributed");
@@ -439,7 +446,7 @@ TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
       EXPECT_TRUE(candidate[key].is_number()) << key;
   }
   EXPECT_EQ(chosen, 2);
-  const std::string table = SimulationTable(json);
+  const std::string table = TextOf(*simulation);
   EXPECT_THAT(table, HasSubstr("attributed prior"));
   EXPECT_THAT(table, HasSubstr("of the beta prior"));
   EXPECT_THAT(table, HasSubstr("trial 2, best of"));
@@ -451,7 +458,7 @@ TEST_F(AttributedSimulation, DoesNotDependOnTheThreads) {
   const Simulation a = Simulate(options_).value();
   options_.threads = 3;
   const Simulation b = Simulate(options_).value();
-  EXPECT_EQ(a.trials[0].attributed->links.mae, b.trials[0].attributed->links.mae);
+  EXPECT_EQ(a.trials[0].estimates->attributed->BestGuess().mae, b.trials[0].estimates->attributed->BestGuess().mae);
   EXPECT_EQ(a.trials[0].training.logits, b.trials[0].training.logits);
   EXPECT_EQ(CandidateName(a.trials[0].trained), CandidateName(b.trials[0].trained));
 }
@@ -464,7 +471,7 @@ TEST_F(AttributedSimulation, LeavesOutWhatItIsTold) {
     options_.without = without;
     const auto simulation = Simulate(options_);
     EXPECT_TRUE(simulation.ok()) << simulation.status();
-    return simulation->trials[0].attributed->coefficients.size();
+    return simulation->trials[0].estimates->attributed->attributed_fit->coefficients.size();
   };
   const size_t all = coefficients({});
   for (const char* part : {"features", "latent", "classes", "network"}) EXPECT_LT(coefficients({part}), all) << part;
@@ -472,9 +479,9 @@ TEST_F(AttributedSimulation, LeavesOutWhatItIsTold) {
   EXPECT_EQ(coefficients({"features", "latent", "classes", "network"}), 1u) << "the constant";
   options_.without.clear();
   options_.network_rounds = 0;
-  EXPECT_EQ(Simulate(options_)->trials[0].attributed->network_rounds, 0);
+  EXPECT_EQ(Simulate(options_)->trials[0].estimates->attributed->attributed_fit->network_rounds, 0);
   options_.network_rounds = 2;
-  EXPECT_EQ(Simulate(options_)->trials[0].attributed->network_rounds, 2);
+  EXPECT_EQ(Simulate(options_)->trials[0].estimates->attributed->attributed_fit->network_rounds, 2);
 }
 
 TEST_F(AttributedSimulation, MakesDoWithoutFeatures) {
@@ -488,7 +495,7 @@ TEST_F(AttributedSimulation, MakesDoWithoutFeatures) {
   options_.training.set_candidates(4);
   const auto simulation = Simulate(options_);
   ASSERT_TRUE(simulation.ok()) << simulation.status();
-  for (const auto& [feature, theta] : simulation->trials[0].attributed->coefficients) {
+  for (const auto& [feature, theta] : simulation->trials[0].estimates->attributed->attributed_fit->coefficients) {
     EXPECT_THAT(feature, Not(HasSubstr("cosine")));
     EXPECT_TRUE(std::isfinite(theta)) << feature;
   }
@@ -510,9 +517,9 @@ TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
   EXPECT_EQ(metrics["train"]["variant"], "soft");
   EXPECT_TRUE(metrics["train"]["learning_rate"].is_null());
   EXPECT_TRUE(metrics["train"]["epoch_ms_mean"].is_null()) << "it has no epochs";
-  const auto json = SimulationJson(*simulation, 1);
+  const auto json = JsonOf(*simulation);
   EXPECT_TRUE(json["train"]["epoch_ms_mean"].is_null());
-  EXPECT_THAT(SimulationTable(json), Not(HasSubstr("an epoch")));
+  EXPECT_THAT(TextOf(*simulation), Not(HasSubstr("an epoch")));
   const FeatureMatrix seen = ReadSparseNpz(options_.output + "/links.npz").value();
   EXPECT_EQ(seen.values.size(), 2 * metrics["estimate"]["trained_links"].get<size_t>());
   for (const float weight : seen.values) EXPECT_GT(weight, kKeptMin);
@@ -524,7 +531,7 @@ TEST_F(AttributedSimulation, WritesTheLinksThatWhatItChoseHasSeen) {
 
 TEST_F(SimulateTest, TheAttributedPriorNeedsReportsWhateverIsTrained) {
   SimulateOptions options = Options();
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.training.set_prior(v1::PRIOR_ATTRIBUTED);
   options.training.set_model(v1::MODEL_MLP);
   ExpectRefused(options, "--epsilon is missing");
@@ -563,33 +570,34 @@ TEST_F(SimulateTest, RefusesWhatCanNeverBeTrainedBeforeAReportIsDrawn) {
 TEST_F(SimulateTest, TheTrueGraphIsNotPrivateAndHasNoReports) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
-  const auto json = SimulationJson(Simulate(options).value(), 1);
+  options.epsilon_micro.reset();
+  const Simulation simulation = Simulate(options).value();
+  const auto json = JsonOf(simulation);
   EXPECT_EQ(json["privacy"]["private"], false);
   EXPECT_TRUE(json["report"].is_null());
   EXPECT_TRUE(json["estimate"].is_null());
   EXPECT_TRUE(json["train"]["variant"].is_null()) << "nothing was estimated";
   EXPECT_EQ(json["train"]["model"], "gcn");
   EXPECT_GT(json["train"]["test_accuracy_mean"].get<double>(), 0.4);
-  EXPECT_THAT(SimulationTable(json), HasSubstr("true graph"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("true graph"));
 }
 
 TEST_F(SimulateTest, TheMlpAloneNeedsNoReportsAndTrainsAlikeWithThem) {
   SimulateOptions options = Options();
   options.training.set_model(v1::MODEL_MLP);
   const Simulation with = Simulate(options).value();
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   const Simulation without = Simulate(options).value();
   EXPECT_EQ(with.trials[1].training.logits, without.trials[1].training.logits);
-  const auto json = SimulationJson(without, 1);
+  const auto json = JsonOf(without);
   EXPECT_EQ(json["privacy"]["private"], false);
   EXPECT_TRUE(json["privacy"].contains("achieved_epsilon") && json["privacy"]["achieved_epsilon"].is_null());
   EXPECT_TRUE(json["report"].is_null());
   EXPECT_TRUE(json["estimate"].is_null());
-  EXPECT_THAT(SimulationTable(json), HasSubstr("no report drawn"));
-  options.degree_share = 0.1;  // of reports, so they are wanted
+  EXPECT_THAT(TextOf(without), HasSubstr("no report drawn"));
+  options.degree_share_ppm = 100'000;  // of reports, so they are wanted
   ExpectRefused(options, "--epsilon is missing");
-  options.degree_share.reset();
+  options.degree_share_ppm.reset();
   options.output = folder_ + "/result";
   ExpectRefused(options, "--epsilon is missing");
 }
@@ -624,13 +632,13 @@ TEST_F(SimulateTest, ASearchTakesTheLinksOfEachTrialsOneDraw) {
   options.training.set_candidates(5);
   const Simulation simulation = Simulate(options).value();
   for (const Trial& trial : simulation.trials) EXPECT_EQ(trial.search.size(), 5u);
-  const auto json = SimulationJson(simulation, 1);
+  const auto json = JsonOf(simulation);
   const auto& train = json["trials"][0]["train"];
   EXPECT_EQ(train["chosen"], CandidateName(simulation.trials[0].trained));
   for (const auto& candidate : train["candidates"])
     EXPECT_TRUE(candidate.contains("test_accuracy") || candidate.contains("skipped"));
   EXPECT_EQ(json["train"]["weight_decay"], 0.0) << "asked for, so all trials agree on it";
-  EXPECT_THAT(SimulationTable(json), HasSubstr("trial 2, best of 5"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("trial 2, best of 5"));
 }
 
 TEST_F(AttributedSimulation, TheStackedModelOnTheBetaPriorsLinksIsTriedBesideItsOwn) {
@@ -652,7 +660,7 @@ TEST_F(SimulateTest, ASearchSaysWhyItSkippedACandidateForAllTrialsToo) {
   options.training.set_candidates(3);
   Simulation simulation = Simulate(options).value();
   simulation.trials[1].search[0].skipped = "it diverged";
-  const auto json = SimulationJson(simulation, 1);
+  const auto json = JsonOf(simulation);
   const auto& candidates = json["train"]["candidates"];
   EXPECT_EQ(candidates[0]["skipped"], "it diverged");
   EXPECT_EQ(candidates[0]["trials"], 1) << "in the other trial it was trained";
@@ -678,7 +686,7 @@ TEST_F(SimulateTest, ASearchOnAReplayIsNotBoundByTheRoundsChoice) {
 TEST_F(SimulateTest, ASearchOnTheTrueGraphHasNoVariants) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   options.trials = 1;
   options.training.set_candidates(4);
   const Simulation simulation = Simulate(options).value();
@@ -690,13 +698,13 @@ TEST_F(SimulateTest, TheShareOfTheDegreesIsByEpsilonUnlessItIsGiven) {
   SimulateOptions options = Options();
   options.trials = 1;
   EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), DefaultDegreeSharePpm(6'000'000, Prior::kBeta));
-  options.degree_share = 0.25;
+  options.degree_share_ppm = 250'000;
   EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), 250'000u);
 }
 
 TEST_F(SimulateTest, RefusesOptionsThatContradictEachOther) {
   SimulateOptions options = Options();
-  options.epsilon.reset();
+  options.epsilon_micro.reset();
   ExpectRefused(options, "--epsilon is missing");
   options = Options();
   options.reports = folder_ + "/round";
@@ -710,18 +718,16 @@ TEST_F(SimulateTest, RefusesOptionsThatContradictEachOther) {
   ExpectRefused(options, "leave out --reports");
 }
 
-TEST_F(SimulateTest, RefusesABudgetOutOfRangeOrTooFine) {
-  for (const double epsilon : {0.0, -1.0, 51.0, 0.0000001, std::numeric_limits<double>::quiet_NaN()}) {
-    SimulateOptions options = Options();
-    options.epsilon = epsilon;
-    ExpectRefused(options, "epsilon");
-  }
-  for (const double share : {-0.1, 1.1}) {
-    SimulateOptions options = Options();
-    options.degree_share = share;
-    ExpectRefused(options, "--degree-share");
-  }
+TEST_F(SimulateTest, RefusesABudgetOutOfRange) {
   SimulateOptions options = Options();
+  options.epsilon_micro = 0;
+  ExpectRefused(options, "--epsilon is 0: it must be in (0, 50]");
+  options.epsilon_micro = 50'000'001;
+  ExpectRefused(options, "--epsilon is 50.000001: it must be in (0, 50]");
+  options = Options();
+  options.degree_share_ppm = 1'000'001;
+  ExpectRefused(options, "--degree-share is 1.000001: it must be in [0, 1]");
+  options = Options();
   options.trials = 0;
   ExpectRefused(options, "--trials");
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes pyg_layers.txt: outputs and gradients of stock PyTorch Geometric layers, which network_golden_test.cc reproduces.
+"""Writes pyg_layers.txt: outputs and gradients of stock PyTorch Geometric layers, which network_golden_test.cc
+reproduces.
 
 Run where torch 2.11 and torch-geometric 2.8 are installed:  python3 make_pyg_layers.py > pyg_layers.txt
 A line is: network, tensor, shape (as 2x3), values. Gradients are those of sum(logits * targets).
@@ -41,11 +42,13 @@ def main():
     write("data", "features", x)
     write("data", "targets", targets)
     write("data", "links", torch.tensor([[i, j, w] for i, j, w in LINKS]))
-    for name, layer, arguments in (("gcn", GCNConv, ()), ("gcn_weighted", GCNConv, (weight,)), ("graphsage", SAGEConv, ()),
-                                   ("gat", GATConv, ())):
+    for name, layer, arguments in (("gcn", GCNConv, ()), ("gcn_weighted", GCNConv, (weight,)),
+                                   ("graphsage", SAGEConv, ()), ("gat", GATConv, ())):
         network = Network(layer)
-        for key, parameter in network.named_parameters():  # biases too; those of the first layer keep its ReLU mostly open
-            parameter.data += 0.3 * torch.rand(parameter.shape) + (0.5 if key.startswith("conv1") and "bias" in key else -0.15)
+        # biases too; those of the first layer keep its ReLU mostly open
+        for key, parameter in network.named_parameters():
+            shift = 0.5 if key.startswith("conv1") and "bias" in key else -0.15
+            parameter.data += 0.3 * torch.rand(parameter.shape) + shift
         logits = network(normalize(x), ends, *arguments)
         (logits * targets).sum().backward()
         for key, parameter in network.named_parameters():

@@ -1,0 +1,71 @@
+#include "aggregator_server/estimate/degrees.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace blink {
+namespace {
+
+// The expected number of links among `trials` entries of which `ones` were received as 1, each flipped with probability
+// p: (ones - trials p) / (1 - 2 p). With p = 1/2 the bits say nothing, and half the entries is as good as any answer.
+double Debiased(double ones, double trials, const PrivacyParameters& parameters) {
+  const double contrast = std::tanh(parameters.bit_log_odds() / 2);  // 1 - 2 p without cancellation
+  if (!(contrast > 0)) return trials / 2;
+  return (ones - trials * parameters.flip_probability()) / contrast;
+}
+
+int64_t RoundedDegree(double degree, uint32_t n) {
+  return std::llround(std::clamp<double>(degree, -1.0, n));
+}  // clipped to [1, n-2] later
+
+// Ones received about each node of `silent`.
+std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent) {
+  std::vector<uint64_t> sums(reports.node_count(), 0);
+  reports.reported_nodes().ForEachOne([&](NodeIndex i) {
+    const auto row = reports.row(i);
+    for (uint32_t w = 0; w < row.size(); ++w) {
+      for (uint64_t bits = row[w] & silent.words()[w]; bits != 0; bits &= bits - 1)
+        ++sums[w * 64 + std::countr_zero(bits)];
+    }
+  });
+  return sums;
+}
+
+}  // namespace
+
+DegreeEstimate EstimateDegrees(const ReportSet& reports) {
+  const uint32_t n = reports.node_count();
+  const double received = reports.report_count();
+  const PrivacyParameters& parameters = reports.parameters();
+  DegreeEstimate estimate;
+  estimate.degrees.assign(n, 0);
+  estimate.nodes_without_report = n - reports.report_count();
+  BitRow silent(n);
+  double sum = 0;
+  for (NodeIndex i = 0; i < n; ++i) {
+    if (!reports.reported(i)) {
+      silent.Set(i);
+    } else if (reports.noisy_degree(i).has_value()) {
+      estimate.degrees[i] = *reports.noisy_degree(i);
+    } else {
+      double ones = 0;
+      for (const uint64_t word : reports.row(i)) ones += std::popcount(word);
+      estimate.degrees[i] = RoundedDegree(Debiased(ones, n - 1.0, parameters), n);
+    }
+    if (reports.reported(i)) sum += static_cast<double>(std::clamp<int64_t>(estimate.degrees[i], 1, n - 2));
+  }
+  if (estimate.nodes_without_report == 0 || received == 0) return estimate;
+  if (!parameters.sends_bits()) {  // s = 1: nobody said anything about a silent node but how many links there are
+    silent.ForEachOne([&](NodeIndex i) { estimate.degrees[i] = RoundedDegree(sum / received, n); });
+    return estimate;
+  }
+  const std::vector<uint64_t> columns = ColumnSums(reports, silent);
+  silent.ForEachOne([&](NodeIndex i) {
+    const double links = Debiased(static_cast<double>(columns[i]), received, parameters);
+    estimate.degrees[i] = RoundedDegree(links * (n - 1.0) / received, n);
+  });
+  return estimate;
+}
+
+}  // namespace blink

@@ -1,0 +1,92 @@
+#include "aggregator_server/result/result_folder.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator_server/result/link_files.h"
+#include "aggregator_server/train/log_probabilities.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+// The softmax probability of the largest of a node's logits.
+double Confidence(const float* logits, size_t classes) { return 1 / SumOfExponentials(logits, classes); }
+
+std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
+  std::string csv = "node,prediction,confidence,split\n";
+  const size_t classes = training.logits.size() / training.predictions.size();
+  for (size_t node = 0; node < training.predictions.size(); ++node) {
+    absl::StrAppendFormat(&csv, "%d,%d,%.9g,%s\n", node, training.predictions[node],
+                          Confidence(&training.logits[node * classes], classes), SplitName(attributes.split[node]));
+  }
+  return csv;
+}
+
+std::string CurvesCsv(const TrainResult& training) {
+  std::string csv = "epoch,train_loss,validation_loss,validation_accuracy\n";
+  for (size_t e = 0; e < training.validation_losses.size(); ++e) {
+    absl::StrAppendFormat(&csv, "%d,%.9g,%.9g,%.9g\n", e + 1, training.train_losses[e], training.validation_losses[e],
+                          training.validation_accuracies[e]);  // nine digits: every float is read back as it was
+  }
+  return csv;
+}
+
+std::string Score(double z) { return std::isnan(z) ? "" : absl::StrFormat("%.3f", z); }
+
+std::string PlausibilityCsv(const Checks& checks) {
+  std::string csv = "node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged\n";
+  if (checks.policy == v1::IMPLAUSIBLE_KEEP) return csv;
+  std::vector<bool> flagged(checks.found.scores.size(), false);
+  for (const ImplausibleReport& report : checks.found.flagged) flagged[report.node] = true;
+  for (size_t node = 0; node < flagged.size(); ++node) {
+    const ReportScores& scores = checks.found.scores[node];
+    if (std::isnan(scores.ones) && std::isnan(scores.degree)) continue;  // no report
+    absl::StrAppend(&csv, node, ",", Score(scores.ones), ",", Score(scores.degree), ",", Score(scores.unconfirmed), ",",
+                    Score(scores.omitted), ",", flagged[node] ? 1 : 0, "\n");
+  }
+  return csv;
+}
+
+// Of a model that saw no links those of Hard, of the prior in use.
+absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
+  const LinkWeights* seen = LinksSeen(analysis.estimates, analysis.trained);
+  const LinkPosterior* posterior = &analysis.estimates.Of(analysis.trained.prior);
+  if (seen == nullptr) {
+    posterior = &analysis.estimates.BestGuess();
+    seen = &posterior->hard;
+  }
+  const float soft_from = seen == posterior->Of(Variant::kSoft) ? posterior->soft_from : 0;
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(*seen, posterior->links(), soft_from > 0)));
+  return WriteLinksNpz(*seen, analysis.training.threads, folder + "/links.npz", kSoftPairsMax, soft_from);
+}
+
+}  // namespace
+
+absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
+                               const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
+                               uint32_t active) {
+  if (analysis.training.predictions.size() != attributes.node_count) {
+    return absl::InternalError("the result has another number of predictions than there are nodes");
+  }
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  // The names of classes are the operator's bytes: what is no UTF-8 in them must not cost the round its result.
+  const std::string metrics = MetricsJson(parameters, reports, analysis, origin, active)
+                                  .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                              "\n";
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
+  BLINK_RETURN_IF_ERROR(
+      WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
+  BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
+  if (!analysis.training.script_bytes.empty()) {
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", analysis.training.script_bytes));
+  }
+  return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
+}
+
+}  // namespace blink

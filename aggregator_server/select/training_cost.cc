@@ -1,0 +1,107 @@
+#include "aggregator_server/select/training_cost.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator_server/profiles/node_profiles.h"
+
+namespace blink {
+namespace {
+
+// Seconds of all the attention over every pair of nodes. Per pair a pass costs about 20 operations and 2 per column of
+// the layer (1 without a gradient), eight at once: measured with AVX2, and right within a factor of about two.
+double PairAttentionSeconds(const TrainOptions& options, const ProblemSize& size) {
+  constexpr double kSecondsPerOperation = 5e-11;
+  double operations = 0;
+  for (int layer = 0; layer < options.layers; ++layer) {
+    const double width = layer + 1 == options.layers ? size.classes : options.hidden;
+    operations += 2 * (20 + 2 * width);       // forward with a gradient, and backward
+    if (layer > 0) operations += 20 + width;  // the evaluation; the first layer's serves both
+  }
+  return operations * size.nodes * size.nodes * options.epochs * kSecondsPerOperation;
+}
+
+constexpr double kMultiplicationsPerSecond = 4e9;
+
+double FeatureValues(const Candidate& candidate, const ProblemSize& size) {
+  return static_cast<double>(candidate.prior == Prior::kAttributed ? size.scaled_values : size.feature_values);
+}
+
+// Pairs in both directions that have a weight of their own in what a candidate is trained on.
+double OwnPairs(const Candidate& candidate, const ProblemSize& size) {
+  const double n = size.nodes, p = size.flip_probability;
+  const bool soft = candidate.variant == Variant::kSoft;
+  if (candidate.prior == Prior::kAttributed) return 2 * (soft ? size.attributed_kept : size.attributed_links);
+  return 2 * size.links + (soft ? n * n * (1 - (1 - p) * (1 - p)) : 0);
+}
+
+}  // namespace
+
+bool AttendsAllPairs(const Candidate& candidate) {
+  return candidate.options.model == Model::kGat && candidate.variant == Variant::kSoft &&
+         candidate.prior == Prior::kBeta;
+}
+
+std::string ExplainCost(const Candidate& candidate, const ProblemSize& size) {
+  const std::string takes =
+      absl::StrFormat("it takes about %.1f hours of one core, and more than %g are not spent unasked: ",
+                      NominalSeconds(candidate, size) / 3600, kNominalSecondsMax / 3600);
+  if (!AttendsAllPairs(candidate)) return takes + "name its model and variant to train it all the same";
+  return takes +
+         "use Hard or Hybrid links, GCN or GraphSAGE, or fewer epochs, or insist with allow_slow_attention "
+         "(--allow-slow-attention)";
+}
+
+double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes) {
+  constexpr double kPasses = 4;   // a first posterior, two network rounds, and the sample that is fitted on
+  constexpr double kOfPair = 60;  // multiplications that a pair costs beside its columns, its exponentials above all
+  const double columns = kLatentWidth + dense_columns + 2.0 * classes;
+  return kPasses * 0.5 * nodes * nodes * (2 * kOfPair + columns) / kMultiplicationsPerSecond;
+}
+
+double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
+  constexpr double kPasses = 3;        // forward and backward for the training, forward for the evaluation
+  constexpr double kExponential = 30;  // multiplications that an attention coefficient costs
+  const TrainOptions& options = candidate.options;
+  const double n = size.nodes;
+  const double own = OwnPairs(candidate, size);
+  if (options.model == Model::kStacked) {
+    constexpr double kEvaluations = 1000;  // of all ridges, on the training nodes: half of all, about
+    // Under the beta prior two products with every pair, and the squares of their rows: three passes like an
+    // estimate's.
+    const double sums = candidate.prior == Prior::kBeta ? 2 * own * size.classes + 3 * 8 * n * n : own * size.classes;
+    return (kEvaluations * n * 9 * size.classes * size.classes + sums) / kMultiplicationsPerSecond;
+  }
+  if (!IsNetwork(options.model)) return 0;  // it is there already
+  const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
+  double products = FeatureValues(candidate, size) * options.hidden + n * options.hidden * width;
+  if (options.model == Model::kGat) {
+    if (!AttendsAllPairs(candidate)) products += (own + n) * (width + kExponential * options.layers);
+  } else if (options.model != Model::kMlp) {
+    products += own * width;
+  }
+  return kPasses * products * options.epochs / kMultiplicationsPerSecond +
+         (AttendsAllPairs(candidate) ? PairAttentionSeconds(options, size) : 0);
+}
+
+double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
+  constexpr double kFeatureCopies = 3;  // as made, as normalised, and their transpose or product with the links
+  constexpr double kEntryBytes = 12;    // a value and its column, or row
+  constexpr double kLayerCopies = 12;   // activations, masks, gradients, of two passes, and the best epoch's
+  const TrainOptions& options = candidate.options;
+  const double n = size.nodes, p = size.flip_probability;
+  if (!IsNetwork(options.model)) return n * size.classes * (options.model == Model::kStacked ? 25 : 2) * sizeof(float);
+  const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
+  double bytes =
+      FeatureValues(candidate, size) * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
+  if (options.model == Model::kMlp) return bytes;
+  const double listed = candidate.prior == Prior::kAttributed ? OwnPairs(candidate, size) : 2 * size.links;
+  bytes += listed * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
+  // Of a soft pair with a one either an entry, or two bits of n^2.
+  if (candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta)
+    bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
+  return bytes;
+}
+
+}  // namespace blink

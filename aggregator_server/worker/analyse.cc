@@ -1,0 +1,283 @@
+#include "aggregator_server/worker/analyse.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/beta/denoise.h"
+#include "aggregator_server/plausibility/detection_power.h"
+#include "aggregator_server/select/candidate_grid.h"
+#include "aggregator_server/select/trainable.h"
+#include "common/base/digest.h"
+#include "common/base/progress_parts.h"
+#include "common/base/status_macros.h"
+#include "common/wire/training_spec.h"
+
+namespace blink {
+
+uint64_t TieSeedOfRound(const std::string& round_id) {
+  const Digest digest = Sha256Of(absl::StrCat("blink tie seed ", round_id));
+  uint64_t seed = 0;
+  for (int byte = 0; byte < 8; ++byte) seed = seed << 8 | digest[byte];
+  return seed;
+}
+
+namespace {
+
+absl::StatusOr<Checks> CheckReports(const ReportSet& reports, const AnalysisOptions& options) {
+  const TestOptions test_options{.degree_max = options.degree_max};
+  Checks checks;
+  checks.policy = options.implausible == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : options.implausible;
+  checks.false_alarm = test_options.false_alarm;
+  BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(reports.parameters(), test_options));
+  checks.lie_seen_half = FindSmallestLieSeen(tests, 0.5);
+  checks.lie_seen_95 = FindSmallestLieSeen(tests, 0.95);
+  BLINK_ASSIGN_OR_RETURN(checks.found, TestPlausibility(reports, test_options, options.threads));
+  if (checks.policy == v1::IMPLAUSIBLE_DROP) checks.dropped = static_cast<uint32_t>(checks.found.flagged.size());
+  if (checks.dropped > 0 && checks.dropped == reports.report_count()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("all ", checks.dropped,
+                     " reports are implausible, and the round drops such: ask why "
+                     "(a round that flags them lists them), before you estimate from them"));
+  }
+  return checks;
+}
+
+// What is to be trained: one candidate, or a search.
+class Plan {
+ public:
+  static absl::StatusOr<Plan> Make(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size) {
+    Plan plan;
+    if (spec.candidates() == 0) {
+      BLINK_ASSIGN_OR_RETURN(plan.one_, CandidateFromSpec(spec));
+      if (!estimated) plan.one_->variant.reset();
+    } else {
+      BLINK_ASSIGN_OR_RETURN(plan.grid_, CandidateGrid::Create(spec, estimated, size));
+    }
+    return plan;
+  }
+
+  // Whether some candidate may be trained on these links.
+  bool Needs(Prior prior, Variant variant) const {
+    const auto takes = [&](const Candidate& candidate) {
+      return candidate.prior == prior && candidate.variant == variant;
+    };
+    return one_.has_value() ? takes(*one_) : std::any_of(grid_->pairs().begin(), grid_->pairs().end(), takes);
+  }
+
+  // What the candidates cost depends on the links, so it is known only when they are. What is too costly leaves the
+  // search then.
+  void CompleteCosts(const ProblemSize& size) {
+    if (grid_.has_value()) grid_->CompleteCosts(size);
+  }
+
+  // Once.
+  absl::StatusOr<TrainedModel> Train(const ProblemSize& size, const TrainingSources& sources,
+                                     const TrainingOptions& options) {
+    return one_.has_value() ? TrainOne(*one_, sources, options) : Search(*std::move(grid_), size, sources, options);
+  }
+
+ private:
+  std::optional<Candidate> one_;
+  std::optional<CandidateGrid> grid_;
+};
+
+// The progress of one stage, of which each part has its text.
+class StageProgress {
+ public:
+  StageProgress(Stage stage, const AnalysisOptions& options)
+      : parts_(
+            [this, stage, &options](double fraction) {
+              if (options.progress) options.progress(stage, fraction, text_);
+            },
+            1) {}
+
+  std::function<void(double)> Next(double weight, std::string text) {
+    return [this, text = std::move(text), tell = parts_.Next(weight)](double fraction) {
+      text_ = text;
+      tell(fraction);
+    };
+  }
+
+ private:
+  std::string text_;
+  ProgressParts parts_;
+};
+
+// One analysis, step by step.
+class Analyst {
+ public:
+  Analyst(const ReportSet& reports, const NodeAttributes& attributes, const v1::TrainingSpec& spec,
+          const AnalysisOptions& options)
+      : all_reports_(reports), attributes_(attributes), spec_(spec), options_(options) {}
+
+  absl::StatusOr<Analysis> Run() {
+    if (attributes_.node_count != all_reports_.node_count()) {
+      return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", all_reports_.node_count(),
+                                                        " nodes, but the attribute folder has ",
+                                                        attributes_.node_count));
+    }
+    size_ = SizeOf(FactsOf(attributes_));
+    size_.flip_probability = all_reports_.parameters().sends_bits() ? all_reports_.parameters().flip_probability() : 0;
+    BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, attributes_, /*estimated=*/true, size_.flip_probability));
+    BLINK_ASSIGN_OR_RETURN(plan_, Plan::Make(spec_, /*estimated=*/true, size_));
+    analysis_.tie_seed = options_.tie_seed;
+    BLINK_RETURN_IF_ERROR(Estimate());
+    plan_.CompleteCosts(size_);
+    BLINK_RETURN_IF_ERROR(Train());
+    return std::move(analysis_);
+  }
+
+ private:
+  absl::Status Estimate() {
+    StageProgress progress(Stage::kEstimating, options_);
+    progress.Next(0, absl::StrCat("estimating links from ", all_reports_.report_count(), " reports"))(0);
+    BLINK_ASSIGN_OR_RETURN(analysis_.checks, CheckReports(all_reports_, options_));
+    std::optional<ReportSet> kept;  // what is left of the reports where some are dropped
+    if (analysis_.checks.dropped > 0) {
+      kept = all_reports_;
+      for (const ImplausibleReport& report : analysis_.checks.found.flagged) kept->Drop(report.node);
+    }
+    const ReportSet& reports = kept.has_value() ? *kept : all_reports_;
+    if (FromProto(spec_.prior()).value_or(Prior::kBeta) != Prior::kAttributed) {
+      return EstimateUnderBeta(reports, progress.Next(1, "estimating links"));
+    }
+    BLINK_RETURN_IF_ERROR(EstimateUnderBeta(reports, progress.Next(0.1, "estimating links")));
+    return EstimateUnderAttributed(reports, progress);
+  }
+
+  absl::Status EstimateUnderBeta(const ReportSet& reports, std::function<void(double)> progress) {
+    EstimateOptions options;
+    options.soft = plan_.Needs(Prior::kBeta, Variant::kSoft);
+    options.hybrid = plan_.Needs(Prior::kBeta, Variant::kHybrid);
+    options.tie_seed = options_.tie_seed;
+    options.threads = options_.threads;
+    options.truth = options_.truth;
+    options.progress = std::move(progress);
+    BLINK_ASSIGN_OR_RETURN(analysis_.estimates.beta, EstimateLinks(reports, options));
+    size_.links = analysis_.estimates.beta.expected_links;
+    return absl::OkStatus();
+  }
+
+  // Profiles, feature-only classifier, and the estimate. The weights are shares of the time, roughly.
+  absl::Status EstimateUnderAttributed(const ReportSet& reports, StageProgress& progress) {
+    progress.Next(0.045, "comparing the features of the nodes")(0);
+    NodeProfiles profiles = MakeNodeProfiles(attributes_.features, options_.threads);
+    const auto tell_nearest = progress.Next(0.045, "finding the nodes that are most alike");
+    NearestNodes nearest;
+    if (options_.ingredients.nearest) {
+      nearest = FindNearest(profiles, kNearestCount, options_.threads, tell_nearest);
+    }
+    BLINK_ASSIGN_OR_RETURN(
+        feature_classifier_,
+        FitFeatureClassifier(attributes_, profiles,
+                             {.nearest = &nearest,
+                              .seed = spec_.seed(),
+                              .threads = options_.threads,
+                              .progress = progress.Next(0.18, "learning the classes from the features")}));
+    AttributedOptions options;
+    options.ingredients = options_.ingredients;
+    options.network_rounds = options_.network_rounds;
+    options.seed = spec_.seed();
+    options.tie_seed = options_.tie_seed;
+    options.soft = plan_.Needs(Prior::kAttributed, Variant::kSoft);
+    options.hybrid = plan_.Needs(Prior::kAttributed, Variant::kHybrid);
+    options.threads = options_.threads;
+    options.truth = options_.truth;
+    options.progress = progress.Next(0.63, "estimating links from bits and attributes");
+    BLINK_ASSIGN_OR_RETURN(analysis_.estimates.attributed,
+                           EstimateAttributed(reports, profiles, feature_classifier_.probabilities, options));
+    const LinkEstimate& estimate = *analysis_.estimates.attributed;
+    size_.attributed_links = estimate.expected_links;
+    if (estimate.soft) size_.attributed_kept = static_cast<double>(estimate.soft->links.link_count());
+    if (profiles.scaled.cols > 0) {
+      scaled_ = attributes_;
+      scaled_->features = std::move(profiles.scaled);
+    }
+    return absl::OkStatus();
+  }
+
+  // What the attributed prior adds to train on.
+  AttributedSources SourcesOfAttributed() const {
+    const LinkEstimate& estimate = *analysis_.estimates.attributed;
+    const std::optional<LinkWeights>& beta_soft = analysis_.estimates.beta.soft;
+    AttributedSources sources;
+    sources.feature_classifier = &feature_classifier_;
+    if (scaled_.has_value()) sources.scaled = &*scaled_;
+    if (estimate.soft) {
+      sources.stacked = {.classes = &feature_classifier_.probabilities,
+                         .class_sums = &estimate.attributed_fit->class_sums,
+                         .kept = &*estimate.soft,
+                         .nearest = &feature_classifier_.nearest};
+    }
+    if (beta_soft) {
+      sources.beta_stacked = {
+          .classes = &feature_classifier_.probabilities, .kept = &*beta_soft, .nearest = &feature_classifier_.nearest};
+    }
+    return sources;
+  }
+
+  absl::Status Train() {
+    TrainingOptions options;
+    options.threads = options_.threads;
+    options.checkpoint_folder = options_.checkpoint_folder;
+    options.checkpoint_every_s = options_.checkpoint_every_s;
+    options.progress = [&](double fraction, const std::string& text) {
+      if (options_.progress) options_.progress(Stage::kTraining, fraction, text);
+    };
+    options.progress(0, "preparing the training");
+    std::optional<AttributedSources> attributed;
+    if (analysis_.estimates.attributed) attributed = SourcesOfAttributed();
+    const TrainingSources sources{
+        .attributes = &attributes_,
+        .weights_of = [&](const Candidate& candidate) -> const LinkWeights& {
+          return *analysis_.estimates.Of(candidate.prior).Of(candidate.variant.value_or(Variant::kHard));
+        },
+        .attributed = attributed ? &*attributed : nullptr};
+    BLINK_ASSIGN_OR_RETURN(TrainedModel model, plan_.Train(size_, sources, options));
+    analysis_.trained = std::move(model.trained);
+    analysis_.training = std::move(model.result);
+    analysis_.search = std::move(model.search);
+    return absl::OkStatus();
+  }
+
+  const ReportSet& all_reports_;
+  const NodeAttributes& attributes_;
+  const v1::TrainingSpec& spec_;
+  const AnalysisOptions& options_;
+  ProblemSize size_;
+  Plan plan_;
+  Analysis analysis_;
+  FeatureClassifier feature_classifier_;  // of the attributed prior
+  std::optional<NodeAttributes> scaled_;  // likewise: the attributes with the scaled features; absent: there are none
+};
+
+}  // namespace
+
+absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
+                                double flip_probability) {
+  TrainingPlace place{.estimated = estimated, .flip_probability = flip_probability, .gpus = Gpus{}};
+  if (spec.device() != "cpu") place.gpus = FindGpus();  // who wants none need not wait for the answer
+  return CheckTrainable(spec, FactsOf(attributes), place);
+}
+
+absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options) {
+  BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec, attributes, /*estimated=*/false, /*flip_probability=*/0));
+  ProblemSize size = SizeOf(FactsOf(attributes));
+  size.links = static_cast<double>(graph.link_count());
+  BLINK_ASSIGN_OR_RETURN(Plan plan, Plan::Make(spec, /*estimated=*/false, size));
+  const LinkWeights weights = LinkWeights::Unweighted(graph);
+  const TrainingSources sources{.attributes = &attributes,
+                                .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; }};
+  return plan.Train(size, sources, options);
+}
+
+absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
+                                 const v1::TrainingSpec& spec, const AnalysisOptions& options) {
+  return Analyst(reports, attributes, spec, options).Run();
+}
+
+}  // namespace blink

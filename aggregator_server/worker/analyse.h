@@ -1,0 +1,58 @@
+// From sealed reports to a result: the one path that the worker of a round and `blink simulate` both take.
+//
+//   reports --(plausibility/)--> Checks --(estimate/)--> Estimates --(select/, train/)--> Analysis (result/analysis.h)
+#ifndef BLINK_AGGREGATOR_SERVER_WORKER_ANALYSE_H_
+#define BLINK_AGGREGATOR_SERVER_WORKER_ANALYSE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "aggregator_server/estimate/attributed/attributed.h"
+#include "aggregator_server/reports/report_set.h"
+#include "aggregator_server/result/analysis.h"
+#include "aggregator_server/select/search.h"
+#include "blink/v1/operator.pb.h"
+#include "common/graph/node_attributes.h"
+
+namespace blink {
+
+enum class Stage { kEstimating, kTraining };
+
+struct AnalysisOptions {
+  const CsrGraph* truth = nullptr;  // simulation only
+  int threads = 0;
+  v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;
+  uint32_t degree_max = 0;  // 0: no bound
+  uint64_t tie_seed = 0;    // which of Hybrid's ties at the cut are links: of a round TieSeedOfRound
+  // Of the attributed prior, for studies: a round takes all of them, and as many rounds as its budget says.
+  Ingredients ingredients;
+  std::optional<int> network_rounds;
+  std::string checkpoint_folder;  // as TrainingOptions
+  double checkpoint_every_s = 20;
+  std::function<void(Stage stage, double fraction, const std::string& text)> progress;
+};
+
+// Checks the reports, estimates the links and trains as `spec` says. What CheckTrainableHere refuses is refused before
+// anything is estimated. FAILED_PRECONDITION: the attributes are of another number of nodes than the reports, or every
+// report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max is out of range. Dropping needs a second copy
+// of the reports.
+absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
+                                 const v1::TrainingSpec& spec, const AnalysisOptions& options);
+
+// Trains on links that are given: the true graph, or none for the MLP. Refuses and fails as Analyse does.
+absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options);
+
+// CheckTrainable (select/trainable.h) with this machine's GPUs. `estimated`: on links from reports, not on given ones.
+absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
+                                double flip_probability);
+
+// The first 64 bits of a hash of the round's id: a replay of its reports decides ties as the round did.
+uint64_t TieSeedOfRound(const std::string& round_id);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_WORKER_ANALYSE_H_

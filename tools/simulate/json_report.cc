@@ -1,0 +1,187 @@
+#include "tools/simulate/json_report.h"
+
+#include <utility>
+
+namespace blink {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The count of a mean over all trials; null where a trial has none.
+Json OptionalCountJson(const std::optional<double>& count) { return count ? CountJson(*count) : Json(nullptr); }
+
+Json PrivacyPart(const SimulationFigures& figures) {
+  if (figures.privacy) return PrivacyJson(*figures.privacy);
+  Json json;  // no report was drawn: the true graph, or the MLP, which sees no link
+  json["private"] = false;
+  json["simulated"] = true;
+  for (const char* key : {"noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
+                          "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
+    json[key] = nullptr;
+  }
+  return json;
+}
+
+Json ReportJson(const std::optional<ReportFigures>& figures) {
+  if (!figures) return nullptr;
+  Json json;
+  json["bytes_mean"] = figures->bytes_mean;
+  json["entropy_bytes"] = figures->entropy_bytes;
+  json["privatize_us_mean"] = OptionalJson(figures->privatize_us_mean);
+  return json;
+}
+
+Json QualityJson(const std::optional<PosteriorQuality>& quality) {
+  if (!quality) return nullptr;
+  Json bins = Json::array();
+  for (const PosteriorQuality::Bin& bin : quality->bins) {
+    bins.push_back(
+        {{"from", bin.from}, {"to", bin.to}, {"pairs", bin.pairs}, {"links", bin.links}, {"mean_p", bin.mean_p}});
+  }
+  return {{"log_likelihood", quality->log_likelihood}, {"auc", quality->auc}, {"bins", std::move(bins)}};
+}
+
+// What there is of one trial against the truth.
+void AddTruth(const LinkFigures& links, Json& json) {
+  json["mae"] = links.mae;
+  json["true_positives"] = CountJson(links.true_positives);
+  json["precision"] = OptionalJson(links.precision);
+  json["recall"] = OptionalJson(links.recall);
+  json["quality"] = QualityJson(links.quality);
+}
+
+Json TrialEstimateJson(const Trial& trial, const EstimateFigures& figures) {
+  Json json = EstimateJson(*trial.estimates, trial.tie_seed, trial.seen);
+  if (figures.attributed) AddTruth(figures.attributed->beta, json["beta"]);
+  AddTruth(figures.links, json);
+  if (figures.attributed) json["training"]["mae"] = figures.attributed->training_mae;
+  json["trained_precision"] = OptionalJson(figures.trained_precision);
+  json["trained_recall"] = OptionalJson(figures.trained_recall);
+  return json;
+}
+
+// The means of AddTruth, and how many links there are.
+void AddMeanLinks(const LinkFigures& links, Json& json) {
+  json["mae"] = links.mae;
+  json["expected_links"] = links.expected_links;
+  json["links"] = CountJson(links.links);
+  json["true_positives"] = CountJson(links.true_positives);
+  json["precision"] = OptionalJson(links.precision);
+  json["recall"] = OptionalJson(links.recall);
+}
+
+void AddAttributed(const EstimateFigures::Attributed& figures, Json& json) {
+  json["attributed_seconds"] = figures.seconds;
+  json["network_rounds"] = CountJson(figures.network_rounds);
+  json["left_out_links"] = figures.left_out_links;
+  json["coefficients"] = Json::object();
+  for (const auto& [feature, theta] : figures.coefficients) json["coefficients"][feature] = theta;
+  json["training"] = {{"expected_links", figures.training_expected_links},
+                      {"links", CountJson(figures.training_links)},
+                      {"mae", figures.training_mae}};
+  AddMeanLinks(figures.beta, json["beta"]);
+  json["beta"]["quality"] = QualityJson(figures.beta.quality);
+}
+
+Json EstimatePart(const EstimateFigures& figures) {
+  Json json;
+  json["prior"] = PriorName(figures.prior);
+  json["distinct_degrees"] = CountJson(figures.distinct_degrees);
+  json["nodes_without_report"] = CountJson(figures.nodes_without_report);
+  json["mle_exists"] = figures.mle_exists;
+  json["mle_regularised"] = figures.mle_regularised;
+  json["mle_seconds"] = figures.mle_seconds;
+  json["mle_iterations"] = CountJson(figures.mle_iterations);
+  json["mle_residual"] = figures.mle_residual;
+  json["mle_degree_distance"] = figures.mle_degree_distance;
+  json["denoise_seconds"] = figures.denoise_seconds;
+  AddMeanLinks(figures.links, json);
+  json["trained_links"] = OptionalCountJson(figures.trained_links);
+  json["trained_weight"] = OptionalJson(figures.trained_weight);
+  json["trained_precision"] = OptionalJson(figures.trained_precision);
+  json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["quality"] = QualityJson(figures.links.quality);
+  if (figures.attributed) AddAttributed(*figures.attributed, json);
+  return json;
+}
+
+Json CandidateJson(const CandidateFigures& figures) {
+  Json json = {{"name", figures.name}, {"trials", figures.trials}, {"chosen", figures.chosen}};
+  if (!figures.skipped.empty()) json["skipped"] = figures.skipped;
+  json["validation_loss"] = OptionalJson(figures.validation_loss);
+  json["validation_accuracy"] = OptionalJson(figures.validation_accuracy);
+  json["test_accuracy"] = OptionalJson(figures.test_accuracy);
+  return json;
+}
+
+Json TrainPart(const TrainFigures& figures) {
+  Json json;
+  json["model"] = NameJson(figures.model, ModelName);
+  json["prior"] = NameJson(figures.prior, PriorName);
+  json["variant"] = NameJson(figures.variant, VariantName);
+  json["device"] = OptionalJson(figures.device);
+  json["threads"] = OptionalJson(figures.threads);
+  json["epoch_ms_mean"] = OptionalJson(figures.epoch_ms_mean);
+  json["test_accuracy_mean"] = figures.test_accuracy_mean;
+  json["test_accuracy_std"] = OptionalJson(figures.test_accuracy_std);
+  json["validation_accuracy_mean"] = figures.validation_accuracy_mean;
+  json["test_macro_f1_mean"] = figures.test_macro_f1_mean;
+  json["learning_rate"] = OptionalJson(figures.learning_rate);
+  json["weight_decay"] = OptionalJson(figures.weight_decay);
+  json["dropout"] = OptionalJson(figures.dropout);
+  json["epochs"] = OptionalJson(figures.epochs);
+  json["hidden"] = OptionalJson(figures.hidden);
+  json["layers"] = OptionalJson(figures.layers);
+  json["patience"] = OptionalJson(figures.patience);
+  json["balance_classes"] = OptionalJson(figures.balance_classes);
+  json["node_features"] = OptionalJson(figures.node_features);
+  json["deterministic"] = OptionalJson(figures.deterministic);
+  json["seed"] = figures.seed;
+  if (!figures.candidates.empty()) {
+    json["chosen"] = figures.chosen;
+    json["candidates"] = Json::array();
+    for (const CandidateFigures& candidate : figures.candidates) json["candidates"].push_back(CandidateJson(candidate));
+  }
+  json["warnings"] = figures.warnings;
+  return json;
+}
+
+// `figures`: of its estimate; null where it has none.
+Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
+  Json json;
+  json["seed"] = trial.seed;
+  json["report"] = ReportJson(trial.report);
+  json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
+  json["estimate"] = figures != nullptr ? TrialEstimateJson(trial, *figures) : Json(nullptr);
+  json["train"] = TrainJson(trial.training, trial.trained);
+  if (!trial.search.empty()) json["train"].update(SearchJson(trial.trained, trial.search, /*research=*/true));
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
+  const Simulation& simulation = *figures.simulation;
+  Json json;
+  json["dataset"] = {{"name", simulation.dataset_name},
+                     {"nodes", simulation.nodes},
+                     {"links", simulation.links},
+                     {"features", simulation.features},
+                     {"classes", simulation.classes}};
+  json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
+  json["missing"] = simulation.missing;
+  json["privacy"] = PrivacyPart(figures);
+  json["report"] = ReportJson(figures.report);
+  json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
+  json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate) : Json(nullptr);
+  json["train"] = TrainPart(figures.train);
+  json["peak_rss_bytes"] = figures.peak_rss_bytes;
+  json["trials"] = Json::array();
+  for (size_t t = 0; t < simulation.trials.size(); ++t) {
+    json["trials"].push_back(
+        TrialJson(simulation.trials[t], figures.estimates.empty() ? nullptr : &figures.estimates[t]));
+  }
+  return json;
+}
+
+}  // namespace blink

@@ -1,0 +1,26 @@
+// What `blink simulate --json` prints.
+#ifndef BLINK_TOOLS_SIMULATE_JSON_REPORT_H_
+#define BLINK_TOOLS_SIMULATE_JSON_REPORT_H_
+
+#include "nlohmann/json.hpp"
+#include "tools/simulate/figures.h"
+
+namespace blink {
+
+// One object: dataset, graph, missing, privacy, report, plausibility, estimate, train, peak_rss_bytes, trials[].
+// Figures above `trials` are means over the trials. mle_residual and mle_degree_distance are the largest.
+// test_accuracy_std is the sample standard deviation, and null for one trial.
+//   report, plausibility, estimate
+//              null on the true graph, and for the MLP alone
+//   estimate   of the attributed prior where it is used. estimate.beta is then of the beta prior on the same reports
+//     links, precision, recall
+//              of Hard, whatever was trained on
+//     trained_*
+//              of the links that the model saw. Of Soft, which weighs every pair, links, precision and recall are null
+//   train      after searches with `chosen`, the name that was chosen most often, and `candidates`: means over the
+//              `trials` that trained one, and how often it was `chosen`
+nlohmann::ordered_json SimulationJson(const SimulationFigures& figures);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_SIMULATE_JSON_REPORT_H_
