@@ -1,5 +1,5 @@
 # One library per folder: blink_library(base SOURCES a.cc DEPS absl::status PRIVATE_DEPS OpenSSL::Crypto)
-# makes the target blink_base and its alias blink::base.
+# makes the target blink_base and its alias blink::base. BlinkInstall.cmake says which of them are installed.
 add_library(blink_options INTERFACE)
 target_compile_options(blink_options INTERFACE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 if(BLINK_WERROR)
@@ -23,14 +23,19 @@ function(blink_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   if(ARG_SOURCES)
     add_library(blink_${name} STATIC ${ARG_SOURCES})
-    target_include_directories(blink_${name} PUBLIC ${CMAKE_SOURCE_DIR})
-    target_link_libraries(blink_${name} PUBLIC blink_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+    set(_scope PUBLIC)
+    target_link_libraries(blink_${name} PRIVATE ${ARG_PRIVATE_DEPS})
   else()
     add_library(blink_${name} INTERFACE)
-    target_include_directories(blink_${name} INTERFACE ${CMAKE_SOURCE_DIR})
-    target_link_libraries(blink_${name} INTERFACE blink_options ${ARG_DEPS})
+    set(_scope INTERFACE)
   endif()
+  target_compile_features(blink_${name} ${_scope} cxx_std_20)
+  target_include_directories(blink_${name} ${_scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${BLINK_INCLUDE_DIR}>)
+  # Our warnings are not for those who use the installed libraries.
+  target_link_libraries(blink_${name} ${_scope} $<BUILD_INTERFACE:blink_options> ${ARG_DEPS})
   add_library(blink::${name} ALIAS blink_${name})
+  blink_install_library_by_folder(${name})
 endfunction()
 
 # A program: blink_binary(blink-node SOURCES main.cc DEPS blink::agent)
@@ -39,6 +44,7 @@ function(blink_binary name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE blink_options ${ARG_DEPS})
+  blink_install_program(${name})
 endfunction()
 
 # A GoogleTest program: blink_test(wire_codec_test LABEL unit SOURCES codec_test.cc DEPS blink::wire TIMEOUT 120)

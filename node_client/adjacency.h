@@ -10,7 +10,7 @@
 
 namespace blink {
 
-// Links and nodes of one kit together: its snapshot has to fit into one record of the journal, 1 GiB.
+// The most links and nodes of one kit, added up. Their snapshot must fit into one record of the journal, 1 GiB.
 inline constexpr uint64_t kKitEntriesMax = (uint64_t{1} << 28) - 16;
 
 struct AdjacencyLists {

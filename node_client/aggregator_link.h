@@ -1,7 +1,8 @@
-// What the agent says to the aggregator, without gRPC: GrpcLink speaks it, tests script it.
+// The agent's calls to the aggregator, as an interface without gRPC. GrpcLink makes them over the network, and tests
+// script them.
 //
-// Every answer may carry a retry window. Implementations check what arrives (sizes, digests, ranges); what they return
-// is well-formed but still untrusted. Calls block; statuses are those of proto/blink/v1/node.proto.
+// Every answer may carry a retry window. Implementations check what arrives: sizes, digests and ranges. What they
+// return is well-formed, but still not to be trusted. Calls block. proto/blink/v1/node.proto documents the statuses.
 #ifndef BLINK_NODE_CLIENT_AGGREGATOR_LINK_H_
 #define BLINK_NODE_CLIENT_AGGREGATOR_LINK_H_
 
@@ -21,8 +22,8 @@
 
 namespace blink {
 
-// A round as offered: a view, or why it cannot be taken part in (malformed, an unknown mechanism, parameters out of
-// range).
+// A round that the aggregator offers: its view, or the reason why the node cannot take part in it (malformed, an
+// unknown mechanism, parameters out of range).
 struct OfferedRound {
   std::string round_id;
   absl::StatusOr<RoundView> view;
@@ -52,20 +53,21 @@ class AggregatorLink {
  public:
   virtual ~AggregatorLink() = default;
 
-  // Open rounds, oldest first; or, with a round id, that round in whatever state (NOT_FOUND: there is none).
+  // Asks for the open rounds, oldest first. With a round id, asks for that round, whatever its state is; NOT_FOUND when
+  // there is no such round.
   virtual LinkResult<std::vector<OfferedRound>> GetRounds(NodeIndex node, const std::string& round_id) = 0;
 
   virtual LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) = 0;
 
-  // A stream of reports: `next` gives one after the other until it gives nothing; `on_reply` sees a receipt or a
-  // refusal for each, in any order. A bounded number is in flight. An error of either callback ends the stream and is
-  // returned.
+  // Sends a stream of reports. `next` gives one report after the other, and then nothing. `on_reply` gets a receipt or
+  // a refusal for each, in any order. The number of reports in flight is bounded. An error of a callback ends the
+  // stream and is returned.
   using NextReport = std::function<absl::StatusOr<std::optional<OutgoingReport>>()>;
   using OnReply = std::function<absl::Status(NodeIndex node, const absl::StatusOr<Receipt>& reply)>;
   virtual LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next,
                                          const OnReply& on_reply) = 0;
 
-  // The digests held for nodes of [first, last].
+  // Asks for the digests that the aggregator holds for the nodes of [first, last].
   using OnDigest = std::function<void(NodeIndex node, const Digest& digest)>;
   virtual LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
                                        const OnDigest& on_digest) = 0;

@@ -10,14 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/durable_file.h"
+#include "common/base/format_number.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
 
 constexpr uint64_t kAnchorBytesMax = 4096;
+constexpr char kName[] = "blink-anchor ";
+constexpr uint32_t kFormat = 1;
 
-// The value of a line "name value"; empty when it is another line.
+// The value in a line "name value", or nothing when the line has another name.
 absl::string_view Value(absl::string_view line, absl::string_view name) {
   if (line.substr(0, name.size()) != name || line.size() <= name.size() || line[name.size()] != ' ') return {};
   return line.substr(name.size() + 1);
@@ -38,7 +41,7 @@ bool FromHex(absl::string_view hex, std::array<uint8_t, N>* out) {
 
 std::string AnchorToText(const Anchor& anchor) {
   const absl::string_view id(reinterpret_cast<const char*>(anchor.journal.data()), anchor.journal.size());
-  std::string text = absl::StrCat("blink-anchor 1\njournal ", absl::BytesToHexString(id), "\nlength ", anchor.length,
+  std::string text = absl::StrCat(kName, kFormat, "\njournal ", absl::BytesToHexString(id), "\nlength ", anchor.length,
                                   "\nchain ", DigestToHex(anchor.chain), "\n");
   const std::string checksum = DigestToHex(Sha256Of(text));
   absl::StrAppend(&text, "checksum ", checksum, "\n");
@@ -46,9 +49,12 @@ std::string AnchorToText(const Anchor& anchor) {
 }
 
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path) {
+  if (const auto format = FormatNumber(text, kName); format && *format != kFormat) {
+    return OtherFormat(absl::StrCat("the anchor ", path), *format, kFormat);
+  }
   Anchor anchor;
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
-  // Written again it must be the same, so that spelling and checksum need no checks of their own.
+  // When it is written again, the text must be the same. So spelling and checksum need no other check.
   if (lines.size() != 6 || !FromHex(Value(lines[1], "journal"), &anchor.journal) ||
       !absl::SimpleAtoi(Value(lines[2], "length"), &anchor.length) ||
       !FromHex(Value(lines[3], "chain"), &anchor.chain) || AnchorToText(anchor) != text) {
@@ -68,7 +74,7 @@ absl::StatusOr<Anchor> ReadAnchor(const std::string& path) {
   if (!text.ok())
     return absl::Status(text.status().code(), absl::StrCat("the anchor: ", text.status().message(), kRemedy));
   auto anchor = ParseAnchor(*text, path);
-  if (!anchor.ok()) return absl::DataLossError(absl::StrCat(anchor.status().message(), kRemedy));
+  if (absl::IsDataLoss(anchor.status())) return absl::DataLossError(absl::StrCat(anchor.status().message(), kRemedy));
   return anchor;
 }
 

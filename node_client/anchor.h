@@ -1,20 +1,21 @@
-// How far a journal had come when a report was last allowed to leave, kept on another volume: what shows that an older
-// copy of the journal was put in its place.
+// The anchor of a journal: a small file on another volume that shows when an older copy of the journal took its place.
+// It holds how far the journal had come when a report was last allowed to leave.
 //
 //   Journal::Commit    journal written and fsynced -> anchor replaced and fsynced -> only now anything is sent
 //   Journal::Open      the journal must contain the anchored position, with the anchored chain value; a journal that
 //                      is ahead of its anchor (the process died between the two) is accepted, and the anchor follows
 //                      before anything is sent
 //
-// Before each write the anchor must be as this process left it: so of two copies of a journal that share an anchor, and
-// run at the same time, one stops before it draws (unless both write within the same milliseconds), and a volume that
-// went away is not replaced by a file in its mount point.
+// Before each write, the anchor must be as this process left it. This has two effects:
+// - When two copies of a journal share an anchor and run at the same time, one of them stops before it draws, unless
+//   both write within the same milliseconds.
+// - When the anchor's volume went away, no file is written into its empty mount point.
 //
-// Not detected: journal and anchor restored together. So the anchor belongs on a volume that is not backed up with the
-// journal.
+// It is not detected when journal and anchor are restored together. So keep the anchor on a volume that is not backed
+// up with the journal.
 //
-// The file is text: a line each for format, journal (32 hexadecimal digits), length (bytes), chain (64 digits) and
-// checksum (SHA-256 of the lines before). There is one valid spelling.
+// The file is text with one valid spelling. It has a line each for the format, the journal (32 hexadecimal digits), the
+// length (bytes), the chain (64 digits) and the checksum (SHA-256 of the lines before).
 #ifndef BLINK_NODE_CLIENT_ANCHOR_H_
 #define BLINK_NODE_CLIENT_ANCHOR_H_
 
@@ -38,13 +39,14 @@ struct Anchor {
 };
 
 std::string AnchorToText(const Anchor& anchor);
-// DATA_LOSS unless `text` is what AnchorToText makes; `path` only for messages.
+// Returns FAILED_PRECONDITION for another format, and DATA_LOSS unless `text` is what AnchorToText makes. `path` is for
+// messages.
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path);
 
-// NOT_FOUND or DATA_LOSS with the remedy.
+// Returns NOT_FOUND, with the remedy, when the file is missing; otherwise as ParseAnchor.
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path);
-// Durable when it returns OK. The file is replaced as a whole, so that it is always the old or the new one; a symbolic
-// link stays, and what it points to is replaced.
+// Replaces the file as a whole, so that it is always the old or the new one. It is durable when this returns OK. A
+// symbolic link stays, and the file that it points to is replaced.
 absl::Status WriteAnchor(const std::string& path, const Anchor& anchor);
 
 }  // namespace blink

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
 namespace blink {
@@ -31,7 +31,7 @@ absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConf
   return receipt;
 }
 
-absl::Status FromRefusal(const v1::Refusal& refusal) {
+absl::Status StatusFromRefusal(const v1::Refusal& refusal) {
   const bool known = refusal.code() > 0 && refusal.code() <= 16;
   return absl::Status(known ? static_cast<absl::StatusCode>(refusal.code()) : absl::StatusCode::kUnknown,
                       PeerText(refusal.message()));
@@ -43,11 +43,11 @@ absl::Status FromRefusal(const v1::Refusal& refusal) {
 class GrpcLink::Call {
  public:
   Call(GrpcLink* link, absl::Duration deadline) : link_(link) {
-    // A channel that has lost its connection fails calls at once, and its next handshake advances only while somebody
-    // waits on the channel: between our attempts nobody does, so that it would time out again and again. A new one
+    // A channel that has lost its connection fails calls at once. Its next handshake advances only while somebody waits
+    // on the channel. Between our attempts nobody does, so the handshake would time out again and again. A new channel
     // connects within the call.
-    // A new certificate needs a new one as well: the connection was made with the old.
-    const std::string stamp = link_->StampOfFiles();
+    // A new certificate needs a new channel as well, since the connection was made with the old certificate.
+    const std::string stamp = link_->ReadStampOfFiles();
     if ((link_->broken_ || stamp != link_->stamp_) && link_->connect_) {
       if (std::shared_ptr<grpc::Channel> channel = link_->connect_()) {
         link_->stub_ = v1::NodeService::NewStub(std::move(channel));
@@ -67,9 +67,9 @@ class GrpcLink::Call {
   grpc::ClientContext* context() { return &context_; }
   template <typename T>
   LinkResult<T> Failed(const grpc::Status& status) {
-    const std::optional<RetryWindow> window = TrailingWindow(context_);
-    // A refusal with a window comes from the aggregator itself: nothing is wrong with the handshake.
-    return {window.has_value() ? FromGrpcStatus(status) : link_->Explain(status), window};
+    const std::optional<RetryWindow> window = ReadTrailingWindow(context_);
+    // Only the aggregator itself sends a window. So nothing was wrong with the handshake.
+    return {window.has_value() ? FromGrpcStatus(status) : link_->ExplainFailure(status), window};
   }
 
  private:
@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit,
   } else {
     BLINK_RETURN_IF_ERROR(MakeClientCredentials(files, kit.deployment).status());
   }
-  // Nothing while the files do not fit each other: they are being replaced.
+  // Makes nothing while the files do not fit each other, since they are being replaced.
   auto connect = [address = kit.aggregator, deployment = kit.deployment, insecure = kit.insecure,
                   files]() -> std::shared_ptr<grpc::Channel> {
     if (insecure) return MakeChannel(address, grpc::InsecureChannelCredentials());
@@ -102,9 +102,9 @@ GrpcLink::GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit,
       options_(options),
       connect_(std::move(connect)),
       stub_(v1::NodeService::NewStub(std::move(channel))),
-      stamp_(StampOfFiles()) {}
+      stamp_(ReadStampOfFiles()) {}
 
-std::string GrpcLink::StampOfFiles() const {
+std::string GrpcLink::ReadStampOfFiles() const {
   std::string stamp;
   if (kit_.insecure) return stamp;
   for (const std::string& path : {kit_.certificate_path(), kit_.key_path()}) {
@@ -121,14 +121,14 @@ void GrpcLink::Cancel() {
   if (active_ != nullptr) active_->TryCancel();
 }
 
-absl::Status GrpcLink::Explain(const grpc::Status& reply) {
+absl::Status GrpcLink::ExplainFailure(const grpc::Status& reply) {
   absl::Status status = FromGrpcStatus(reply);
   if (status.code() == absl::StatusCode::kCancelled) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    // Not by us: an aggregator that stops ends its calls so. It may come back.
+    // Not cancelled by us: an aggregator that stops ends its calls in this way. It may come back.
     if (!cancelled_) status = absl::UnavailableError("the aggregator ended the call; it may be restarting");
   }
-  // Nobody but a dead connection leaves a call without an answer until its deadline.
+  // Only a dead connection leaves a call without an answer until its deadline.
   const bool unanswered =
       status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kDeadlineExceeded;
   broken_ = broken_ || unanswered;
@@ -226,7 +226,7 @@ LinkResult<Done> GrpcLink::SubmitReports(const std::string& round_id, const Next
     if (response.has_receipt()) {
       error = on_reply(node, ReceiptFromProto(response.receipt(), kit_));
     } else {
-      error = on_reply(node, response.has_refusal() ? FromRefusal(response.refusal())
+      error = on_reply(node, response.has_refusal() ? StatusFromRefusal(response.refusal())
                                                     : absl::InternalError("the aggregator's answer is empty"));
     }
     return error.ok();

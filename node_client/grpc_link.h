@@ -1,4 +1,4 @@
-// AggregatorLink over gRPC: deadlines on every call, limits on everything that arrives, Status mapped once.
+// AggregatorLink over gRPC. Every call has a deadline, and everything that arrives has a limit.
 #ifndef BLINK_NODE_CLIENT_GRPC_LINK_H_
 #define BLINK_NODE_CLIENT_GRPC_LINK_H_
 
@@ -21,18 +21,18 @@ namespace blink {
 
 struct GrpcLinkOptions {
   absl::Duration call_deadline = absl::Seconds(30);   // GetRounds
-  absl::Duration stream_deadline = absl::Minutes(5);  // SubmitReport, SubmitReports, ListDigests: a whole stream
+  absl::Duration stream_deadline = absl::Minutes(5);  // a whole stream: SubmitReport, SubmitReports, ListDigests
   int reports_in_flight_max = 256;                    // of SubmitReports
-  uint64_t bytes_in_flight_max = 4 << 20;             // of SubmitReports, at least one report
+  uint64_t bytes_in_flight_max = 4 << 20;             // of SubmitReports; one report is always allowed
 };
 
 class GrpcLink final : public AggregatorLink {
  public:
-  // mTLS with the kit's files, or plaintext to loopback when the kit says so. Errors as MakeClientCredentials and
-  // RequireLoopback give them. Connects lazily.
+  // Uses mTLS with the kit's files, or plaintext to loopback when the kit says so. Connects at the first call. Returns
+  // the errors of MakeClientCredentials and RequireLoopback.
   static absl::StatusOr<std::unique_ptr<GrpcLink>> Create(const KitConfig& kit, GrpcLinkOptions options = {});
-  // Over a channel made elsewhere (tests). `connect`, when given, makes the channel that replaces a broken one, or the
-  // one of a certificate that has been replaced; nullptr: not yet, keep the old.
+  // Uses a channel made elsewhere (for tests). `connect`, when given, makes a new channel when the old one broke or
+  // when the certificate was replaced. It may return nullptr, to keep the old channel for now.
   GrpcLink(std::shared_ptr<grpc::Channel> channel, const KitConfig& kit, GrpcLinkOptions options = {},
            std::function<std::shared_ptr<grpc::Channel>()> connect = nullptr);
 
@@ -42,14 +42,15 @@ class GrpcLink final : public AggregatorLink {
   LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
                                const OnDigest& on_digest) override;
 
-  // Ends the call in progress and every later one at once, with CANCELLED. From any thread.
+  // Ends the call in progress and every later one at once, with CANCELLED. May be called from any thread.
   void Cancel();
 
  private:
   class Call;
   void FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const;
-  std::string StampOfFiles() const;                 // changes with certificate and key
-  absl::Status Explain(const grpc::Status& reply);  // why a handshake failed, where that can be found out
+  std::string ReadStampOfFiles() const;  // changes with certificate and key
+  // The status for a failed call, with the reason why a handshake failed where that can be found out.
+  absl::Status ExplainFailure(const grpc::Status& reply);
 
   const KitConfig kit_;
   const GrpcLinkOptions options_;

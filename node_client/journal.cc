@@ -1,7 +1,6 @@
 #include "node_client/journal.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -60,6 +60,7 @@ absl::Status RefuseForeign(const std::string& anchor_path, const std::string& fo
         absl::StrCat(anchor_path, " is part of the journal: name another file for the anchor"));
   }
   const auto old = ReadAnchor(anchor_path);
+  if (absl::IsFailedPrecondition(old.status())) return old.status();  // of another format: of value to its program
   if (!old.ok() || old->journal == id) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(anchor_path, " is the anchor of another journal: name another file"));
 }
@@ -112,7 +113,7 @@ absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& ide
   }
   // First what can fail harmlessly: from its record on, the journal is never opened without its anchor.
   BLINK_RETURN_IF_ERROR(journal->MoveAnchor());
-  journal->Stage(std::string(1, fmt_::kAnchored));
+  journal->StagePayload(std::string(1, fmt_::kAnchored));
   return journal->Commit();
 }
 
@@ -157,15 +158,13 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenFile(const std::string& fo
     lock = *std::move(acquired);
     // The file itself as well: it may have two names (links, bind mounts), and a lock file can be deleted under its
     // holder.
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
+    if (const absl::Status locked = LockDescriptor(fd, path); !locked.ok()) {
       ::close(fd);
-      return error == EWOULDBLOCK ? absl::AbortedError(absl::StrCat("another process holds ", path))
-                                  : FileError(error, "lock", path);
+      return locked;
     }
   }
   std::unique_ptr<Journal> journal(new Journal(path, fd, std::move(lock), mode, anchor_path));
-  BLINK_RETURN_IF_ERROR(journal->Scan(identity));
+  BLINK_RETURN_IF_ERROR(journal->ScanFile(identity));
   return journal;
 }
 
@@ -213,12 +212,12 @@ absl::Status Journal::TakeRoster(const JournalIdentity& kit) {
   fmt_::Put<uint8_t>(&payload, fmt_::kRoster);
   fmt_::Put<uint64_t>(&payload, kit.roster_version);
   fmt_::Put<uint32_t>(&payload, kit.node_count);
-  Stage(payload);
+  StagePayload(payload);
   return Commit();
 }
 
 // Before the journal is read, so that a process that writes meanwhile can only be ahead of it.
-absl::Status Journal::Scan(const JournalIdentity& kit) {
+absl::Status Journal::ScanFile(const JournalIdentity& kit) {
   const bool checks_anchor = mode_ != Mode::kReanchor && !anchor_path_.empty();
   Anchor anchor;
   if (checks_anchor) {
@@ -231,7 +230,10 @@ absl::Status Journal::Scan(const JournalIdentity& kit) {
   std::string bytes;
   if (end < fmt_::kMagicBytes) return Damaged(0, "it is too short");
   BLINK_RETURN_IF_ERROR(ReadAt(0, fmt_::kMagicBytes, &bytes));
-  if (bytes != fmt_::kMagic) return Damaged(0, "it does not begin as a journal");
+  if (bytes != fmt_::kMagic) {
+    if (const auto format = FormatNumber(bytes, fmt_::kName)) return OtherFormat(path_, *format, fmt_::kFormat);
+    return Damaged(0, "it does not begin as a journal");
+  }
   chain_ = fmt_::ChainStart();
   size_ = fmt_::kMagicBytes;
   bool whole = true, contained = false;
@@ -274,7 +276,7 @@ absl::StatusOr<bool> Journal::ScanRecord(uint64_t end) {
   const Digest next = fmt_::NextChain(chain_, payload);
   if (absl::string_view(bytes).substr(length) != fmt_::Checksum(next))
     return Damaged(size_, "a record's checksum is wrong");
-  if (const absl::Status applied = Apply(payload, size_ + fmt_::kHeaderBytes); !applied.ok()) {
+  if (const absl::Status applied = ApplyRecord(payload, size_ + fmt_::kHeaderBytes); !applied.ok()) {
     return Damaged(size_, applied.message());
   }
   chain_ = next;
@@ -322,7 +324,7 @@ absl::StatusOr<CodedReport> Journal::LoadReport(uint32_t epoch, const PrivacyPar
   return report;
 }
 
-void Journal::Stage(absl::string_view payload) {
+void Journal::StagePayload(absl::string_view payload) {
   staged_payloads_.emplace_back(staged_.size() + fmt_::kHeaderBytes, payload.size());
   fmt_::AppendRecord(payload, &staged_chain_, &staged_);
 }
@@ -338,7 +340,7 @@ void Journal::StageEpoch(uint32_t index, absl::Time start, const AdjacencyLists&
     fmt_::Put<uint32_t>(&payload, list.size());
     for (const NodeIndex neighbour : list) fmt_::Put<uint32_t>(&payload, neighbour);
   }
-  Stage(payload);
+  StagePayload(payload);
 }
 
 void Journal::StageDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node,
@@ -353,7 +355,7 @@ void Journal::StageDraw(uint32_t epoch, const PrivacyParameters& parameters, Nod
   fmt_::Put<int64_t>(&payload, report.noisy_degree.value_or(0));
   payload += DigestToBytes(report.digest);
   fmt_::PutText(&payload, report.coded_bits);
-  Stage(payload);
+  StagePayload(payload);
 }
 
 void Journal::StageRound(const std::string& round_id, uint32_t epoch, const PrivacyParameters& parameters) {
@@ -362,7 +364,7 @@ void Journal::StageRound(const std::string& round_id, uint32_t epoch, const Priv
   fmt_::PutText(&payload, round_id);
   fmt_::Put<uint32_t>(&payload, epoch);
   fmt_::PutParameters(&payload, parameters);
-  Stage(payload);
+  StagePayload(payload);
 }
 
 void Journal::StageReceipt(const std::string& round_id, NodeIndex node, const Digest& digest, int64_t received_minute) {
@@ -372,21 +374,21 @@ void Journal::StageReceipt(const std::string& round_id, NodeIndex node, const Di
   fmt_::Put<uint32_t>(&payload, node);
   payload += DigestToBytes(digest);
   fmt_::Put<int64_t>(&payload, received_minute);
-  Stage(payload);
+  StagePayload(payload);
 }
 
 void Journal::StageRoundOver(const std::string& round_id) {
   std::string payload;
   fmt_::Put<uint8_t>(&payload, fmt_::kRoundOver);
   fmt_::PutText(&payload, round_id);
-  Stage(payload);
+  StagePayload(payload);
 }
 
 void Journal::StageClock(absl::Time now) {
   std::string payload;
   fmt_::Put<uint8_t>(&payload, fmt_::kClock);
   fmt_::Put<int64_t>(&payload, absl::ToUnixMillis(now));
-  Stage(payload);
+  StagePayload(payload);
 }
 
 void Journal::DiscardStaged() {
@@ -433,11 +435,10 @@ absl::Status Journal::WriteOut() {
     const ssize_t put = ::pwrite(fd_, left.data(), left.size(), offset);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
-      const int error = errno;
-      const absl::Status status = FileError(error, "append to", path_);
+      const absl::Status status = FileError(errno, "append to", path_);
       // What was written of it was never sent: the file goes back to what it was.
       if (::ftruncate(fd_, size_) != 0) broken_ = true;
-      return error == EFBIG ? absl::ResourceExhaustedError(status.message()) : status;
+      return status;
     }
     left.remove_prefix(put);
     offset += put;
@@ -456,7 +457,7 @@ absl::Status Journal::WriteOut() {
   chain_ = staged_chain_;
   BLINK_RETURN_IF_ERROR(MoveAnchor());
   for (const auto& [at, bytes] : staged_payloads_) {
-    BLINK_RETURN_IF_ERROR(Apply(absl::string_view(staged_).substr(at, bytes), begin + at));
+    BLINK_RETURN_IF_ERROR(ApplyRecord(absl::string_view(staged_).substr(at, bytes), begin + at));
   }
   broken_ = false;
   return absl::OkStatus();

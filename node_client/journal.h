@@ -1,24 +1,34 @@
-// The memory of a node: what it drew, what it spent, what it answered. A node without its journal must not report.
+// The memory of a node: what it drew, what it spent, and what it answered. A node without its journal must not report.
 //
 //   DIR/journal.blj   append-only; it and DIR/journal.lock are locked while a process may write
 //
 // Life of one report:   StageEpoch / StageDraw / StageRound -> Commit (written, fsynced, debited) -> only now sent
 //                       LoadReport -> the same bytes, after any retry, reconnect or restart
 //
-// File: 8 bytes of magic, then records. A record is [length u32][header check u32][payload][checksum 16 bytes]; header
-// check and checksum are SHA-256, chained over everything before, so that a flipped bit or a removed record anywhere is
-// found. Payloads: INIT (deployment, range, roster, a random identity, whether there is an anchor), EPOCH (with a
-// snapshot of the lists), DRAW (with the report's bytes; it is the debit), ROUND (binds a round to the draws that
-// answer it), RECEIPT, CLOCK (the clock never runs back), OVER (nothing more to do for a round), ROSTER (a newer kit),
-// ANCHORED (an anchor from here on). All integers little endian. What they mean together: journal_index.h.
+// The file is 8 bytes of magic and then records, [length u32][header check u32][payload][checksum 16 bytes]. Header
+// check and checksum are SHA-256, chained over everything before. So a flipped bit or a removed record is found
+// anywhere. All integers are little endian. The payloads are:
 //
-// Opening verifies every record. A last record that the file ends within was never sent (its append did not return):
-// it is cut off, with a line in the log. Any other damage is a refusal, never a reset; so are a missing file and the
-// journal of another deployment or range. An older copy put in the journal's place is found where there is an anchor
-// (anchor.h), and otherwise only if the aggregator still knows more than the journal (agent.h).
+//   INIT      deployment, range, roster, a random identity, and whether there is an anchor
+//   EPOCH     the start of an epoch, with a snapshot of the lists
+//   DRAW      a report's bytes; this record is the debit
+//   ROUND     binds a round to the draws that answer it
+//   RECEIPT   the aggregator's receipt for a report
+//   CLOCK     the time, so that the journal's clock never runs back
+//   OVER      nothing more is to be done for a round
+//   ROSTER    the roster of a newer kit
+//   ANCHORED  from here on the journal has an anchor
 //
-// Rosters: a kit with a newer roster version and the same or a larger n works with the journal, which remembers it;
-// going back to an older one is refused. What was spent stays spent, and the epoch's snapshot stays.
+// journal_index.h says what they mean together.
+//
+// Opening verifies every record. The file may end within its last record. Then the append did not return, so nothing of
+// that record was sent; it is cut off, with a line in the log. Any other damage is refused and never repaired. A
+// missing file and the journal of another deployment or range are refused as well. An older copy in the journal's place
+// is found with an anchor (anchor.h). Without one it is found only if the aggregator knows more than the journal
+// (agent.h).
+//
+// A kit may have a newer roster version, with the same or a larger n. The journal then remembers that roster, and
+// refuses older ones. What was spent stays spent, and the epoch's snapshot stays.
 //
 // Not thread-safe.
 #ifndef BLINK_NODE_CLIENT_JOURNAL_H_
@@ -47,32 +57,35 @@
 
 namespace blink {
 
-// The only way in which a journal comes into being: `blink-node init` and `blink provision simulate` call it. Makes the
-// folder when needed, then the anchor where a path is given. ALREADY_EXISTS when there is a journal or an anchor;
-// nothing is touched then.
+// Makes a journal. Only `blink-node init` and `blink provision simulate` call this; a journal comes into being in no
+// other way. Makes the folder when needed, and the anchor when a path is given. Returns ALREADY_EXISTS, and touches
+// nothing, when there is a journal or an anchor.
 absl::Status CreateJournal(const std::string& folder, const JournalIdentity& identity,
                            const std::string& anchor_path = "");
 
-// Gives an existing journal an anchor. FAILED_PRECONDITION when it has one already, ALREADY_EXISTS when the file
-// exists, unless `replace`: then the caller vouches that the journal is the latest, and only the anchor of another
-// journal, and the journal itself, are not overwritten.
+// Gives an existing journal an anchor. Returns FAILED_PRECONDITION when it has one already, and ALREADY_EXISTS when the
+// file exists. With `replace` neither is an error, and the caller vouches that the journal is the latest one. Even then
+// the anchor of another journal is not overwritten, nor the journal itself.
 absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
                            bool replace);
 
-// What hinders a journal ends with its own code, a lack of disk or files with that.
+// The exit code for an error of a journal: kNoResources when disk, memory or descriptors ran out, otherwise kJournal.
 inline ExitCode JournalExitCode(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ? ExitCode::kNoResources : ExitCode::kJournal;
 }
 
 class Journal final : public JournalIndex {
  public:
-  // NOT_FOUND: missing journal or anchor. ABORTED: held by another process. DATA_LOSS: journal or anchor damaged, or an
-  // older copy of the journal. FAILED_PRECONDITION: of another deployment or range, or with an older or smaller roster;
-  // an anchor that the journal does not have, or none where it has one.
+  // Opens a journal for `identity`. Errors:
+  //   NOT_FOUND            the journal or the anchor is missing
+  //   ABORTED              another process holds the journal
+  //   DATA_LOSS            journal or anchor is damaged, or the journal is an older copy
+  //   FAILED_PRECONDITION  the journal is of another format, deployment or range; the roster is older or smaller than
+  //                        the journal's; an anchor is given and the journal has none, or the other way round
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity,
                                                        const std::string& anchor_path = "");
-  // For `account`: without the lock, beside a running process; a torn end is ignored, nothing can be staged, any roster
-  // will do, and the anchor is looked at only where one is given.
+  // For `account`: opens without the lock, beside a running process. A torn end is ignored, any roster will do, and the
+  // anchor is checked only when one is given. Nothing can be staged.
   static absl::StatusOr<std::unique_ptr<Journal>> OpenReadOnly(const std::string& folder,
                                                                const JournalIdentity& identity,
                                                                const std::string& anchor_path = "");
@@ -80,10 +93,10 @@ class Journal final : public JournalIndex {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // The report as drawn, read from the disk and checked against its digest. NOT_FOUND without such a draw.
+  // The report as it was drawn, read from the disk and checked against its digest. NOT_FOUND without such a draw.
   absl::StatusOr<CodedReport> LoadReport(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;
 
-  // Staged records become true together, at Commit; before it nothing of them can be seen.
+  // Staged records take effect together, at Commit. Nothing of them can be seen before.
   void StageEpoch(uint32_t index, absl::Time start, const AdjacencyLists& lists);
   void StageDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node, const CodedReport& report);
   void StageRound(const std::string& round_id, uint32_t epoch, const PrivacyParameters& parameters);
@@ -91,15 +104,15 @@ class Journal final : public JournalIndex {
   void StageRoundOver(const std::string& round_id);
   void StageClock(absl::Time now);
   uint64_t staged_bytes() const { return staged_.size(); }
-  // Written and fsynced, journal first and anchor second, when this returns OK. Otherwise nothing was staged
-  // (RESOURCE_EXHAUSTED: disk full); and after a failed fsync, which leaves the state of the disk unknown, or a failed
-  // anchor, the journal refuses everything: open it again.
+  // Writes and fsyncs what is staged: the journal first, and then the anchor. After an error nothing is staged any more
+  // (RESOURCE_EXHAUSTED: the disk is full). After a failed fsync, which leaves the state of the disk unknown, and after
+  // a failed anchor, the journal refuses everything. Then open it again.
   absl::Status Commit();
   void DiscardStaged();
 
  private:
   friend absl::Status AnchorJournal(const std::string&, const JournalIdentity&, const std::string&, bool);
-  enum class Mode { kReadOnly, kWritable, kReanchor };  // the last: whatever became of the anchor
+  enum class Mode { kReadOnly, kWritable, kReanchor };  // kReanchor: whatever became of the anchor
 
   Journal(std::string path, int fd, std::optional<FileLock> lock, Mode mode, std::string anchor_path);
   static absl::StatusOr<std::unique_ptr<Journal>> OpenFile(const std::string& folder, const JournalIdentity& identity,
@@ -107,17 +120,17 @@ class Journal final : public JournalIndex {
   absl::Status CheckFits(const JournalIdentity& kit) const;
   absl::Status TakeRoster(const JournalIdentity& kit);
   absl::Status CheckAnchor(bool contained, const Anchor& anchor) const;
-  absl::Status Scan(const JournalIdentity& kit);
-  // The record at size_ of a file of `end` bytes. OK and false: the file ends within it.
+  absl::Status ScanFile(const JournalIdentity& kit);
+  // Reads the record at size_ of a file of `end` bytes. Returns false when the file ends within it.
   absl::StatusOr<bool> ScanRecord(uint64_t end);
-  absl::Status MakeSound(uint64_t end);  // cuts off a torn end; all that is read is durable
+  absl::Status MakeSound(uint64_t end);  // cuts off a torn end, and makes durable all that was read
   absl::Status WriteOut();
-  // it is what this process left or found: no copy of the journal is in use elsewhere
+  // The anchor is as this process left or found it, so no copy of the journal is in use elsewhere.
   absl::Status CheckAnchorIsOurs() const;
   absl::Status MoveAnchor();
   absl::Status ReadAt(uint64_t offset, size_t bytes, std::string* out) const;
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;
-  void Stage(absl::string_view payload);
+  void StagePayload(absl::string_view payload);
 
   const std::string path_;
   const int fd_;

@@ -1,4 +1,5 @@
-// The bytes of a journal's records: framing with a chained checksum, and little-endian fields.
+// The bytes of a journal's records: their frames with a chained checksum, and their little-endian fields. journal.h
+// describes the file.
 #ifndef BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
 #define BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
 
@@ -12,7 +13,9 @@
 
 namespace blink::journal_format {
 
-inline constexpr char kMagic[] = "BLINKJ2\n";  // 8 bytes
+inline constexpr char kName[] = "BLINKJ";
+inline constexpr uint32_t kFormat = 2;
+inline constexpr char kMagic[] = "BLINKJ2\n";  // name and format, 8 bytes
 inline constexpr uint64_t kMagicBytes = 8;
 inline constexpr uint64_t kHeaderBytes = 8;
 inline constexpr uint64_t kChecksumBytes = 16;
@@ -42,7 +45,7 @@ inline void PutText(std::string* out, absl::string_view text) {
   out->append(text.data(), text.size());
 }
 
-// Reads fields from the front; `ok` turns false, for good, when they end too early.
+// Reads fields from the front. When the bytes end too early, ok() turns false and stays so.
 class Fields {
  public:
   explicit Fields(absl::string_view bytes) : bytes_(bytes) {}
@@ -83,7 +86,7 @@ inline void PutParameters(std::string* out, const PrivacyParameters& parameters)
   Put<uint32_t>(out, kMechanismVersion);
 }
 
-// DATA_LOSS, and not what Create says to a caller, when they are none.
+// Returns DATA_LOSS when the values are out of range. PrivacyParameters::Create would blame the caller.
 inline absl::StatusOr<PrivacyParameters> GetParameters(Fields& fields) {
   const auto epsilon_micro = fields.Get<uint64_t>();
   const auto degree_share_ppm = fields.Get<uint32_t>();
@@ -115,7 +118,7 @@ inline absl::string_view Checksum(const Digest& chain) {
   return absl::string_view(reinterpret_cast<const char*>(chain.data()), kChecksumBytes);
 }
 
-// One record after `chain`, which it moves on.
+// Appends one record, and moves `chain` on past it.
 inline void AppendRecord(absl::string_view payload, Digest* chain, std::string* out) {
   Put<uint32_t>(out, payload.size());
   Put<uint32_t>(out, HeaderCheck(*chain, payload.size()));

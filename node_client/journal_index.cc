@@ -21,7 +21,7 @@ absl::Status NoSense(absl::string_view what) { return absl::DataLossError(what);
 
 }  // namespace
 
-absl::Status JournalIndex::Apply(absl::string_view payload, uint64_t offset) {
+absl::Status JournalIndex::ApplyRecord(absl::string_view payload, uint64_t offset) {
   fmt_::Fields fields(payload);
   const auto type = fields.Get<uint8_t>();
   if (initialised_ != (type != fmt_::kInit)) return NoSense("records are out of order");

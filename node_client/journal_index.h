@@ -1,8 +1,7 @@
-// What the records of a journal say: draws, debits, rounds, receipts, the epoch's snapshot and the roster, in memory.
-// Filled by replaying the file (journal.h), record by record; a record that makes no sense after those before it is
-// refused.
+// The content of a journal in memory: draws, debits, rounds, receipts, the epoch's snapshot and the roster.
 //
-// Memory: 48 bytes a draw; the coded bits stay on the disk. Not thread-safe.
+// The file (journal.h) is replayed record by record. A record that makes no sense after those before it is refused.
+// Each draw takes 48 bytes of memory, since the coded bits stay on the disk. Not thread-safe.
 #ifndef BLINK_NODE_CLIENT_JOURNAL_INDEX_H_
 #define BLINK_NODE_CLIENT_JOURNAL_INDEX_H_
 
@@ -46,23 +45,23 @@ class JournalIndex : public Ledger {
 
   const JournalIdentity& identity() const { return identity_; }
   const JournalId& id() const { return id_; }
-  bool anchored() const { return anchored_; }  // it must not be opened without its anchor
-  // The lists as they were when the current epoch began; draws use these, whatever the kit says now.
+  bool anchored() const { return anchored_; }  // if so, it must not be opened without its anchor
+  // The lists as they were when the current epoch began. Draws use these, whatever the kit says now.
   const AdjacencyLists& snapshot() const { return snapshot_; }
-  // The digest of a draw; nothing when the node has no such draw.
+  // The digest of a draw, or nothing when the node has no such draw.
   std::optional<Digest> FindDraw(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;
   bool HasReceipt(const std::string& round_id, NodeIndex node) const;
-  // Rounds that were answered and not seen to their end.
+  // The rounds that were answered, and whose end was not seen.
   std::vector<std::string> UnfinishedRounds() const;
   bool RoundIsOver(const std::string& round_id) const;
   // The later of `wall` and the highest time that the journal holds.
   absl::Time MonotoneNow(absl::Time wall) const { return std::max(wall, clock_); }
 
-  // Accounting. Sums cannot overflow: a record that would make one exceed kEpsilonMicroLifetimeMax is damage.
+  // Accounting. Sums cannot overflow: a record that would lift one above kEpsilonMicroLifetimeMax counts as damage.
   struct AnsweredRound {
     std::string round_id;
     BoundRound bound;
-    bool again = false;  // the bytes of an earlier round, at no cost
+    bool again = false;  // answered with the bytes of an earlier round, at no cost
     bool over = false;   // nothing more to do for it
   };
   struct DrawKind {
@@ -89,9 +88,9 @@ class JournalIndex : public Ledger {
   };
 
   JournalIndex() = default;
-  // Takes one payload, which begins at `offset` of the file, into the index. DATA_LOSS, saying why, when it makes no
-  // sense.
-  absl::Status Apply(absl::string_view payload, uint64_t offset);
+  // Takes one payload, which begins at `offset` of the file, into the index. Returns DATA_LOSS, with the reason, when
+  // it makes no sense.
+  absl::Status ApplyRecord(absl::string_view payload, uint64_t offset);
   bool initialised() const { return initialised_; }
   const Draw* DrawAt(uint32_t epoch, const PrivacyParameters& parameters, NodeIndex node) const;  // null: no such draw
 

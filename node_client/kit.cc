@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
@@ -74,6 +75,7 @@ std::string KitConfig::NodesName() const {
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
   const JsonMembers members(json, path, "");
+  BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   if (members.Has("policy")) {
     return members.Error(
         "\"policy\" is no longer part of a kit, since it belongs to the owner of the lists: move its members into "
@@ -81,7 +83,6 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   }
   BLINK_RETURN_IF_ERROR(members.RefuseUnknown(
       {"format", "deployment", "nodes", "node_count", "roster_version", "aggregator", "insecure", "retired"}));
-  BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
   KitConfig config;
   BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
   if (const absl::Status valid = ValidateDeployment(config.deployment); !valid.ok()) {
@@ -95,7 +96,9 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   BLINK_ASSIGN_OR_RETURN(config.last_node, range.Integer("last", config.first_node, config.node_count - 1));
   BLINK_ASSIGN_OR_RETURN(config.roster_version, members.Integer("roster_version", 0, kRosterVersionMax));
   BLINK_ASSIGN_OR_RETURN(config.aggregator, members.Text("aggregator"));
-  if (config.aggregator.find(':') == std::string::npos) return members.Error("\"aggregator\" must be host:port");
+  if (config.aggregator.find(':') == std::string::npos) {
+    return members.Error(absl::StrCat("\"aggregator\": ", NotAnAddress(config.aggregator).message()));
+  }
   BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
   if (members.Has("retired")) {
     BLINK_ASSIGN_OR_RETURN(config.retired, ParseRetired(members, config));

@@ -1,12 +1,12 @@
-// The start-up kit of a node (or of a gateway that hosts a range of nodes): all it knows of the world.
+// The start-up kit of a node, or of a gateway that hosts a range of nodes. It holds all that the node knows.
 //
 //   DIR/kit.json      who it is, n, roster version, and where the aggregator is
 //   DIR/policy.json   what the owner of the lists allows (policy_file.h); may lie elsewhere
 //   DIR/tls/          client.crt, client.key, ca.crt (not needed when "insecure": true)
 //   DIR/lists.csv     header "node,neighbour", then one line per link of each hosted node, ascending
 //
-// Everything is validated here, at start-up: nothing about a list can go wrong later, in a round, where the aggregator
-// could see it. Errors name file and line but never a neighbour: a list is private even in a log.
+// Everything is validated here, at start-up. So nothing about a list can go wrong later, in a round, where the
+// aggregator could see it. Errors name file and line but never a neighbour, because a list is private even in a log.
 #ifndef BLINK_NODE_CLIENT_KIT_H_
 #define BLINK_NODE_CLIENT_KIT_H_
 
@@ -28,11 +28,11 @@ struct KitConfig {
   NodeIndex last_node = 0;   // inclusive
   uint32_t node_count = 0;   // n
   uint64_t roster_version = 0;
-  std::string aggregator;  // host:port
+  std::string aggregator;  // HOST:PORT
   bool insecure = false;   // plaintext, loopback only
   std::string folder;      // where the kit was read from
-  // Of the hosted nodes, those that have left: their reports are drawn and debited like the others' and never sent, so
-  // that nothing but public numbers decides what is drawn. Ascending, disjoint.
+  // The hosted nodes that have left, ascending and disjoint. Their reports are drawn and debited like all others, but
+  // never sent. So public numbers alone decide what is drawn.
   std::vector<NodeRange> retired;
 
   bool is_gateway() const { return first_node != last_node; }
@@ -51,20 +51,20 @@ struct Kit {
   AdjacencyLists lists;
 };
 
-// kit.json alone. NOT_FOUND when it is missing; INVALID_ARGUMENT naming the key and its range when it is malformed,
-// holds an unknown key or one twice, or lacks one.
+// Loads kit.json alone. Returns NOT_FOUND when it is missing. Returns INVALID_ARGUMENT, naming the key and its range,
+// when it is malformed, lacks a key, or has an unknown key or a key twice.
 absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder);
 
-// `text` as kit.json; `path` only for messages.
+// Reads `text` as kit.json. `path` is for messages.
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path);
 
-// lists.csv of a kit. INVALID_ARGUMENT with file and line: malformed, outside the kit's nodes, a neighbour out of
-// range, a self-loop, a duplicate, not ascending, or more links and nodes than `entries_max`. Reads line by line:
-// memory is that of the lists.
+// Loads lists.csv of a kit. Returns INVALID_ARGUMENT, with file and line, for a malformed line, a node that the kit
+// does not host, a neighbour out of range, a self-loop, a duplicate, lines that do not ascend, or more links and nodes
+// than `entries_max`. It reads line by line, and takes no more memory than the lists.
 absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entries_max = kKitEntriesMax);
 
-// Everything, with the policy of `policy_path` (empty: the kit's own policy.json). FAILED_PRECONDITION when the policy
-// does not allow the kit's deployment.
+// Loads everything. The policy is the one at `policy_path`; when that is empty, the kit's own policy.json. Returns
+// FAILED_PRECONDITION when the policy does not allow the kit's deployment.
 absl::StatusOr<Kit> LoadKit(const std::string& folder, const std::string& policy_path = "");
 
 }  // namespace blink

@@ -1,4 +1,4 @@
-// blink-node: reports, privately, on the lists of one node or of a gateway's range.
+// blink-node: sends private reports on the list of one node, or on the lists of a gateway's range.
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -37,7 +37,7 @@ struct Flags {
   double give_up_after_seconds = 0;
 };
 
-// SIGINT and SIGTERM end sleeps and calls. Made first, so that every thread made later blocks the signals.
+// Ends sleeps and calls at SIGINT and SIGTERM. It is made first, so that every later thread blocks these signals.
 class StopSignal final : public Clock {
  public:
   StopSignal() {
@@ -61,7 +61,7 @@ class StopSignal final : public Clock {
       link->Cancel();
     });
   }
-  // To be called before the link ends. A signal that comes later is not heard: the program is ending.
+  // Call this before the link ends. A later signal has no effect, since the program is ending anyway.
   void EndWatch() {
     if (!thread_.joinable()) return;
     bool waits;
@@ -70,7 +70,7 @@ class StopSignal final : public Clock {
       quit_ = true;
       waits = !stopped_;
     }
-    // the thread has no use for it when it has had its signal
+    // Wakes the thread. One that has had its signal no longer waits.
     if (waits) pthread_kill(thread_.native_handle(), SIGTERM);
     thread_.join();
   }
@@ -78,7 +78,7 @@ class StopSignal final : public Clock {
     const std::lock_guard<std::mutex> lock(mutex_);
     return stopped_;
   }
-  // How a program that this ended says so.
+  // The exit code of a program that a signal ended.
   ExitCode exit_code() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return signal_ == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
@@ -98,11 +98,11 @@ class StopSignal final : public Clock {
   std::thread thread_;
 };
 
-int Report(ExitCode code, const std::string& message) {
+int ExitWith(ExitCode code, const std::string& message) {
   if (!message.empty()) std::cerr << "blink-node: " << message << "\n";
   return static_cast<int>(code);
 }
-int Report(const absl::Status& status) { return Report(ExitCodeFor(status), std::string(status.message())); }
+int ExitWith(const absl::Status& status) { return ExitWith(ExitCodeFor(status), std::string(status.message())); }
 
 JournalIdentity IdentityOf(const KitConfig& kit) {
   return JournalIdentity{kit.deployment, kit.first_node, kit.last_node, kit.node_count, kit.roster_version};
@@ -120,7 +120,7 @@ absl::Status MakeKeyAndRequest(const KitConfig& kit) {
   return absl::OkStatus();
 }
 
-void SayWhatAnchorIs(const Flags& flags) {
+void PrintWhatAnchorIs(const Flags& flags) {
   if (flags.anchor.empty()) return;
   std::cout << "made the anchor " << flags.anchor << ": from now on the journal opens only with --anchor\n";
   struct stat journal, anchor;
@@ -133,25 +133,25 @@ void SayWhatAnchorIs(const Flags& flags) {
 
 int Init(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
-  if (!kit.ok()) return Report(kit.status());
+  if (!kit.ok()) return ExitWith(kit.status());
   const bool exists = std::filesystem::exists(flags.journal + "/journal.blj");
   if (!exists && !kit->insecure) {
-    if (const absl::Status made = MakeKeyAndRequest(*kit); !made.ok()) return Report(made);
+    if (const absl::Status made = MakeKeyAndRequest(*kit); !made.ok()) return ExitWith(made);
   }
   const absl::Status created = CreateJournal(flags.journal, IdentityOf(*kit), flags.anchor);
-  if (!created.ok()) return Report(JournalExitCode(created), std::string(created.message()));
+  if (!created.ok()) return ExitWith(JournalExitCode(created), std::string(created.message()));
   std::cout << "made the journal " << flags.journal << "/journal.blj for " << kit->NodesName() << " of deployment "
             << kit->deployment << "\n";
-  SayWhatAnchorIs(flags);
+  PrintWhatAnchorIs(flags);
   return 0;
 }
 
 int GiveAnchor(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
-  if (!kit.ok()) return Report(kit.status());
+  if (!kit.ok()) return ExitWith(kit.status());
   const absl::Status given = AnchorJournal(flags.journal, IdentityOf(*kit), flags.anchor, flags.replace);
-  if (!given.ok()) return Report(JournalExitCode(given), std::string(given.message()));
-  SayWhatAnchorIs(flags);
+  if (!given.ok()) return ExitWith(JournalExitCode(given), std::string(given.message()));
+  PrintWhatAnchorIs(flags);
   return 0;
 }
 
@@ -160,14 +160,14 @@ int Run(const Flags& flags) {
   StopSignal stop;
   auto kit = LoadKit(flags.kit, flags.policy);
   if (absl::IsFailedPrecondition(kit.status()))
-    return Report(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
-  if (!kit.ok()) return Report(kit.status());
+    return ExitWith(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
+  if (!kit.ok()) return ExitWith(kit.status());
   auto journal = Journal::Open(flags.journal, IdentityOf(kit->config), flags.anchor);
-  if (!journal.ok()) return Report(JournalExitCode(journal.status()), std::string(journal.status().message()));
+  if (!journal.ok()) return ExitWith(JournalExitCode(journal.status()), std::string(journal.status().message()));
   auto link = GrpcLink::Create(kit->config);
   if (!link.ok()) {
     const bool expired = link.status().code() == absl::StatusCode::kFailedPrecondition;
-    return Report(expired ? ExitCode::kBadInput : ExitCodeFor(link.status()), std::string(link.status().message()));
+    return ExitWith(expired ? ExitCode::kBadInput : ExitCodeFor(link.status()), std::string(link.status().message()));
   }
   stop.Watch(link->get());
   AgentOptions options;
@@ -181,10 +181,10 @@ int Run(const Flags& flags) {
                kit->config.aggregator);
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
   stop.EndWatch();
-  return Report(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
+  return ExitWith(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
 }
 
-// Beside a running process the end of the file may be just then cut off and written anew.
+// Tries again after an error: a running process may be cutting off the end of the file and writing it anew.
 absl::StatusOr<std::unique_ptr<Journal>> ReadJournal(const Flags& flags, const JournalIdentity& identity) {
   auto journal = Journal::OpenReadOnly(flags.journal, identity, flags.anchor);
   for (int again = 0; again < 3 && absl::IsDataLoss(journal.status()); ++again) {
@@ -196,15 +196,15 @@ absl::StatusOr<std::unique_ptr<Journal>> ReadJournal(const Flags& flags, const J
 
 int ShowAccount(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
-  if (!kit.ok()) return Report(kit.status());
+  if (!kit.ok()) return ExitWith(kit.status());
   const auto policy = LoadPolicy(flags.policy.empty() ? DefaultPolicyPath(flags.kit) : flags.policy);
-  if (!policy.ok()) return Report(policy.status());
+  if (!policy.ok()) return ExitWith(policy.status());
   if (flags.node.has_value() && (*flags.node < kit->first_node || *flags.node > kit->last_node)) {
-    return Report(ExitCode::kUsage,
-                  absl::StrCat("--node: the kit hosts ", kit->NodesName(), ", not node ", *flags.node));
+    return ExitWith(ExitCode::kUsage,
+                    absl::StrCat("--node: the kit hosts ", kit->NodesName(), ", not node ", *flags.node));
   }
   const auto journal = ReadJournal(flags, IdentityOf(*kit));
-  if (!journal.ok()) return Report(JournalExitCode(journal.status()), std::string(journal.status().message()));
+  if (!journal.ok()) return ExitWith(JournalExitCode(journal.status()), std::string(journal.status().message()));
   const Account account = MakeAccount(*kit, *policy, **journal, flags.node, !flags.anchor.empty());
   std::cout << (flags.json ? AccountToJson(account) + "\n" : AccountToText(account));
   return 0;
@@ -257,11 +257,11 @@ int Main(int argc, char** argv) {
     return EndOfParsing(app, error, "blink-node");
   }
   if (const absl::Status logging = InitLogging("blink-node", flags.log_level); !logging.ok()) {
-    return Report(ExitCode::kUsage, std::string(logging.message()));
+    return ExitWith(ExitCode::kUsage, std::string(logging.message()));
   }
   if (!flags.round_id.empty()) {
     if (const absl::Status valid = ValidateRoundId(flags.round_id); !valid.ok()) {
-      return Report(ExitCode::kUsage, absl::StrCat("--round: ", valid.message()));
+      return ExitWith(ExitCode::kUsage, absl::StrCat("--round: ", valid.message()));
     }
   }
   if (init->parsed()) return Init(flags);

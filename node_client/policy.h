@@ -1,10 +1,11 @@
-// Whether a node answers a round, and from which epoch. Decided from the round's parameters, the kit's terms, the
-// policy and the ledger alone: no list, no bit, nothing that depends on one can be reached from here, so a refusal says
-// nothing about a list.
+// Decides whether a node answers a round, and with the draws of which epoch.
 //
-// One epoch, one draw: within an epoch the same parameters get the same report for every round; another epoch or other
-// parameters are a new draw and a debit. (A reuse that depended on "has my list changed?" would reveal that with
-// certainty.)
+// The decision uses the round's parameters, the kit's terms, the policy and the ledger alone. No list or bit can be
+// reached from here, nor anything that depends on one. So a refusal says nothing about a list.
+//
+// One epoch, one draw: within an epoch, the same parameters get the same report in every round. Another epoch or other
+// parameters are a new draw, and a debit. (If a node drew anew just when its list has changed, it would reveal with
+// certainty that the list has changed.)
 #ifndef BLINK_NODE_CLIENT_POLICY_H_
 #define BLINK_NODE_CLIENT_POLICY_H_
 
@@ -18,16 +19,18 @@
 
 namespace blink {
 
-// FAILED_PRECONDITION, naming the term and both values, when the round asks for another n, another roster version, a
-// roster smaller than the policy allows, or a larger epsilon than the policy allows in one round.
+// Returns FAILED_PRECONDITION, naming the term and both values, when the round asks for another n, another roster
+// version, a smaller roster than the policy allows, or a larger epsilon than the policy allows in one round.
 absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const RoundView& round);
 
-// What one epoch answers. Further rounds cost no epsilon, and tiny budgets next to none, but all cost bytes of the
-// journal: an aggregator that invents rounds must not fill the disk. A round writes at most 128 bytes for each hosted
-// node and 256 of its own; other parameters write a report of n bits for each. Both limits depend on public numbers
-// only, never on how long a list or a report is.
-//   RoundsPerEpochMax      256 MiB of rounds and receipts, within 16 .. 1,024 rounds; 93 for 22,470 hosted nodes
-//   ParametersPerEpochMax  512 MiB of drawn reports, within 8 .. 1,024 different parameters; 8 for these, all of n
+// How much one epoch answers. An aggregator that invents rounds must not fill the disk: a further round costs no
+// epsilon, and a tiny budget costs almost none, but both cost bytes of the journal. A round writes at most 256 bytes,
+// and 128 for each hosted node. Other parameters write a report of n bits for each hosted node. The limits depend on
+// public numbers alone, never on the length of a list or report.
+//
+//   limit                  bytes                           range           22,470 hosted nodes of 22,470
+//   RoundsPerEpochMax      256 MiB of rounds and receipts  16 .. 1,024     93 rounds
+//   ParametersPerEpochMax  512 MiB of drawn reports        8 .. 1,024      8 different parameters
 inline constexpr uint32_t kRoundsPerEpochMax = 1024;
 inline constexpr uint64_t kRoundBytesPerEpoch = 256 << 20;
 inline constexpr uint64_t kDrawBytesPerEpoch = 512 << 20;
@@ -36,13 +39,15 @@ uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count);
 
 struct DrawDecision {
   uint32_t epoch = 0;         // the draws of this epoch answer the round
-  bool begins_epoch = false;  // lists are snapshotted first
+  bool begins_epoch = false;  // a snapshot of the lists is taken first
   bool complete = false;      // every hosted node has its draw already
 };
 
-// `now` by the journal's clock. FAILED_PRECONDITION when the draw would exceed the lifetime budget of a hosted node,
-// when a round that was answered before comes back with other parameters, or beyond what an epoch answers. Debits
-// nothing: the draw does.
+// Decides on the draw for a round. `now` is the time by the journal's clock. Debits nothing; the draw does. Returns
+// FAILED_PRECONDITION when
+// - the draw would exceed the lifetime budget of a hosted node,
+// - a round that was answered before comes back with other parameters, or
+// - the epoch has answered as much as it may.
 absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& ledger, const RoundView& round,
                                         absl::Time now);
 

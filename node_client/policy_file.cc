@@ -47,10 +47,10 @@ std::string DefaultPolicyPath(const std::string& kit_folder) { return kit_folder
 absl::StatusOr<NodePolicy> ParsePolicy(const std::string& text, const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
   const JsonMembers members(json, path, "");
+  BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   BLINK_RETURN_IF_ERROR(
       members.RefuseUnknown({"format", "deployments", "epsilon_micro_per_round_max", "epsilon_micro_lifetime_max",
                              "epoch_seconds_min", "node_count_min", "send_spread_seconds"}));
-  BLINK_RETURN_IF_ERROR(members.Integer("format", 1, 1).status());
   NodePolicy policy;
   BLINK_ASSIGN_OR_RETURN(policy.deployments, Deployments(members));
   BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_per_round_max,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_number.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -36,6 +37,13 @@ absl::Status JsonMembers::RefuseUnknown(std::initializer_list<const char*> known
     if (!found) return Error(absl::StrCat("unknown key \"", prefix_, key, "\"; remove it or correct its spelling"));
   }
   return absl::OkStatus();
+}
+
+absl::Status JsonMembers::CheckFormat(uint64_t known) const {
+  BLINK_ASSIGN_OR_RETURN(const Json* value, Find("format"));
+  if (!value->is_number_unsigned()) return Error(absl::StrCat("\"format\" must be the number ", known));
+  const uint64_t found = value->get<uint64_t>();
+  return found == known ? absl::OkStatus() : absl::InvalidArgumentError(OtherFormat(path_, found, known).message());
 }
 
 absl::StatusOr<uint64_t> JsonMembers::Integer(const char* key, uint64_t min, uint64_t max) const {

@@ -1,5 +1,5 @@
-// JSON that people write and programs obey: every key known, none missing, none twice, every number in its range.
-// Errors are INVALID_ARGUMENT and name file, key and remedy.
+// Reads JSON that people write and programs obey. Every key must be known, none may be missing or be there twice, and
+// every number must be in its range. Errors are INVALID_ARGUMENT, and name file, key and remedy.
 //
 //   BLINK_ASSIGN_OR_RETURN(const nlohmann::json json, ParseStrictJson(text, "KIT/kit.json"));
 //   const JsonMembers members(json, "KIT/kit.json", "");
@@ -17,11 +17,11 @@
 
 namespace blink {
 
-// `text` as one JSON object; `path` only for messages. A key given twice is refused: parsers differ in which of the two
-// counts.
+// Reads `text` as one JSON object. `path` is for messages. A key that is there twice is refused, because parsers differ
+// in which of the two counts.
 absl::StatusOr<nlohmann::json> ParseStrictJson(const std::string& text, const std::string& path);
 
-// Reads the members of one object, which must outlive this; `prefix` ("nodes.") names it in messages.
+// Reads the members of one object, which must outlive this. `prefix` ("nodes.") names the object in messages.
 class JsonMembers {
  public:
   JsonMembers(const nlohmann::json& object, std::string path, std::string prefix)
@@ -29,6 +29,8 @@ class JsonMembers {
 
   absl::Status RefuseUnknown(std::initializer_list<const char*> known) const;
   bool Has(const char* key) const { return object_.contains(key); }
+  // The member "format" must be `known`; ask first, since files of other formats have other keys.
+  absl::Status CheckFormat(uint64_t known) const;
   absl::StatusOr<uint64_t> Integer(const char* key, uint64_t min, uint64_t max) const;
   absl::StatusOr<std::string> Text(const char* key) const;
   absl::StatusOr<bool> Bool(const char* key) const;

@@ -33,8 +33,8 @@
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/node.pb.h"
 #include "common/base/clock.h"
+#include "common/pki/identity.h"
 #include "common/privacy/parameters.h"
-#include "common/rpc/identity.h"
 #include "common/wire/roster.h"
 
 namespace blink {

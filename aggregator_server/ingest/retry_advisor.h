@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "blink/v1/common.pb.h"
 #include "common/base/clock.h"
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 #include "common/wire/round.h"
 
 namespace blink {

@@ -1,5 +1,5 @@
-// Which nodes are most like each node, by what is public of them, and what is known of their classes: links between
-// similar nodes that no report was needed for.
+// Which nodes are most like each node, by what is public of them, and what is known of their classes. They serve as
+// links between similar nodes that no report was needed for.
 #ifndef BLINK_AGGREGATOR_SERVER_PROFILES_NEAREST_H_
 #define BLINK_AGGREGATOR_SERVER_PROFILES_NEAREST_H_
 

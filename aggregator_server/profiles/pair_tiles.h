@@ -1,9 +1,8 @@
-// Every unordered pair of nodes once, in tiles of kTileNodes x kTileNodes, so that sums over the pairs of each node do
+// Visits every unordered pair of nodes once, in tiles of kTileNodes x kTileNodes. Sums over the pairs of each node do
 // not depend on the threads.
 //
-// The tiles are visited as the games of a tournament: in rounds in which no block of nodes has two tiles. The visitor
-// of a tile may therefore add to what belongs to the nodes of its two blocks, without locks, and always in the same
-// order.
+// The tiles are visited as the games of a tournament, in rounds in which no block of nodes has two tiles. So the
+// visitor of a tile may add to what belongs to the nodes of its two blocks without locks, and always in the same order.
 #ifndef BLINK_AGGREGATOR_SERVER_PROFILES_PAIR_TILES_H_
 #define BLINK_AGGREGATOR_SERVER_PROFILES_PAIR_TILES_H_
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
+#include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
@@ -20,7 +21,9 @@
 namespace blink {
 namespace {
 
-constexpr char kMagic[] = "BLINKR01";
+constexpr char kName[] = "BLINKR";
+constexpr uint32_t kFormat = 1;
+constexpr char kMagic[] = "BLINKR01";  // name and format
 constexpr size_t kMagicBytes = 8;
 constexpr size_t kRecordHeaderBytes = 8 + 1 + 8 + 4;
 constexpr size_t kDigestBytes = 32;
@@ -182,7 +185,10 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   };
   std::string bytes;
   BLINK_RETURN_IF_ERROR(reader.Read(kMagicBytes, bytes));
-  if (bytes != kMagic) return damaged("it does not begin as a file of reports");
+  if (bytes != kMagic) {
+    if (const auto format = FormatNumber(bytes, kName)) return OtherFormat(path, *format, kFormat);
+    return damaged("it does not begin as a file of reports");
+  }
   uint64_t coded_bytes = 0;
   while (true) {
     BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));

@@ -42,9 +42,10 @@ struct RoundFolder {
   double coded_bytes_mean = 0;  // per report, header fields excluded
   std::vector<uint32_t> ones;   // [reports] ones of each report, in the order of nodes
 };
-// Decodes and checks every report. NOT_FOUND: a file is missing. DATA_LOSS: the file is damaged or truncated,
-// round.json has no round id, or the parameters or the number of reports are not those of round.json. Memory for n^2
-// bits is taken only after the first report has proved that the round has n nodes.
+// Decodes and checks every report. NOT_FOUND: a file is missing. FAILED_PRECONDITION: reports.blr has another format.
+// DATA_LOSS: the file is damaged or truncated, round.json has no round id, or the parameters or the number of reports
+// are not those of round.json. Memory for n^2 bits is taken only after the first report has proved that the round has n
+// nodes.
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder);
 absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder);
 

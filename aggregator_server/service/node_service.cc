@@ -8,7 +8,7 @@
 #include "aggregator_server/transport/guarded_reactor.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
 namespace blink {

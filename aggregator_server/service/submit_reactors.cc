@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry.h"
 
 namespace blink {
 

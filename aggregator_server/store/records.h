@@ -21,7 +21,9 @@
 namespace blink::records {
 
 inline constexpr char kFormatKey[] = "f";
-inline constexpr char kFormat[] = "blink-store-1";
+inline constexpr char kFormatName[] = "blink-store-";
+inline constexpr uint32_t kFormatNumber = 1;
+inline constexpr char kFormat[] = "blink-store-1";  // name and number
 
 std::string RoundKey(absl::string_view round_id);
 std::string RequestKey(absl::string_view request_id);

@@ -13,6 +13,7 @@
 #include "aggregator_server/store/records.h"
 #include "aggregator_server/store/report_batch.h"
 #include "aggregator_server/store/synced_db.h"
+#include "common/base/format_number.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/bit_row.h"
@@ -107,6 +108,9 @@ absl::Status RocksDbStore::CheckFormat() {
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the store's format"));
   if (format == records::kFormat) return absl::OkStatus();
+  if (const auto number = FormatNumber(format, records::kFormatName)) {
+    return OtherFormat("the store", *number, records::kFormatNumber);
+  }
   return absl::FailedPreconditionError(absl::StrCat("the store has format \"", format, "\", this program reads \"",
                                                     records::kFormat, "\": use the version that wrote it"));
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
+#include "common/base/format_number.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -26,6 +27,7 @@ static_assert(std::endian::native == std::endian::little, "checkpoints are littl
 constexpr char kMagic[] = "BLINKTRAIN-1\n";
 constexpr size_t kMagicBytes = sizeof(kMagic) - 1;
 constexpr absl::string_view kMagicOfAnyVersion = "BLINKTRAIN-";
+constexpr uint32_t kFormat = 1;
 constexpr uint64_t kCheckpointBytesMax = uint64_t{64} << 30;
 
 class Writer {
@@ -184,7 +186,10 @@ absl::StatusOr<absl::string_view> Unwrap(absl::string_view bytes) {
     return absl::InvalidArgumentError("it is not the checkpoint of a training, and is left as it is");
   }
   if (bytes.size() >= kMagicBytes && !absl::StartsWith(bytes, magic)) {
-    return absl::FailedPreconditionError("the checkpoint is of another version of this program");
+    const auto format = FormatNumber(bytes, kMagicOfAnyVersion);
+    if (!format) return absl::DataLossError("the checkpoint is damaged: its format has no number");
+    return absl::FailedPreconditionError(
+        absl::StrCat("the checkpoint has format ", *format, ", and this program reads format ", kFormat));
   }
   if (bytes.size() < kMagicBytes + 2 * kDigestBytes) return absl::DataLossError("the checkpoint is truncated");
   const absl::string_view content = bytes.substr(0, bytes.size() - kDigestBytes);

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/transport/certificate_guard.h"
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 
 namespace blink {
 

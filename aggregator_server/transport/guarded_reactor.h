@@ -34,7 +34,7 @@
 #include "absl/time/time.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/transport/stream_timer.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
 namespace blink {

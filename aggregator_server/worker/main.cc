@@ -130,7 +130,7 @@ absl::Status RunRound(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
   // A round that began before the roster grew is about its first nodes alone.
   if (attributes.node_count > folder.reports.node_count()) {
-    BLINK_ASSIGN_OR_RETURN(attributes, FirstNodes(std::move(attributes), folder.reports.node_count()));
+    BLINK_ASSIGN_OR_RETURN(attributes, KeepFirstNodes(std::move(attributes), folder.reports.node_count()));
   }
   AnalysisOptions analysis_options;
   analysis_options.checkpoint_folder = place.folder() + ".checkpoint";

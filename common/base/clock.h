@@ -1,4 +1,4 @@
-// Time as an interface, so that a test can move it and a daemon can be woken.
+// Time as an interface. A test can move it, and a signal can wake a daemon from a sleep.
 #ifndef BLINK_COMMON_BASE_CLOCK_H_
 #define BLINK_COMMON_BASE_CLOCK_H_
 
@@ -13,7 +13,7 @@ class Clock {
   virtual void SleepFor(absl::Duration duration) = 0;
 };
 
-// The machine's wall clock; lives for the whole process.
+// The machine's wall clock. It lives as long as the process.
 Clock& SystemClock();
 
 }  // namespace blink

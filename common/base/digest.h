@@ -1,4 +1,6 @@
-// SHA-256, incrementally or at once.
+// SHA-256, of a whole text or piece by piece:
+//
+//   const Digest digest = Sha256().Update(header).Update(body).Finish();
 #ifndef BLINK_COMMON_BASE_DIGEST_H_
 #define BLINK_COMMON_BASE_DIGEST_H_
 

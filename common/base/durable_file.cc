@@ -191,13 +191,16 @@ absl::Status MakeDirectories(const std::string& path, mode_t mode) {
   return SyncDirectory(parent);
 }
 
+absl::Status LockDescriptor(int fd, const std::string& path) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  if (errno == EWOULDBLOCK) return absl::AbortedError(absl::StrCat("another process holds ", path));
+  return FileError(errno, "lock", path);
+}
+
 absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (fd.get() < 0) return FileError(errno, "open", path);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return absl::AbortedError(absl::StrCat("another process holds ", path));
-    return FileError(errno, "lock", path);
-  }
+  BLINK_RETURN_IF_ERROR(LockDescriptor(fd.get(), path));
   return FileLock(fd.Release());
 }
 

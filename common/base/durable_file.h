@@ -1,8 +1,11 @@
-// Files whose content survives a crash: whatever returned OK is on the disk.
+// Files whose content survives a crash: when a function here returns OK, its effect is on the disk.
 //
-// Errors name the path and what the system said. A full disk, a file that is larger than its limit allows, and too many
-// open files are RESOURCE_EXHAUSTED, a missing file NOT_FOUND, a path that cannot be one INVALID_ARGUMENT, missing
-// rights and a read-only file system PERMISSION_DENIED, anything else INTERNAL.
+// Errors name the path and what the system said:
+//   RESOURCE_EXHAUSTED  the disk is full, the file exceeds its size limit, or too many files are open
+//   NOT_FOUND           the file is missing
+//   INVALID_ARGUMENT    no file can have this path
+//   PERMISSION_DENIED   rights are missing, or the file system is read-only
+//   INTERNAL            anything else
 #ifndef BLINK_COMMON_BASE_DURABLE_FILE_H_
 #define BLINK_COMMON_BASE_DURABLE_FILE_H_
 
@@ -17,41 +20,48 @@
 
 namespace blink {
 
-// The status for `errno_value` met while doing `what` ("open", "fsync") to `path`.
+// The status for `errno_value`, which the system returned for `what` ("open", "fsync") on `path`.
 absl::Status FileError(int errno_value, absl::string_view what, absl::string_view path);
 
-// Whether `status` came from FileError. A PERMISSION_DENIED may come from a peer as well, and ends a program otherwise.
+// Whether `status` came from FileError. This matters for PERMISSION_DENIED: when a peer says it, the program ends with
+// another exit code.
 bool IsFileError(const absl::Status& status);
 
-// Whether it did because a disk, a quota, or the size that a file may have is full: more room, and the same may
-// succeed. Memory and descriptors are RESOURCE_EXHAUSTED as well, and no such case.
+// Whether `status` came from FileError because a disk, a quota or a file's size limit is full. With more room the same
+// call may succeed. False for memory and descriptors, although they too are RESOURCE_EXHAUSTED.
 bool IsDiskFull(const absl::Status& status);
 
-// The same error in other words. What IsFileError and IsDiskFull ask for stays, which a new absl::Status of the same
-// code would lose.
+// The same error with another message. IsFileError and IsDiskFull answer as before, which they would not do for a new
+// absl::Status of the same code.
 absl::Status Reworded(const absl::Status& status, absl::string_view message);
 
-// What is wrong with the content of `path`: the same error, the path in front. OK stays OK.
+// The same error with `path` in front of its message: the content of that file is wrong. OK stays OK.
 absl::Status InFile(absl::string_view path, const absl::Status& status);
 
 // The whole file. OUT_OF_RANGE when it holds more than `bytes_max`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max);
 
-// The same of a regular file alone: INVALID_ARGUMENT for a device, a FIFO or a socket, which it does not wait for.
+// As ReadFile, but only for regular files. A device, a FIFO or a socket is INVALID_ARGUMENT, and is never waited for.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max);
-// Its refusals, for what is not read at once. A link to a regular file is one.
+// The refusals of ReadRegularFile, for files that are not read at once. A link to a regular file is accepted.
 absl::Status CheckRegularFile(const std::string& path);
 
 // Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode = 0600);
 
-// Makes the entries of a folder (created, renamed, removed files) durable.
+// Makes the entries of a folder durable: files that were created, renamed or removed in it.
 absl::Status SyncDirectory(const std::string& path);
 
-// Makes the folder and its parents. Existing folders are fine; INVALID_ARGUMENT where something else has its name.
+// Makes the folder and its parents. Existing folders are fine. INVALID_ARGUMENT where something that is not a folder
+// has the name.
 absl::Status MakeDirectories(const std::string& path, mode_t mode = 0700);
 
-// An exclusive advisory lock, held until destruction. ABORTED when another process holds it.
+// Takes an exclusive advisory lock on an open file, which holds until the descriptor is closed. Returns ABORTED when
+// another process holds it. `path` is for messages.
+absl::Status LockDescriptor(int fd, const std::string& path);
+
+// An exclusive advisory lock on a file, which Acquire makes when it is missing. It is held until destruction. ABORTED
+// when another process holds it.
 class FileLock {
  public:
   static absl::StatusOr<FileLock> Acquire(const std::string& path);

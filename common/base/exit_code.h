@@ -1,4 +1,4 @@
-// The ways in which every blink program ends; the table of docs/PROTOCOL.md and of --help.
+// The exit codes of every blink program. docs/PROTOCOL.md and --help show the same table.
 #ifndef BLINK_COMMON_BASE_EXIT_CODE_H_
 #define BLINK_COMMON_BASE_EXIT_CODE_H_
 
@@ -24,13 +24,18 @@ enum class ExitCode : int {
   kTerminated = 143,     // SIGTERM, likewise
 };
 
-// The code for a status that says nothing more specific: INVALID_ARGUMENT, NOT_FOUND and OUT_OF_RANGE are bad input,
-// UNAVAILABLE and DEADLINE_EXCEEDED unreachable, RESOURCE_EXHAUSTED no resources, CANCELLED interrupted, DATA_LOSS
-// journal, PERMISSION_DENIED, UNAUTHENTICATED and ALREADY_EXISTS refused by the peer, the rest internal. A FileError
-// (durable_file.h) of missing rights or a read-only file system is bad input: no peer was asked.
+// The exit code for a status, where the caller knows nothing more specific:
+//   kBadInput       INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE
+//   kUnreachable    UNAVAILABLE, DEADLINE_EXCEEDED
+//   kNoResources    RESOURCE_EXHAUSTED
+//   kInterrupted    CANCELLED
+//   kJournal        DATA_LOSS
+//   kRefusedByPeer  PERMISSION_DENIED, UNAUTHENTICATED, ALREADY_EXISTS
+//   kInternal       the rest
+// Exception: a PERMISSION_DENIED of a file (IsFileError in durable_file.h) is kBadInput, since no peer was asked.
 ExitCode ExitCodeFor(const absl::Status& status);
 
-// The table, one line a code, for --help.
+// The table for --help, with one line for each code.
 std::string ExitCodeTable();
 
 }  // namespace blink

@@ -1,4 +1,4 @@
-// A folder of one process: where a result is put together before it gets its name.
+// A folder that one process uses at a time. Results are put together in such a folder before they get their name.
 #ifndef BLINK_COMMON_BASE_FOLDER_LOCK_H_
 #define BLINK_COMMON_BASE_FOLDER_LOCK_H_
 
@@ -8,9 +8,9 @@
 
 namespace blink {
 
-// Makes the folder `path` (not its parents) where it is missing and locks it: a descriptor that holds the lock until it
-// is closed. -1: another process holds it, or has just renamed or removed it. What the file system says for something
-// else than a folder, a link to one included.
+// Makes the folder `path` (but not its parents) if it is missing, and locks it. Returns a descriptor, which holds the
+// lock until it is closed; or -1 when another process holds the lock, or has just renamed or removed the folder. Where
+// `path` is not a folder (a link to one is not), returns the error of the file system.
 absl::StatusOr<int> TryToLockFolder(const std::string& path);
 
 }  // namespace blink

@@ -1,4 +1,4 @@
-// Limits on everything that arrives from outside. docs/PROTOCOL.md lists them for those who write another client.
+// Limits on everything that arrives from outside. docs/PROTOCOL.md lists them for authors of other clients.
 #ifndef BLINK_COMMON_BASE_LIMITS_H_
 #define BLINK_COMMON_BASE_LIMITS_H_
 
@@ -16,7 +16,7 @@ inline constexpr uint32_t kCodedBytesMax = kNodesMax / 8 + 1024;  // one report,
 inline constexpr int kMessageBytesMax = 2 << 20;                  // one gRPC message
 inline constexpr uint32_t kRetryWindowMsMax = 86'400'000;
 inline constexpr uint32_t kRoundsListedMax = 64;
-inline constexpr uint32_t kDeploymentCharactersMax = 64;
+inline constexpr uint32_t kNameCharactersMax = 64;  // of a deployment, operator or kit
 
 }  // namespace blink
 

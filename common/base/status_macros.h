@@ -1,4 +1,5 @@
-// Early return on a failed absl::Status. Prefixed, since LibTorch and gRPC define the bare names.
+// Macros that return early on a failed absl::Status. They have a prefix because LibTorch and gRPC define the names
+// without one.
 #ifndef BLINK_COMMON_BASE_STATUS_MACROS_H_
 #define BLINK_COMMON_BASE_STATUS_MACROS_H_
 

@@ -1,4 +1,4 @@
-// Parts of a computation on several threads, and how many threads one is worth. Internal to this folder's .cc files.
+// Splits a computation into tasks and chooses a number of threads for it. For .cc files.
 #ifndef BLINK_COMMON_BASE_TASKS_H_
 #define BLINK_COMMON_BASE_TASKS_H_
 
@@ -10,16 +10,16 @@
 
 namespace blink {
 
-// A thread is worth its start and its waiting only for this much work (about 0.1 ms); small graphs stay on one thread,
-// and do not suffer on a busy machine.
+// A thread pays for its start and for the wait at its end only with this much work (about 0.1 ms). So small graphs
+// stay on one thread, and a busy machine does not delay them.
 inline constexpr int64_t kMultiplicationsPerThread = 1 << 19;
 
 inline int TasksFor(int64_t multiplications, int threads) {
   return static_cast<int>(std::clamp<int64_t>(multiplications / kMultiplicationsPerThread, 1, std::max(1, threads)));
 }
 
-// body(task) for the tasks 0 .. count - 1, each once, on as many threads. What a body throws (out of memory) is thrown
-// to the caller when all have ended.
+// Calls body(task) once for each task of 0 .. count - 1, on up to `count` threads. When a body throws (out of memory),
+// the caller gets the exception after all threads have ended.
 template <typename Body>
 void RunTasks(int count, const Body& body) {
   std::atomic<int> next{0};

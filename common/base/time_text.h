@@ -8,7 +8,7 @@
 
 namespace blink {
 
-// For a sentence: 2026-11-28 10:00:00 UTC.
+// For messages: 2026-11-28 10:00:00 UTC.
 inline std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
 }

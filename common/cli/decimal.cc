@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "common/base/address.h"
 
 namespace blink {
 namespace {
@@ -88,7 +89,7 @@ absl::Status CheckAddress(absl::string_view address) {
   const bool plain = !host.empty() && host.find_first_of(":[]/ \"\\") == absl::string_view::npos;
   if (colon == absl::string_view::npos || !(bracketed || plain) || !AllDigits(address.substr(colon + 1)) ||
       !absl::SimpleAtoi(address.substr(colon + 1), &port) || port == 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT with a port of 1 to 65535"));
+    return NotAnAddress(address, " with a port of 1 to 65535");
   }
   return absl::OkStatus();
 }

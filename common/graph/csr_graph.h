@@ -1,4 +1,5 @@
-// An undirected simple graph in compressed sparse rows: both directions are stored, neighbours ascend, no self-loops.
+// An undirected simple graph in compressed sparse rows. Each link is stored in both directions. The neighbours of a
+// node ascend, and there are no self-loops.
 #ifndef BLINK_COMMON_GRAPH_CSR_GRAPH_H_
 #define BLINK_COMMON_GRAPH_CSR_GRAPH_H_
 
@@ -15,11 +16,12 @@ namespace blink {
 class CsrGraph {
  public:
   CsrGraph() = default;
-  // From undirected links, each given once or more often, in any order and direction; duplicates merge.
-  // INVALID_ARGUMENT on a self-loop, or an end that is not below node_count.
+  // Builds the graph from undirected links, in any order and direction. A link may be given more than once.
+  // Returns INVALID_ARGUMENT for a self-loop, or an end that is not below node_count.
   static absl::StatusOr<CsrGraph> FromLinks(uint32_t node_count, std::vector<std::pair<NodeIndex, NodeIndex>> links);
-  // From rows that are ready, offsets [n + 1] into neighbours [2 * links]; the caller knows that they are symmetric.
-  // INVALID_ARGUMENT when a row does not ascend, has a self-loop or an end that is not below n.
+  // Takes finished rows: offsets [n + 1] into neighbours [2 * links]. The caller makes sure that they are symmetric;
+  // this is not checked. Returns INVALID_ARGUMENT when a row does not ascend, has a self-loop, or an end that is not
+  // below n.
   static absl::StatusOr<CsrGraph> FromRows(std::vector<uint64_t> offsets, std::vector<NodeIndex> neighbours);
 
   uint32_t node_count() const { return offsets_.empty() ? 0 : static_cast<uint32_t>(offsets_.size() - 1); }

@@ -1,8 +1,12 @@
-// Data-set folders: edges.csv, labels.csv, split.csv, features.npz (scipy.sparse.save_npz) or features.npy,
-// classes.txt.
+// Data-set folders, and what fills them: readers, writers, a generator, and the import of edge lists.
 //
-// Every malformed file is INVALID_ARGUMENT naming the file, the line (1-based) and the remedy; a missing one is
-// NOT_FOUND.
+//   edges.csv                      the links; an attribute folder must not have it
+//   labels.csv, split.csv          one line for each node
+//   features.npz or features.npy   as scipy.sparse.save_npz or numpy.save write them
+//   classes.txt                    optional: the names of the classes
+//
+// A malformed file is INVALID_ARGUMENT, and the message names the file, the line (from 1) and the remedy. A missing
+// file is NOT_FOUND.
 #ifndef BLINK_COMMON_GRAPH_DATASET_H_
 #define BLINK_COMMON_GRAPH_DATASET_H_
 
@@ -24,17 +28,18 @@ struct Dataset {
   NodeAttributes attributes;
 };
 
-// Reads an attribute folder (all but edges.csv). FAILED_PRECONDITION when the folder holds edges: any file whose name
-// starts with "edges" or "edge", or "adj", or a folder "orig" or "lists": an aggregator must not be able to see links.
+// Reads an attribute folder: all but edges.csv. An aggregator must not be able to see links. So the result is
+// FAILED_PRECONDITION when a name in the folder looks like links: "edge", "adjac", "neighb" or "links" anywhere in it,
+// "adj" at its beginning, or exactly "orig", "lists" or "lists.csv".
 absl::StatusOr<NodeAttributes> ReadAttributes(const std::string& folder);
 
 absl::StatusOr<Dataset> ReadDataset(const std::string& folder);
 
-// Writes the canonical form. `WriteAttributes` writes everything but edges.csv.
+// Both write the canonical form. WriteAttributes writes everything but edges.csv.
 absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string& folder);
 absl::Status WriteDataset(const Dataset& dataset, const std::string& folder);
 
-// A degree-corrected stochastic block model with features and labels; the defaults resemble Cora.
+// A degree-corrected stochastic block model with features and labels. The defaults resemble Cora.
 struct SyntheticOptions {
   uint32_t nodes = 2708;
   uint32_t classes = 7;
@@ -46,28 +51,30 @@ struct SyntheticOptions {
 };
 absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options);
 
-// A split drawn by `seed`, the same on every machine: of the nodes with a label (0 or more) half for training, a
-// quarter for validation, the rest for the test, as of a generated data set; the others have none. INVALID_ARGUMENT
-// with fewer than 4 labels, of which no part could be empty.
-absl::StatusOr<std::vector<Split>> RandomSplit(const std::vector<int32_t>& labels, uint64_t seed);
+// Draws a split by `seed`, the same on every machine. Of the nodes with a label (0 or more), half are for training, a
+// quarter for validation, and the rest for the test. Nodes without a label are in no part. Generated data sets are
+// split in the same way. Returns INVALID_ARGUMENT with fewer than 4 labels, since a part would be empty.
+absl::StatusOr<std::vector<Split>> DrawSplit(const std::vector<int32_t>& labels, uint64_t seed);
 
-// What `blink dataset convert` reads: one link a line, as CSV, TSV or SNAP (white space), plain or gzip, LF or CRLF,
-// with or without header, '#' and '%' comments; ids integer (dense or sparse) or strings. Each link may stand once or
-// twice.
+// What ReadEdgeList found in a file.
 struct EdgeListReport {
   uint64_t lines = 0;
   uint64_t self_loops_dropped = 0;
   uint64_t duplicates_dropped = 0;
-  uint32_t nodes_added = 0;        // of `further_nodes`, those that stand on no line
-  bool maybe_header = false;       // line 1 was taken for a link, but no other line has its two ids
+  uint32_t nodes_added = 0;        // how many of `further_nodes` are on no line
+  bool maybe_header = false;       // line 1 was read as a link, but its two ids are on no other line
   bool mapped = false;             // ids were not 0 .. n-1
   std::vector<std::string> names;  // [n] when mapped: the original id of each node
 };
 enum class EdgeListIds {
-  kByFirstLine,  // integers if the first line of links has two; any other id is refused then, with its line
-  kNames,        // also where some, or the first, look like numbers
+  kByFirstLine,  // integers if the first link has two integers, and then any other id is refused with its line
+  kNames,        // names, also where some of them look like numbers
 };
-// `further_nodes`: ids of nodes that may have no link, which an edge list alone cannot name.
+// Reads the edge list that `blink dataset convert` is given: one link on each line, in either direction or in both.
+// Columns are separated by commas, tabs or white space (CSV, TSV, SNAP). Lines end with LF or CRLF. A header, comments
+// that begin with '#' or '%', and gzip are understood. Ids are integers or strings.
+//
+// `further_nodes` are ids of nodes that may have no link, since an edge list alone cannot name these.
 absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path,
                                                                  const std::vector<std::string>& further_nodes = {},
                                                                  EdgeListIds ids = EdgeListIds::kByFirstLine);

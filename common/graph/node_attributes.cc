@@ -50,7 +50,7 @@ FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
   return normal;
 }
 
-absl::StatusOr<NodeAttributes> FirstNodes(NodeAttributes attributes, uint32_t node_count) {
+absl::StatusOr<NodeAttributes> KeepFirstNodes(NodeAttributes attributes, uint32_t node_count) {
   if (node_count > attributes.node_count) {
     return absl::InvalidArgumentError(
         absl::StrCat("there are attributes of ", attributes.node_count, " nodes, not of ", node_count));

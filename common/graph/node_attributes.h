@@ -1,4 +1,4 @@
-// What is public about the nodes: features, labels and the split. Never a link.
+// The public attributes of the nodes: features, labels and the split. Never a link.
 #ifndef BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_
 #define BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_
 
@@ -10,7 +10,7 @@
 
 namespace blink {
 
-// A matrix [rows, cols] of float32, sparse (CSR) or dense (row-major); exactly one form is filled.
+// A matrix [rows, cols] of float32, either sparse (CSR) or dense (row-major). Only the fields of one form are filled.
 struct FeatureMatrix {
   uint32_t rows = 0;
   uint32_t cols = 0;
@@ -20,8 +20,8 @@ struct FeatureMatrix {
   std::vector<float> values;         // sparse: [nnz]; dense: [rows * cols]
 };
 
-// PyG's NormalizeFeatures: subtract the matrix's minimum, divide a row by max(row sum, 1). A sparse matrix whose
-// minimum is 0 stays sparse; one with negative values becomes dense.
+// PyG's NormalizeFeatures: subtracts the minimum of the matrix, then divides each row by max(row sum, 1). A sparse
+// matrix stays sparse when its minimum is 0, and becomes dense when it has negative values.
 FeatureMatrix NormalizeFeatures(const FeatureMatrix& features);
 
 enum class Split : uint8_t { kNone = 0, kTrain = 1, kValidation = 2, kTest = 3 };
@@ -36,9 +36,9 @@ struct NodeAttributes {
   std::vector<std::string> class_names;  // [class_count] or empty
 };
 
-// The attributes of the nodes 0 .. node_count - 1 alone: those of an earlier roster, since ids are only ever added.
-// INVALID_ARGUMENT when there are fewer.
-absl::StatusOr<NodeAttributes> FirstNodes(NodeAttributes attributes, uint32_t node_count);
+// Keeps the attributes of the nodes 0 .. node_count - 1. These are the nodes of an earlier roster, since rosters only
+// ever add ids. Returns INVALID_ARGUMENT when there are fewer.
+absl::StatusOr<NodeAttributes> KeepFirstNodes(NodeAttributes attributes, uint32_t node_count);
 
 }  // namespace blink
 

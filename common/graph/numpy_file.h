@@ -1,7 +1,7 @@
 // Feature matrices as NumPy and SciPy write them: .npy (dense) and .npz (scipy.sparse.save_npz, CSR).
 //
-// Nothing is allocated on the word of a header: a member may not be larger than deflate could have made of its
-// compressed bytes, and a shape has to agree with the bytes that follow it.
+// The readers trust no header. Before memory is allocated, a member's size is compared with the most that its
+// compressed bytes can inflate to. A shape must agree with the bytes that follow it.
 #ifndef BLINK_COMMON_GRAPH_NUMPY_FILE_H_
 #define BLINK_COMMON_GRAPH_NUMPY_FILE_H_
 
@@ -26,21 +26,21 @@ struct NpyArray {
   absl::string_view data;  // items * item_bytes bytes, little endian, C order
 };
 
-// `name` is for the error texts. INVALID_ARGUMENT unless the bytes are exactly one array in C order, little endian,
-// of a type above.
+// Parses one array. Returns INVALID_ARGUMENT unless the bytes are exactly one little-endian array in C order, of a kind
+// that NpyArray lists. `name` is for messages.
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name);
 
-// Dense [rows, cols], float or integer or bool; every value finite.
+// A dense matrix [rows, cols] of floats, integers or bools. Every value must be finite.
 absl::StatusOr<FeatureMatrix> ReadDenseNpy(const std::string& path);
 absl::Status WriteDenseNpy(const FeatureMatrix& features, const std::string& path);
 
-// Sparse CSR. Columns are sorted within a row; a column that stands twice in a row is refused.
+// A sparse matrix in CSR form. Columns are sorted within each row. A row with the same column twice is refused.
 absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path);
-// `more`: further members, of which SciPy takes no notice; a name without ".npy", and the array as from NpyBytes.
+// `more` are further members, which SciPy ignores: a name without ".npy", and the array as NpyBytes gives it.
 absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& path,
                             const std::vector<std::pair<std::string, std::string>>& more = {});
 
-// An array as a .npy file. `descr` such as "<f4"; `bytes` of `data` must be what the shape needs.
+// An array as a .npy file. `descr` is its type, such as "<f4". `bytes` is the size of `data`, and must fit the shape.
 std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape, const void* data, uint64_t bytes);
 
 }  // namespace blink

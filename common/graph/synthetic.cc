@@ -197,7 +197,7 @@ absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options) {
   return dataset;
 }
 
-absl::StatusOr<std::vector<Split>> RandomSplit(const std::vector<int32_t>& labels, uint64_t seed) {
+absl::StatusOr<std::vector<Split>> DrawSplit(const std::vector<int32_t>& labels, uint64_t seed) {
   constexpr size_t kLabelledMin = 4;
   std::vector<uint32_t> labelled;
   for (uint32_t i = 0; i < labels.size(); ++i) {

@@ -1,4 +1,4 @@
-// Parsing and looking: PEM in and out, what a certificate says, whether a key is its own.
+// Reads and writes PEM, reads certificates, and checks whether a key belongs to a certificate.
 #include <openssl/asn1.h>
 #include <openssl/bn.h>
 #include <openssl/err.h>

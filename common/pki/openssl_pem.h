@@ -1,4 +1,4 @@
-// Owning pointers for OpenSSL's objects, their PEM forms, and its error queue as a status. Internal to common/pki.
+// OpenSSL's objects as owning pointers and as PEM, and its error queue as a status. Internal to common/pki.
 #ifndef BLINK_COMMON_PKI_OPENSSL_PEM_H_
 #define BLINK_COMMON_PKI_OPENSSL_PEM_H_
 
@@ -29,11 +29,11 @@ using RequestPtr = std::unique_ptr<X509_REQ, Deleter<X509_REQ_free>>;
 using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 
-// INTERNAL with what OpenSSL said; empties the thread's error queue. Never contains key material.
+// Returns INTERNAL with OpenSSL's message, and empties the thread's error queue. Never contains key material.
 absl::Status OpenSslError(absl::string_view what);
 
-// INVALID_ARGUMENT when the text holds no such object. The key must not be encrypted (nobody is there to type a
-// password).
+// Return INVALID_ARGUMENT when the text holds no such object. A key must not be encrypted, since nobody is there to
+// type a password.
 absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem);
 absl::StatusOr<RequestPtr> ParseRequest(absl::string_view pem);
 absl::StatusOr<CertificatePtr> ParseCertificate(absl::string_view pem);

@@ -1,4 +1,4 @@
-// Making: keys, requests, the authority, certificates.
+// Makes keys, requests, authorities and certificates.
 #include "common/pki/pki.h"
 
 #include <arpa/inet.h>

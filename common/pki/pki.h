@@ -1,4 +1,5 @@
-// Keys, certificate requests and the deployment's certificate authority (OpenSSL; ECDSA P-256, SHA-256).
+// Keys, certificate requests and the certificate authority of a deployment. Everything is ECDSA P-256 with SHA-256, by
+// OpenSSL. Keys, requests and certificates are PEM texts.
 #ifndef BLINK_COMMON_PKI_PKI_H_
 #define BLINK_COMMON_PKI_PKI_H_
 
@@ -11,10 +12,9 @@
 
 namespace blink {
 
-// All PEM.
 absl::StatusOr<std::string> GenerateKey();
-// A request signed by `key` with subject CN `common_name`. It carries no SAN: the authority writes those from its own
-// list.
+// Makes a request with the subject CN `common_name`, signed by `key`. It carries no SAN, since the authority takes
+// those from its own list.
 absl::StatusOr<std::string> MakeRequest(const std::string& key, const std::string& common_name);
 
 struct CertificateAuthority {
@@ -24,15 +24,16 @@ struct CertificateAuthority {
 absl::StatusOr<CertificateAuthority> CreateAuthority(const std::string& common_name, absl::Duration valid_for);
 
 struct CertificateOptions {
-  std::string uri_san;                 // blink://...
+  std::string uri_san;                 // blink://..., see identity.h
   std::vector<std::string> dns_names;  // for an aggregator
   std::vector<std::string> ip_addresses;
-  bool server = false;  // extended key usage: server or client authentication
+  bool server = false;  // extended key usage: server authentication; otherwise client authentication
   absl::Duration valid_for = absl::Hours(24 * 365);
   std::optional<absl::Time> valid_from;  // default: an hour ago, for clocks that run behind
 };
-// Signs a request: checks its self-signature, takes nothing but its public key (subject and SANs come from `options`,
-// extensions that it asks for are ignored). INVALID_ARGUMENT when it is malformed, or its key weaker than 112 bits.
+// Checks the request's own signature and issues a certificate for its public key. Nothing else is taken from the
+// request: subject and SANs come from `options`, and the extensions that it asks for are ignored. Returns
+// INVALID_ARGUMENT when the request is malformed, or its key is weaker than 112 bits.
 absl::StatusOr<std::string> SignRequest(const CertificateAuthority& authority, const std::string& request,
                                         const CertificateOptions& options);
 
@@ -46,11 +47,11 @@ struct CertificateInfo {
   std::string key_digest;  // SHA-256 of the public key (SubjectPublicKeyInfo), hexadecimal
 };
 absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificate);
-// The same digest of the key of a request. INVALID_ARGUMENT when it is malformed.
+// CertificateInfo::key_digest, of the key of a request. Returns INVALID_ARGUMENT when the request is malformed.
 absl::StatusOr<std::string> KeyDigestOfRequest(const std::string& request);
-// FAILED_PRECONDITION when the key is not the certificate's.
+// Returns FAILED_PRECONDITION unless `key` is the key of `certificate`.
 absl::Status CheckKeyPair(const std::string& certificate, const std::string& key);
-// FAILED_PRECONDITION unless `authority`'s key signed `certificate`.
+// Returns FAILED_PRECONDITION unless the key of `authority` signed `certificate`.
 absl::Status CheckIssuedBy(const std::string& certificate, const std::string& authority);
 
 }  // namespace blink

@@ -1,7 +1,7 @@
 // The list of revoked certificates: an X.509 CRL (RFC 5280), which `openssl crl` reads as well.
 //
-// Every list is complete: it names every certificate that the authority has revoked, and its number is higher than that
-// of the list before. There are no delta lists and no lists of another issuer's certificates.
+// Every list is complete: it names all certificates that the authority has revoked. Its number is higher than that of
+// the list before. There are no delta lists, and no lists of another issuer's certificates.
 #ifndef BLINK_COMMON_PKI_REVOCATION_H_
 #define BLINK_COMMON_PKI_REVOCATION_H_
 
@@ -28,30 +28,31 @@ struct RevokedCertificate {
 const std::vector<std::string>& RevocationReasons();
 
 struct RevocationListOptions {
-  uint64_t number = 1;  // crlNumber, from 1
+  uint64_t number = 1;  // crlNumber, at least 1
   absl::Time this_update;
   absl::Time next_update;
   std::vector<RevokedCertificate> revoked;
 };
-// Signs the list, PEM. INVALID_ARGUMENT: a malformed or repeated serial, an unknown reason, number 0, or next_update
-// not after this_update.
+// Signs the list and returns it as PEM. Returns INVALID_ARGUMENT for a malformed or repeated serial, an unknown reason,
+// the number 0, or a next_update that is not after this_update.
 absl::StatusOr<std::string> SignRevocationList(const CertificateAuthority& authority,
                                                const RevocationListOptions& options);
 
-// A list whose signature was verified. Reads need no lock: the object does not change.
+// A list whose signature was verified. It never changes, so several threads may read it without a lock.
 class RevocationList {
  public:
-  // INVALID_ARGUMENT: not exactly one list in PEM, no number, no dates, or a critical extension (delta and indirect
-  // lists). FAILED_PRECONDITION: not signed by the authority's key.
+  // Returns INVALID_ARGUMENT when the text is not exactly one list in PEM, or the list has no number, no dates, or a
+  // critical extension (as delta and indirect lists have). Returns FAILED_PRECONDITION when the authority's key did not
+  // sign it.
   static absl::StatusOr<RevocationList> Parse(const std::string& pem, const std::string& authority_certificate);
 
   uint64_t number() const { return number_; }
   absl::Time this_update() const { return this_update_; }
   absl::Time next_update() const { return next_update_; }
   size_t size() const { return revoked_.size(); }
-  // nullptr: not revoked.
+  // The entry of a certificate, or nullptr when it is not revoked.
   const RevokedCertificate* Find(const std::string& serial) const;
-  // Whether every certificate that `other` names is named here.
+  // Whether this list names every certificate that `other` names.
   bool Includes(const RevocationList& other) const;
 
  private:

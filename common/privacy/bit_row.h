@@ -1,5 +1,5 @@
-// One row of an adjacency matrix: n bits packed into 64-bit words, bit j of the row is bit j % 64 of word j / 64.
-// The bits past n in the last word are always zero.
+// One row of an adjacency matrix: n bits, packed into 64-bit words. Bit j of the row is bit j % 64 of word j / 64. The
+// bits past n in the last word are always zero.
 #ifndef BLINK_COMMON_PRIVACY_BIT_ROW_H_
 #define BLINK_COMMON_PRIVACY_BIT_ROW_H_
 
@@ -21,7 +21,7 @@ class BitRow {
   uint32_t size() const { return size_; }  // bits
   bool empty() const { return size_ == 0; }
   absl::Span<const uint64_t> words() const { return words_; }
-  // The caller keeps the bits past size() zero, or calls ClearTail().
+  // Whoever writes these words keeps the bits past size() zero, or calls ClearTail() afterwards.
   absl::Span<uint64_t> mutable_words() { return absl::MakeSpan(words_); }
 
   bool Test(uint32_t j) const { return (words_[j >> 6] >> (j & 63)) & 1; }
@@ -37,7 +37,7 @@ class BitRow {
   void ClearTail() {
     if (size_ % 64 != 0) words_.back() &= (uint64_t{1} << (size_ % 64)) - 1;
   }
-  // Calls f(j) for every one, ascending.
+  // Calls f(j) for each bit j that is 1, in ascending order.
   template <typename F>
   void ForEachOne(F f) const {
     for (size_t w = 0; w < words_.size(); ++w) {

@@ -1,4 +1,4 @@
-// The flip probability as an exact rational, by integer arithmetic alone.
+// The flip probability as an exact rational, computed with integers alone.
 #ifndef BLINK_COMMON_PRIVACY_FLIP_NUMERATOR_H_
 #define BLINK_COMMON_PRIVACY_FLIP_NUMERATOR_H_
 
@@ -6,10 +6,12 @@
 
 namespace blink {
 
-// For epsilon_list = x = numerator / 10^12, numerator <= 5 * 10^13, returns P with
+// Let x = epsilon_list = epsilon_list_numerator / 10^12, with epsilon_list_numerator <= 5 * 10^13. Returns P with
+//
 //   P / 2^64 >= p = 1 / (1 + e^x),   1 <= P <= 2^63,   P < 2^64 p + 1 + 2^-100.
-// The first inequality is what privacy rests on; flip_numerator.cc proves it. So P = ceil(2^64 p), except perhaps where
-// 2^64 p lies within 2^-100 below an integer, where P may be one more.
+//
+// Privacy rests on the first inequality, which flip_numerator.cc proves. It follows that P = ceil(2^64 p), with one
+// exception: where 2^64 p lies less than 2^-100 below an integer, P may be one more.
 uint64_t FlipNumerator(uint64_t epsilon_list_numerator);
 
 }  // namespace blink

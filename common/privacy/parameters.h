@@ -1,9 +1,14 @@
-// What a round's budget means: the flip probability, the scale of the degree noise, and what a report really costs.
+// What a round's budget means: the flip probability, the scale of the degree noise, and the real cost of a report.
 //
-// epsilon = epsilon_micro / 10^6, degree share s = degree_share_ppm / 10^6, epsilon_degree = s * epsilon,
-// epsilon_list = (1 - s) * epsilon: all exact rationals. p = 1 / (1 + e^epsilon_list) (Algorithm 1, LinkLDP);
-// the flip probability really used is p' = flip_numerator / 2^64 with p' = ceil(2^64 p) / 2^64 >= p, so that
-// ln((1 - p') / p') <= epsilon_list. No floating-point number decides a probability.
+//   epsilon        = epsilon_micro / 10^6
+//   s              = degree_share_ppm / 10^6             the degree share
+//   epsilon_degree = s * epsilon                         the degree noise has scale 1 / epsilon_degree
+//   epsilon_list   = (1 - s) * epsilon
+//   p              = 1 / (1 + e^epsilon_list)            Algorithm 1 (LinkLDP) of Blink
+//   p'             = flip_numerator / 2^64               the flip probability that is used
+//
+// All but p are exact rationals. flip_numerator is 2^64 p, rounded up (flip_numerator.h says how exactly). So p' >= p,
+// and ln((1 - p') / p') <= epsilon_list. No floating-point number decides a probability.
 #ifndef BLINK_COMMON_PRIVACY_PARAMETERS_H_
 #define BLINK_COMMON_PRIVACY_PARAMETERS_H_
 
@@ -17,8 +22,10 @@ inline constexpr uint32_t kMechanismVersion = 1;
 
 class PrivacyParameters {
  public:
-  // INVALID_ARGUMENT, naming the parameter and its range: epsilon_micro 1 .. 50,000,000; degree_share_ppm
-  // 0 .. 1,000,000; node_count 3 .. 10,000,000.
+  // Returns INVALID_ARGUMENT, naming the parameter and its range, unless
+  //   epsilon_micro     is in 1 .. 50,000,000,
+  //   degree_share_ppm  is in 0 .. 1,000,000, and
+  //   node_count        is in 3 .. 10,000,000.
   static absl::StatusOr<PrivacyParameters> Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
                                                   uint32_t node_count);
 
@@ -33,17 +40,17 @@ class PrivacyParameters {
   uint64_t flip_numerator() const { return flip_numerator_; }
   // epsilon_list = list_epsilon_numerator() / 10^12.
   uint64_t list_epsilon_numerator() const { return epsilon_micro_ * (1'000'000 - degree_share_ppm_); }
-  // epsilon_degree = degree_epsilon_numerator() / 10^12; meaningful when sends_degree().
+  // epsilon_degree = degree_epsilon_numerator() / 10^12. Meaningful only when sends_degree().
   uint64_t degree_epsilon_numerator() const { return epsilon_micro_ * degree_share_ppm_; }
 
-  // For people and for estimation only; nothing random is decided by these.
+  // Rounded numbers, for people and for estimation. No random decision uses them.
   double epsilon() const { return static_cast<double>(epsilon_micro_) * 1e-6; }
   double degree_share() const { return static_cast<double>(degree_share_ppm_) * 1e-6; }
   double epsilon_degree() const { return static_cast<double>(degree_epsilon_numerator()) * 1e-12; }
   double epsilon_list() const;
   double flip_probability() const;  // p' as the nearest double
   double bit_log_odds() const;      // ln((1 - p') / p'): the weight of one received bit; 0 when !sends_bits()
-  // ln((1 - p')/p') + epsilon_degree: what one report costs one entry of one list; never above epsilon().
+  // ln((1 - p') / p') + epsilon_degree: the real cost of one report for one entry of one list. Never above epsilon().
   double achieved_epsilon() const;
 
   friend bool operator==(const PrivacyParameters&, const PrivacyParameters&) = default;

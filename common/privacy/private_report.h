@@ -1,5 +1,5 @@
-// The output of LinkLDP (Algorithm 1), apart from the mechanism that makes it: an aggregator knows this, never the
-// mechanism.
+// The output of LinkLDP (Algorithm 1), in a header without the mechanism. An aggregator includes this header, and never
+// the mechanism.
 #ifndef BLINK_COMMON_PRIVACY_PRIVATE_REPORT_H_
 #define BLINK_COMMON_PRIVACY_PRIVATE_REPORT_H_
 
@@ -10,7 +10,7 @@
 
 namespace blink {
 
-// What one node sends: epsilon-link-LDP for one entry of one list. Secret until it is a report.
+// What one node sends. It is epsilon-link-LDP for one entry of one list. While it is being made it is secret.
 struct PrivateReport {
   BitRow bits;                          // [n], bit `self` is 0; empty when s = 1
   std::optional<int64_t> noisy_degree;  // absent when s = 0

@@ -5,7 +5,7 @@
 //                          before the list   and an addition
 //                          is read
 //
-// The noise is drawn before the list is looked at, so neither the time of the draw nor its failure can depend on the
+// The noise is drawn before the list is read. So neither the time that the draw takes nor its failure can depend on the
 // list.
 #ifndef BLINK_COMMON_PRIVACY_PRIVATIZER_H_
 #define BLINK_COMMON_PRIVACY_PRIVATIZER_H_
@@ -22,17 +22,18 @@
 
 namespace blink {
 
-// The flips and the degree noise of one report. Never stored, never sent, drawn once.
+// The flips and the degree noise of one report. They are drawn once, and never stored or sent.
 struct ReportNoise {
   BitRow flips;  // [n], bit `self` is 0; empty when s = 1
   std::optional<int64_t> degree_noise;
 };
 
-// UNAVAILABLE when the random source fails: nothing was drawn. INVALID_ARGUMENT unless self < n.
+// Draws the noise of node `self`. Returns UNAVAILABLE when the random source fails; then there is no noise. Returns
+// INVALID_ARGUMENT unless self < n.
 absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random);
 
-// `neighbours`: distinct, below n, without `self`, in any order (INVALID_ARGUMENT otherwise: validate lists when they
-// are loaded, so that this cannot happen in a round).
+// Applies the noise to the list of node `self`. `neighbours` are distinct, below n, without `self`, and in any order.
+// Returns INVALID_ARGUMENT otherwise. Validate lists when they are loaded, so that this never happens in a round.
 absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
                                          absl::Span<const NodeIndex> neighbours);
 

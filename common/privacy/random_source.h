@@ -1,4 +1,5 @@
-// Where random bytes come from. Production uses OpenSSL's generator only; seeded sources live in tools/ and in tests.
+// Where random bytes come from. Production uses OpenSSL's generator only. Sources with a seed exist only in tools/ and
+// in tests.
 #ifndef BLINK_COMMON_PRIVACY_RANDOM_SOURCE_H_
 #define BLINK_COMMON_PRIVACY_RANDOM_SOURCE_H_
 
@@ -12,11 +13,11 @@ namespace blink {
 class RandomSource {
  public:
   virtual ~RandomSource() = default;
-  // Fills `bytes` with independent uniform bytes, or fails (UNAVAILABLE) and leaves them unspecified.
+  // Fills `bytes` with independent uniform bytes. Returns UNAVAILABLE when it fails; `bytes` are unspecified then.
   virtual absl::Status Fill(absl::Span<uint8_t> bytes) = 0;
 };
 
-// OpenSSL's private DRBG (RAND_priv_bytes), seeded by the operating system; safe after fork.
+// OpenSSL's private generator (RAND_priv_bytes), seeded by the operating system. Safe after a fork.
 RandomSource& SecureRandom();
 
 }  // namespace blink

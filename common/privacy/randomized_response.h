@@ -1,4 +1,4 @@
-// Independent Bernoulli(P / 2^64) bits, 64 at a time, exactly.
+// Exact, independent Bernoulli(P / 2^64) bits, 64 at a time.
 #ifndef BLINK_COMMON_PRIVACY_RANDOMIZED_RESPONSE_H_
 #define BLINK_COMMON_PRIVACY_RANDOMIZED_RESPONSE_H_
 
@@ -9,12 +9,12 @@
 
 namespace blink {
 
-// 64 independent bits, each 1 with probability exactly flip_numerator / 2^64.
+// Returns 64 independent bits, each 1 with probability exactly P / 2^64, where P = flip_numerator.
 //
-// Lane i of the words drawn is a uniform 64-bit integer U_i, most significant bit first; its result is U_i < P. A lane
-// is decided at the first bit in which U_i and P differ, so the bits that follow need not be drawn: about 7.3 words
-// instead of
-// 64. Which words are left out depends on U alone.
+// Lane i is bit i of every word. Lane i of the words drawn makes up a uniform 64-bit integer U_i, its most significant
+// bit first, and lane i of the result is U_i < P. A lane is decided at the first bit in which U_i and P differ, so the
+// bits after that need not be drawn. About 7.3 words are drawn instead of 64. Which words are not drawn depends on the
+// U_i and P alone.
 inline uint64_t BernoulliWord(uint64_t flip_numerator, RandomBits& random) {
   uint64_t undecided = ~uint64_t{0};
   uint64_t less = 0;
@@ -30,7 +30,7 @@ inline uint64_t BernoulliWord(uint64_t flip_numerator, RandomBits& random) {
   return less;  // a lane still undecided has U >= P: nothing but zeros is left of P
 }
 
-// Fills every bit of `words`. The caller asks random.status() afterwards.
+// Fills every bit of `words` with such bits. The caller asks random.status() before it uses them.
 void FillBernoulli(uint64_t flip_numerator, RandomBits& random, absl::Span<uint64_t> words);
 
 }  // namespace blink

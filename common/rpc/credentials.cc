@@ -8,10 +8,10 @@
 
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
@@ -132,7 +132,7 @@ absl::Status RequireLoopback(const std::string& address) {
   const size_t colon = address.rfind(':');
   uint32_t port = 0;
   if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT"));
+    return NotAnAddress(address);
   }
   const std::string host = address.substr(0, colon);
   if (host == "127.0.0.1" || host == "[::1]" || host == "localhost") return absl::OkStatus();

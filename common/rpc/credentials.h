@@ -1,4 +1,4 @@
-// TLS for both sides. Plaintext exists only for loopback, behind --insecure.
+// TLS credentials and channels, for the server and for its clients. Plaintext exists only on loopback, with --insecure.
 #ifndef BLINK_COMMON_RPC_CREDENTIALS_H_
 #define BLINK_COMMON_RPC_CREDENTIALS_H_
 
@@ -8,54 +8,63 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 
 namespace blink {
 
-// PEM files. Both sides rotate for new handshakes when the files change: replace certificate and key together, by
-// renaming.
+// Paths of PEM files. When the files change, both sides use the new ones for new handshakes. Replace certificate and
+// key together, by renaming.
 struct TlsFiles {
   std::string certificate;  // chain
   std::string key;
   std::string ca;
-  unsigned refresh_seconds = 10;  // how often the files are looked at; new handshakes use what is new
+  unsigned refresh_seconds = 10;  // how often the files are checked for a change
 };
 
-// What MakeServerCredentials and MakeClientCredentials check before anything is sent: see there.
+// Checks the files before anything is sent. Errors name the file:
+//   NOT_FOUND            a file is missing
+//   INVALID_ARGUMENT     a file is malformed
+//   FAILED_PRECONDITION  the key does not fit the certificate, or a certificate is expired or not yet valid; the
+//                        message has the dates and the remedy
 absl::Status CheckTlsFiles(const TlsFiles& files);
 
-// Server: requires and verifies a client certificate. Client: verifies the server against the CA and that its
-// certificate names blink://<deployment>/aggregator (the host name is not checked: an aggregator is known by its SAN,
-// not by DNS). NOT_FOUND / INVALID_ARGUMENT naming the file; a key that does not fit its certificate, an expired or not
-// yet valid certificate are FAILED_PRECONDITION with the dates and the remedy.
+// Both return the errors of CheckTlsFiles; the client also INVALID_ARGUMENT for a malformed deployment.
+//
+// The server requires a client certificate and verifies it. The client verifies the server against the CA, and that its
+// certificate names blink://<deployment>/aggregator. The client does not check the host name: an aggregator is known by
+// its SAN, not by DNS.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
                                                                                 const std::string& deployment);
-// How often a client asks whether a silent connection is alive while a call is open, and how long it waits for the
-// answer: a connection that was cut without a word is given up within 80 s. A server must allow it, or it takes the
-// pings for an attack: call AllowKeepalive on its builder.
+// While a call is open and the connection is silent, a client sends a ping every kKeepaliveMs. It waits
+// kKeepaliveTimeoutMs for the answer. So it gives up a cut connection within 80 s. A server must allow this, or it
+// takes the pings for an attack: call AllowKeepalive on its builder.
 inline constexpr int kKeepaliveMs = 60'000;
 inline constexpr int kKeepaliveTimeoutMs = 20'000;
 
-// Keepalive, message limits, no proxy from the environment, own reconnect backoff.
+// Makes a channel with keepalive, message limits and its own reconnect backoff. It ignores a proxy that the environment
+// names.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            std::shared_ptr<grpc::ChannelCredentials> credentials,
                                            int keepalive_ms = kKeepaliveMs,
                                            int keepalive_timeout_ms = kKeepaliveTimeoutMs);
 void AllowKeepalive(grpc::ServerBuilder& builder);
 
-// "127.0.0.1:port", "[::1]:port" or "localhost:port". FAILED_PRECONDITION otherwise: --insecure is for loopback only.
+// Returns OK for "127.0.0.1:port", "[::1]:port" and "localhost:port". Returns FAILED_PRECONDITION for other hosts, as
+// --insecure is for loopback only, and INVALID_ARGUMENT when `address` is not HOST:PORT.
 absl::Status RequireLoopback(const std::string& address);
 
-// The identity of the peer of a server call: exactly one URI SAN is required (UNAUTHENTICATED otherwise).
+// The identity of the caller, on the server. Returns UNAUTHENTICATED unless its certificate has exactly one URI SAN,
+// and that is an identity.
 absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context);
 
-// gRPC reports whatever fails before or in the handshake as UNAVAILABLE. This says why, as far as it can be told: from
-// the local files (missing, expired, not yet valid, key mismatch, wrong CA), and, when they are sound, from one
-// connection to `address` (refused, not a TLS port, a server of another authority or deployment, our certificate
-// refused). Takes up to about five seconds. Empty when nothing explains it.
+// Explains why no call gets through. gRPC reports whatever fails before or in the handshake as UNAVAILABLE, without the
+// reason. This function looks for the reason in the local files: missing, expired, not yet valid, key mismatch, wrong
+// CA. When they are sound, it makes one connection to `address`: refused, not a TLS port, a server of another authority
+// or deployment, our certificate refused. It takes up to about five seconds. Returns an empty text when nothing
+// explains it.
 std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address);
-// The same for --insecure: refused, silent, or a server that wants TLS.
+// As DiagnoseHandshake, for --insecure: connection refused, a silent server, or a server that wants TLS.
 std::string DiagnosePlaintext(const std::string& address);
 
 }  // namespace blink

@@ -1,4 +1,4 @@
-// DiagnoseHandshake: one handshake done by hand, with every reason kept that gRPC throws away.
+// DiagnoseHandshake and DiagnosePlaintext: one connection made without gRPC, to keep the reasons that gRPC throws away.
 #include <fcntl.h>
 #include <netdb.h>
 #include <openssl/bio.h>
@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
@@ -60,7 +61,7 @@ class SigpipeHeldBack {
 // Connects within kStepMs; the reason otherwise.
 std::string ConnectTo(const std::string& address, SocketCloser& socket) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return absl::StrCat("'", address, "' is not HOST:PORT");
+  if (colon == std::string::npos) return std::string(NotAnAddress(address).message());
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   addrinfo hints = {};

@@ -1,4 +1,4 @@
-// The one mapping between absl::Status and grpc::Status; covers every code, keeps the message.
+// The only mapping between absl::Status and grpc::Status. It covers every code and keeps the message.
 #ifndef BLINK_COMMON_RPC_STATUS_H_
 #define BLINK_COMMON_RPC_STATUS_H_
 
@@ -12,10 +12,10 @@
 namespace blink {
 
 grpc::Status ToGrpcStatus(const absl::Status& status);
-absl::Status FromGrpcStatus(const grpc::Status& status);  // with the message as PeerText has it
+absl::Status FromGrpcStatus(const grpc::Status& status);  // its message has passed through PeerText
 
-// What a peer says, fit for a log or a terminal: printable ASCII on one line, other bytes as '?', at most 1,024 of
-// them.
+// Makes the text of a peer fit for a log or a terminal: one line of printable ASCII, with '?' for other bytes, and at
+// most 1,024 characters.
 std::string PeerText(absl::string_view text);
 
 }  // namespace blink

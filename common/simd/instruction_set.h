@@ -1,15 +1,16 @@
-// The vector instructions that an inner loop may use, chosen where it runs.
+// Compiles an inner loop for several sets of vector instructions, and chooses one on the machine where it runs.
 //
-// Nothing is compiled with -march=native. A loop that is worth it is an always-inlined body, which is compiled once for
-// every processor of the architecture (plain) and once for each set; CodeOf gives the function for the set in use:
+// Nothing is compiled with -march=native. Instead an inner loop is written as an always-inlined body. The body is
+// compiled once for every processor of the architecture (plain), and once for each larger set. CodeOf returns the
+// function for the set in use:
 //
 //   struct Double {
 //     BLINK_INLINE static void Run(float* x, size_t count) { for (size_t k = 0; k < count; ++k) x[k] += x[k]; }
 //   };
 //   CodeOf<Double>()(x, count);
 //
-// What a body computes may differ between the sets in the last digits: the wider sets have fused multiplication and
-// addition, which round once instead of twice. Results are equal bit for bit on machines of one set only.
+// Results may differ in their last digits between the sets: the wider sets fuse multiplication and addition, and so
+// round once instead of twice. Results are equal bit for bit only between machines that use the same set.
 #ifndef BLINK_COMMON_SIMD_INSTRUCTION_SET_H_
 #define BLINK_COMMON_SIMD_INSTRUCTION_SET_H_
 
@@ -33,10 +34,10 @@ inline constexpr InstructionSet kInstructionSets[] = {InstructionSet::kPlain, In
 const char* InstructionSetName(InstructionSet set);  // "plain", "AVX2", "AVX-512"
 // Whether this machine (processor and operating system) runs code for the set.
 bool MachineHas(InstructionSet set);
-// What code is chosen for: the best that this machine has, unless a WithInstructionSet says otherwise.
+// The set that CodeOf chooses code for: the best one of this machine, unless a WithInstructionSet names another.
 InstructionSet UsedInstructionSet();
 
-// While it lives, all threads use this set, which the machine must have: so that each can be tested wherever it runs.
+// For tests. While it lives, all threads use this set, which the machine must have.
 class WithInstructionSet {
  public:
   explicit WithInstructionSet(InstructionSet set);
@@ -63,8 +64,8 @@ using CompiledBody = Compiled<Body, decltype(Body::Run)>;
 
 }  // namespace instruction_set_internal
 
-// The function Run of a body for the set. Bodies may differ, for vectors of another length; their functions have one
-// type. Without a third body there is no code for AVX-512 alone, and that for AVX2 is taken.
+// Returns the function Run of a body, compiled for the set. Each set may have its own body, for vectors of another
+// length; their functions must have the same type. Without a body for AVX-512, the code for AVX2 is used there.
 template <typename Plain, typename Avx2 = Plain, typename Avx512 = void>
 auto* CodeOf(InstructionSet set = UsedInstructionSet()) {
   using instruction_set_internal::CompiledBody;

@@ -1,6 +1,5 @@
-// What the kernels of this folder share: an exponential that compilers vectorise, and vectors of eight floats. Internal
-// to .cc files, here and in prior/; common/simd/instruction_set.h tells how a body is compiled for several instruction
-// sets.
+// What vectorised kernels share: an exponential that compilers vectorise, and vectors of eight floats. For .cc files
+// only. instruction_set.h says how a kernel is compiled for several instruction sets.
 #ifndef BLINK_COMMON_SIMD_VECTOR_CODE_H_
 #define BLINK_COMMON_SIMD_VECTOR_CODE_H_
 
@@ -11,8 +10,8 @@
 
 namespace blink {
 
-// exp(x) for x <= 0 (rounding may put it slightly above), relative error below 2e-7; 0 below -87, where a float would
-// be denormal; NaN of NaN. Range reduction by ln 2 and a polynomial (Cephes' expf).
+// exp(x) for x <= 0, with a relative error below 2e-7. The result may round to slightly above 1. It is 0 for x < -87,
+// where a float would be denormal, and NaN for NaN. Source: expf of Cephes (range reduction by ln 2, and a polynomial).
 BLINK_INLINE float ExpOfNegative(float x) {
   const float inside = x > -87.0f ? x : -87.0f;  // of NaN too: as an int32_t it would be undefined
   const int32_t k = static_cast<int32_t>(inside * 1.44269504f - 0.5f);  // rounds a negative number
@@ -29,11 +28,11 @@ BLINK_INLINE float ExpOfNegative(float x) {
 
 BLINK_INLINE float Leaky(float z, float slope) { return z > 0 ? z : slope * z; }
 
-// Vectors are arguments and results of inlined functions only: how they would be passed to others does not matter.
+// Vectors are passed to and from inlined functions only, so the calling convention for them does not matter.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-// Eight floats at once, on any processor: GCC's and Clang's vectors become what the function's instruction set has.
+// Eight floats at once, on any processor: GCC and Clang translate vectors to the function's instruction set.
 inline constexpr int kLanes = 8;
 using Floats = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 using Ints = int32_t __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));

@@ -1,5 +1,6 @@
-// The files of a result, as GetResult and `blink round result` name them (docs/PROTOCOL.md says what is in them). The
-// first is written first and removed last, and a folder is known by it.
+// The files of a result, as GetResult and `blink round result` name them. docs/PROTOCOL.md says what is in them.
+//
+// The first file is written first and removed last, so a folder that has it is a result.
 #ifndef BLINK_COMMON_WIRE_ARTIFACTS_H_
 #define BLINK_COMMON_WIRE_ARTIFACTS_H_
 
@@ -9,7 +10,7 @@ namespace blink {
 
 struct Artifact {
   const char* name;
-  bool always;  // the others an older aggregator, or a round of one, does not have, nor every model
+  bool always;  // false: missing in a result of an older aggregator, or for some models
 };
 
 inline constexpr std::array<Artifact, 8> kArtifacts = {{{"metrics.json", true},

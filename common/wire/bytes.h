@@ -17,7 +17,7 @@ inline void AppendLittleEndian(uint64_t value, int bytes, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes));
 }
 
-// At most 8 bytes.
+// Reads all of `bytes`, which are at most 8.
 inline uint64_t LoadLittleEndian(absl::string_view bytes) {
   uint64_t value = 0;
   std::memcpy(&value, bytes.data(), bytes.size());

@@ -1,7 +1,7 @@
-// Distances between ones. A gap g (the zeros before a one) is g = s * 2^b + low: the low b bits are sent as they are, s
-// is an entropy-coded symbol with the geometric distribution that gaps have when ones lie at random with density q = k
-// / n. 2^b is chosen between 1/16 and 1/8 of the mean gap: within a block the distribution is almost flat, and what
-// that loses is below 0.001 bit a gap.
+// Codes the distances between ones. A gap g is the number of zeros before a one, written as g = s * 2^b + low. The low
+// b bits are sent as they are. The symbol s is entropy-coded with a geometric distribution, which gaps have when ones
+// lie at random with density q = k / n. 2^b lies between 1/16 and 1/8 of the mean gap. Within a block of 2^b gaps the
+// distribution is almost flat, so this loses less than 0.001 bit for each gap.
 #include <algorithm>
 #include <bit>
 #include <vector>

@@ -1,5 +1,5 @@
-// Bytes of 8 bits as symbols; a byte with c ones has probability q^c (1-q)^(8-c), q = k / n. So a row costs n H(k/n)
-// bits however its ones lie.
+// Codes bytes of 8 bits as symbols. A byte with c ones has the probability q^c (1-q)^(8-c), where q = k / n. So a row
+// costs n H(k/n) bits, wherever its ones are.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,4 +1,4 @@
-// A report's bits as bytes, near their entropy, in exactly one valid encoding.
+// A report's bits as bytes: near their entropy, and with exactly one valid encoding.
 #ifndef BLINK_COMMON_WIRE_REPORT_CODEC_H_
 #define BLINK_COMMON_WIRE_REPORT_CODEC_H_
 
@@ -15,15 +15,16 @@
 
 namespace blink {
 
-// Chooses the cheapest of the codings documented in docs/PROTOCOL.md; deterministic.
+// Encodes bits with the coding that ChooseCoding (bit_coding.h) names for them. The same bits always give the same
+// bytes.
 std::string EncodeBits(const BitRow& bits);
 
-// INVALID_ARGUMENT unless `coded` is what EncodeBits gives for some row of `node_count` bits. Time O(node_count +
-// size), memory O(node_count), whatever the bytes.
+// Returns INVALID_ARGUMENT unless `coded` is what EncodeBits gives for some row of `node_count` bits. Takes time of
+// O(node_count + size of coded) and memory of O(node_count), whatever the bytes are.
 absl::StatusOr<BitRow> DecodeBits(absl::string_view coded, uint32_t node_count);
 
-// A report as it is stored and sent. The digest is SHA-256 over the content (mechanism, parameters, n, noisy degree,
-// coded bits), not over the round or the node.
+// A report as it is stored and sent. The digest is the SHA-256 of its content: mechanism, parameters, n, noisy degree
+// and coded bits. It does not cover the round or the node.
 struct CodedReport {
   std::string coded_bits;               // empty exactly when s = 1
   std::optional<int64_t> noisy_degree;  // absent exactly when s = 0
@@ -34,12 +35,12 @@ CodedReport EncodeReport(const PrivacyParameters& parameters, const PrivateRepor
 Digest ReportDigest(const PrivacyParameters& parameters, const std::optional<int64_t>& noisy_degree,
                     absl::string_view coded_bits);
 
-// Checks everything: presence of the parts, the digest, the coding, the bit of the node itself (0).
-// INVALID_ARGUMENT naming what is wrong.
+// Checks everything: that the parts are there, the digest, the coding, and that the node's own bit is 0. Returns
+// INVALID_ARGUMENT that names what is wrong.
 absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, NodeIndex self,
                                            const CodedReport& coded);
 
-// log2 C(n-1, k) / 8 bytes: the entropy of a report with k ones, by lgamma.
+// The entropy of a report with k ones: log2 C(n-1, k) / 8 bytes, computed with lgamma.
 double EntropyBytes(uint32_t node_count, uint32_t ones);
 
 }  // namespace blink

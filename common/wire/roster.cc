@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
@@ -14,9 +15,16 @@ namespace {
 
 using nlohmann::json;
 
+constexpr uint64_t kFormat = 1;
+
 absl::Status CheckKeys(const json& document) {
   constexpr std::array<const char*, 5> kKeys = {"format", "deployment", "roster_version", "node_count", "retired"};
   if (!document.is_object()) return absl::InvalidArgumentError("a roster is a JSON object");
+  // First, since rosters of other formats have other keys.
+  if (const auto format = document.find("format"); format != document.end() && *format != kFormat) {
+    if (!format->is_number_unsigned()) return absl::InvalidArgumentError("\"format\" must be a number");
+    return absl::InvalidArgumentError(OtherFormat("the roster", format->get<uint64_t>(), kFormat).message());
+  }
   for (const auto& [key, value] : document.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
       return absl::InvalidArgumentError(absl::StrCat("the key \"", key, "\" is unknown to this version"));
@@ -25,8 +33,6 @@ absl::Status CheckKeys(const json& document) {
   for (const char* key : kKeys) {
     if (!document.contains(key)) return absl::InvalidArgumentError(absl::StrCat("the key \"", key, "\" is missing"));
   }
-  if (document.at("format") != 1)
-    return absl::InvalidArgumentError("\"format\" must be 1: this program reads no other");
   if (!document.at("deployment").is_string()) return absl::InvalidArgumentError("\"deployment\" must be text");
   if (!document.at("roster_version").is_number_unsigned() || !document.at("node_count").is_number_unsigned()) {
     return absl::InvalidArgumentError("\"roster_version\" and \"node_count\" must be numbers from 1");
@@ -119,7 +125,7 @@ absl::StatusOr<Roster> Roster::FromJson(const std::string& text) try {
 std::string Roster::ToJson() const {
   nlohmann::ordered_json retired = nlohmann::ordered_json::array();
   for (const NodeRange& range : retired_) retired.push_back({range.first, range.last});
-  const nlohmann::ordered_json document = {{"format", 1},
+  const nlohmann::ordered_json document = {{"format", kFormat},
                                            {"deployment", deployment_},
                                            {"roster_version", version_},
                                            {"node_count", node_count_},

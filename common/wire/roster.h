@@ -1,9 +1,9 @@
-// Who takes part: the file roster.json, which `blink provision` writes and the aggregator reads.
+// The roster: which nodes take part. `blink provision` writes it to roster.json, and the aggregator reads that file.
 //
 //   {"format":1,"deployment":"demo","roster_version":2,"node_count":2710,"retired":[[7,7],[100,135]]}
 //
-// Node ids are 0 .. node_count - 1 and are never used again: n never shrinks, and who is retired stays retired. A later
-// roster has a higher version (CheckFollows).
+// Node ids are 0 .. node_count - 1 and are never used again. So node_count never shrinks, and a retired node stays
+// retired. A later roster has a higher version (see CheckFollows).
 #ifndef BLINK_COMMON_WIRE_ROSTER_H_
 #define BLINK_COMMON_WIRE_ROSTER_H_
 
@@ -22,25 +22,26 @@ struct NodeRange {  // both ends included
   friend bool operator==(const NodeRange&, const NodeRange&) = default;
 };
 
-// Whether `node` is in one of the ascending, disjoint `ranges`. O(log of their number).
+// Whether `node` is in one of `ranges`, which ascend and are disjoint. Takes time of O(log of their number).
 bool InRanges(const std::vector<NodeRange>& ranges, uint64_t node);
-// The same set of nodes, ascending, disjoint, and in as few ranges as possible.
+// Returns the same set of nodes in as few ranges as possible, ascending and disjoint.
 std::vector<NodeRange> MergeRanges(std::vector<NodeRange> ranges);
 uint64_t CountNodes(const std::vector<NodeRange>& disjoint);
 
 class Roster {
  public:
-  // `retired` in any order, overlaps allowed. INVALID_ARGUMENT: node_count out of its range, a retired node that is not
-  // below it, version 0, a malformed deployment, or fewer than three active nodes.
+  // `retired` may be in any order and may overlap. Returns INVALID_ARGUMENT when node_count is out of its range, a
+  // retired node is not below it, the version is 0, the deployment is malformed, or fewer than three nodes are active.
   static absl::StatusOr<Roster> Create(std::string deployment, uint64_t version, uint32_t node_count,
                                        std::vector<NodeRange> retired);
-  // INVALID_ARGUMENT also for an unknown or missing key. The retired ranges must ascend and not touch: one spelling for
-  // each roster.
+  // As Create, and also INVALID_ARGUMENT for an unknown or missing key, or retired ranges that do not ascend or that
+  // touch. So each roster has exactly one spelling.
   static absl::StatusOr<Roster> FromJson(const std::string& text);
   std::string ToJson() const;
 
-  // May this roster take the place of `before`? The same one may. FAILED_PRECONDITION: another deployment, an older
-  // version, the same version with other content, fewer nodes, or a retired node that is active again.
+  // Returns OK when this roster may take the place of `before`; an equal one may. Returns FAILED_PRECONDITION for
+  // another deployment, an older version, the same version with other content, fewer nodes, or a retired node that is
+  // active again.
   absl::Status CheckFollows(const Roster& before) const;
 
   const std::string& deployment() const { return deployment_; }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/limits.h"
+#include "common/base/name.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -15,7 +16,6 @@ constexpr int64_t kTimeMsMax = 253'402'300'799'000;  // the last second of the y
 constexpr size_t kRoundIdCharacters = 32;
 
 bool IsLowerCaseHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-bool IsDeploymentCharacter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-'; }
 
 absl::Status ValidateState(v1::RoundState state) {
   if (v1::RoundState_IsValid(state) && state != v1::ROUND_STATE_UNSPECIFIED) return absl::OkStatus();
@@ -26,12 +26,8 @@ absl::Status ValidateState(v1::RoundState state) {
 }  // namespace
 
 absl::Status ValidateDeployment(const std::string& deployment) {
-  if (deployment.empty() || deployment.size() > kDeploymentCharactersMax ||
-      !std::all_of(deployment.begin(), deployment.end(), IsDeploymentCharacter)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("deployment must be 1 .. ", kDeploymentCharactersMax, " characters of a-z, 0-9 and -"));
-  }
-  return absl::OkStatus();
+  if (IsName(deployment)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("deployment must be ", kNameRule));
 }
 
 absl::Status ValidateRoundId(const std::string& round_id) {

@@ -1,5 +1,5 @@
-// Rounds as the programs know them, and their conversion from and to the wire. Every field that comes from a peer is
-// checked here, once; an object that exists is valid.
+// Rounds as the programs know them, and their conversion from and to the wire. Every field of a peer is checked here,
+// once. After that, an object that exists is valid.
 #ifndef BLINK_COMMON_WIRE_ROUND_H_
 #define BLINK_COMMON_WIRE_ROUND_H_
 
@@ -17,7 +17,8 @@
 
 namespace blink {
 
-// [a-z0-9-]{1,64}, and 32 lower-case hexadecimal digits. INVALID_ARGUMENT otherwise.
+// Both return INVALID_ARGUMENT for other texts. A deployment is [a-z0-9-]{1,64}, a round id 32 lower-case hexadecimal
+// digits.
 absl::Status ValidateDeployment(const std::string& deployment);
 absl::Status ValidateRoundId(const std::string& round_id);
 
@@ -36,7 +37,8 @@ struct RoundView {
 absl::StatusOr<RoundView> RoundViewFromProto(const v1::NodeRound& proto);
 v1::NodeRound RoundViewToProto(const RoundView& view);
 
-// Clamped to [0, kRetryWindowMsMax], max >= min.
+// When a peer wants to be called again: after a time between min and max. Read from the wire, both are clamped to
+// [0, kRetryWindowMsMax], and max is at least min.
 struct RetryWindow {
   absl::Duration min;
   absl::Duration max;
@@ -46,7 +48,7 @@ v1::RetryWindow RetryWindowToProto(const RetryWindow& window);
 
 bool IsTerminal(v1::RoundState state);
 const char* RoundStateName(v1::RoundState state);     // "open", "sealed", ...
-const char* ImplausibleName(v1::Implausible policy);  // "keep", "flag", "drop"; of an unset one "flag"
+const char* ImplausibleName(v1::Implausible policy);  // "keep", "flag" or "drop"; "flag" when it is unset
 
 }  // namespace blink
 

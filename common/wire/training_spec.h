@@ -1,4 +1,4 @@
-// What a round is to train (TrainingSpec): its defaults, and how its choices stand for those of common/training.
+// What a round trains (TrainingSpec): its defaults, and the mapping of its enums to those of training_choices.h.
 #ifndef BLINK_COMMON_WIRE_TRAINING_SPEC_H_
 #define BLINK_COMMON_WIRE_TRAINING_SPEC_H_
 
@@ -13,24 +13,30 @@
 namespace blink {
 
 inline constexpr uint32_t kCandidatesMax = 1000;  // of a search
-// --tune without a number, and the attributed prior where nobody says
+// of --tune without a number, and of the attributed prior by default
 inline constexpr uint32_t kCandidatesDefault = 24;
 
-// Checks the ranges and fills what is unset: prior beta, variant hard, model gcn, device auto, no patience, no
-// balancing, and the numbers of TrainingNumbers; no search, but with the attributed prior one of kCandidatesDefault.
-// With candidates > 0 variant, model, learning rate, weight decay and dropout stay unset: they are searched; with the
-// attributed prior the width of the layers too. Idempotent. INVALID_ARGUMENT naming the field and its range; a model
-// that the prior does not have.
+// Checks the ranges, and fills what is unset:
+//   prior beta, variant hard, model gcn, device auto, no patience, no balancing, the numbers of TrainingNumbers
+//   candidates: 0 (no search) with the beta prior, kCandidatesDefault with the attributed one
+// A search (candidates > 0) leaves what it searches unset: variant, model, learning rate, weight decay and dropout, and
+// with the attributed prior also the width of the layers. A second call changes nothing.
+//
+// Returns INVALID_ARGUMENT, naming the field and its range; also for a model that the prior does not have.
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec);
 
-// What `given` sets, over the spec that a round has already, to train again on its reports. A search (given.candidates
-// > 0) is not bound by the round's own variant, model, learning rate, weight decay and dropout; candidates that are
-// given as 0 end the round's search, and what it left open gets its default. Another prior than the round's is not
-// bound by these five, nor by its candidates, which were for other links, nor by a width of the layers that is the
-// default.
+// The spec of another training on the reports of a round: the round's own spec, with what `given` sets in its place.
+//
+// Some fields of the round do not carry over:
+// - When `given` asks for a search (candidates > 0), the round's variant, model, learning rate, weight decay and
+//   dropout do not bind it.
+// - When `given` sets candidates to 0, the round's search ends, and the fields that the search left open get their
+//   defaults.
+// - When `given` sets another prior, neither these five fields carry over nor the round's candidates, which were chosen
+//   for other links, nor a width of the layers that is the default.
 v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::TrainingSpec& given);
 
-// Nothing for an unset or unknown value; of the features an unset one is kAuto.
+// Return nothing for an unset or unknown value. Exception: unset node features are kAuto.
 std::optional<Prior> FromProto(v1::Prior prior);
 std::optional<Variant> FromProto(v1::Variant variant);
 std::optional<Model> FromProto(v1::Model model);
@@ -40,13 +46,13 @@ v1::Variant ToProto(Variant variant);
 v1::Model ToProto(Model model);
 v1::NodeFeatures ToProto(NodeFeatures kind);
 
-// Names as the command line and the results have them; of an unset or unknown value "unspecified".
+// Names as in the command line and in results. An unset or unknown value is "unspecified".
 const char* PriorName(v1::Prior prior);               // beta, attributed
 const char* VariantName(v1::Variant variant);         // hard, soft, hybrid
 const char* ModelName(v1::Model model);               // mlp, gcn, graphsage, gat, stacked, class-model
 const char* NodeFeaturesName(v1::NodeFeatures kind);  // given, degree, identity, given+degree
 
-// Nothing when there is no such name.
+// Return nothing for an unknown name.
 std::optional<v1::Prior> PriorOfName(const std::string& name);
 std::optional<v1::Variant> VariantOfName(const std::string& name);
 std::optional<v1::Model> ModelOfName(const std::string& name);

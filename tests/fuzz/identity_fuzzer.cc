@@ -1,5 +1,5 @@
 // Identities of certificates: an accepted URI is the one spelling of its identity.
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 #include "tests/fuzz/fuzzing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

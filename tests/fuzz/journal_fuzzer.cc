@@ -3,8 +3,8 @@
 //
 // Input: kind (u8), then
 //   kind 0   a file as it is
-//   kind 1   payloads (u16 length each), to which the right frames and checksums are added: what the records say is
-//   reached
+//   kind 1   payloads (u16 length each), to which the right frames and checksums are added, so that the content of the
+//            records is reached
 //   kind 2   position (u16), value (u8), then as kind 1, with that byte changed: always refused
 //   kind 3   an anchor: what is accepted is the one spelling of what it says
 #include <unistd.h>

@@ -5,6 +5,7 @@
 // a kit of nodes 2 to 9 of 40.
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/base/name.h"
 #include "node_client/kit.h"
 #include "tests/fuzz/fuzzing.h"
 
@@ -25,7 +26,7 @@ std::string Csv(const AdjacencyLists& lists) {
 void CheckConfig(const KitConfig& config) {
   FUZZ_CHECK(config.first_node <= config.last_node && config.last_node < config.node_count);
   FUZZ_CHECK(config.node_count >= kNodesMin && config.node_count <= kNodesMax);
-  FUZZ_CHECK(!config.deployment.empty() && config.deployment.size() <= kDeploymentCharactersMax);
+  FUZZ_CHECK(IsName(config.deployment));
 }
 
 void CheckPolicy(const std::string& json) {

@@ -3,9 +3,8 @@
 // Input: kind (u8), then
 //   kind 0   an array as it is (ParseNpy, and as features.npy)
 //   kind 1   a zip archive as it is
-//   kind 2   the five members of a sparse matrix (u16 length each): format, shape, indptr, indices, data; an archive
-//   with the
-//            right checksums is made of them
+//   kind 2   the five members of a sparse matrix (u16 length each): format, shape, indptr, indices, data; they are put
+//            into an archive with the right checksums
 #include <zlib.h>
 
 #include <cmath>

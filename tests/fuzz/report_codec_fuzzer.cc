@@ -4,8 +4,8 @@
 // Input: kind (u8), n (u32), self (u32), then
 //   kind 0   coded bits as they are
 //   kind 1   a row of n bits, which is encoded and decoded
-//   kind 2   position (u16), value (u8) and a row: its encoding with one byte changed, which no random byte string
-//   comes near kind 3   share (u32), degree (i64), presence (u8) and coded bits: a report, with the digest that fits
+//   kind 2   position (u16), value (u8) and a row: its encoding with one byte changed, which random bytes never hit
+//   kind 3   share (u32), degree (i64), presence (u8) and coded bits: a report, with the digest that fits
 #include <cstring>
 
 #include "common/wire/report_codec.h"

@@ -2,9 +2,8 @@
 //
 // Input: kind (u8), then
 //   kind 0   round.json, a zero byte, reports.blr, both as they are
-//   kind 1   degree share (u8), then reports: node (u8), presence (u8), degree (i64), coded bits (u16 length); digests
-//   and the
-//            end of the file are added as they must be
+//   kind 1   degree share (u8), then reports: node (u8), presence (u8), degree (i64), coded bits (u16 length); the
+//            right digests and the right end of the file are added
 //   kind 2   position (u16), value (u8), then as kind 1, with that byte of reports.blr changed
 #include <google/protobuf/util/json_util.h>
 

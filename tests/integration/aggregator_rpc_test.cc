@@ -12,7 +12,7 @@
 #include "common/base/limits.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/grpc_environment.h"
@@ -112,7 +112,7 @@ class AggregatorRpcTest : public ::testing::Test {
     }
     writer->WritesDone();
     outcome.status = writer->Finish();
-    outcome.window = TrailingWindow(context);
+    outcome.window = ReadTrailingWindow(context);
     return outcome;
   }
   Outcome SendReport(v1::NodeService::Stub& node, NodeIndex id, uint32_t variant = 0) {
@@ -164,7 +164,7 @@ TEST_F(AggregatorRpcTest, TakesAReportAndTellsItsDigestToItsNodeAlone) {
     const grpc::Status other = Node("node/8")->GetRounds(&context, request, &response);
     EXPECT_EQ(other.error_code(), grpc::StatusCode::PERMISSION_DENIED);
     EXPECT_THAT(other.error_message(), HasSubstr("does not cover node 7"));
-    EXPECT_TRUE(TrailingWindow(context).has_value());
+    EXPECT_TRUE(ReadTrailingWindow(context).has_value());
   }
   {
     grpc::ClientContext context;

@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
-#include "common/rpc/retry.h"
 #include "common/wire/report_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -125,8 +124,7 @@ class HostileAggregatorTest : public ::testing::Test {
   int asked_ = 0, asked_max_ = 0, world_ = 0;
 };
 
-// ---- What is drawn, and what it costs
-// ---------------------------------------------------------------------------------
+// ---- What is drawn, and what it costs ----
 
 void AddUnknownFields(google::protobuf::Message* message) {
   google::protobuf::UnknownFieldSet* unknown = message->GetReflection()->MutableUnknownFields(message);
@@ -305,8 +303,7 @@ TEST_F(HostileAggregatorTest, AnUnknownMechanismOrStateIsRefused) {
   EXPECT_THAT(log_.text(), AllOf(HasSubstr("mechanism is 2, but only 1 is known"), HasSubstr("state is 99")));
 }
 
-// ---- Time
-// ---------------------------------------------------------------------------------------------------------------
+// ---- Time ----
 
 TEST_F(HostileAggregatorTest, ADeadlineThatLiesOrMovesChangesNoCallNoTimeAndNoByte) {
   const int64_t far = 253'402'300'799'000, now = absl::ToUnixMillis(clock_.now);
@@ -422,8 +419,7 @@ TEST_F(HostileAggregatorTest, APortThatAcceptsAndSaysNothingIsGivenUp) {
   EXPECT_THAT(outcome.message, HasSubstr("gave up; the last error was: "));
 }
 
-// ---- Reports, receipts, digests
-// -----------------------------------------------------------------------------------------
+// ---- Reports, receipts, digests ----
 
 TEST_F(HostileAggregatorTest, AReportWhoseReceiptDiedWithTheConnectionIsSentAgainByteForByte) {
   for (const NodeIndex last : {7u, 14u}) {
@@ -607,8 +603,7 @@ TEST_F(HostileAggregatorTest, ARoundThatRunsBackwardsGetsTheSameBytesAndDoesNotF
   EXPECT_EQ(bytes.back(), bytes[1]) << "after the first end nothing more is written";
 }
 
-// ---- Sizes and texts
-// ----------------------------------------------------------------------------------------------------
+// ---- Sizes and texts ----
 
 TEST_F(HostileAggregatorTest, AMessageAboveTheLimitEndsTheCallAndNotTheNode) {
   for (const NodeIndex last : {7u, 14u}) {
@@ -728,8 +723,8 @@ TEST_F(HostileAggregatorTest, RoundsWithoutEndThatAreRefusedFillNoLog) {
   ExpectNothingDrawn(kit);
 }
 
-// ---- The whole kind over the wire; tests/unit/node_client/indistinguishability_test.cc goes on for thousands of steps
-// -------
+// ---- Arbitrary answers over the wire ----
+// tests/unit/node_client/indistinguishability_test.cc goes on with these for thousands of steps.
 
 TEST_F(HostileAggregatorTest, NodesWithDifferentListsMakeTheSameCallsOfTheSameSizesAtTheSameTimes) {
   for (const NodeIndex last : {7u, 14u}) {

@@ -17,7 +17,7 @@
 #include "common/base/logging.h"
 #include "common/pki/pki.h"
 #include "common/rpc/credentials.h"
-#include "common/rpc/retry.h"
+#include "common/wire/retry_policy.h"
 #include "node_client/grpc_link.h"
 #include "spdlog/sinks/base_sink.h"
 #include "tests/testing/aggregator_fixtures.h"

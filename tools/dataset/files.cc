@@ -149,7 +149,7 @@ absl::Status WriteRandomSplit(const ConvertOptions& options, const std::vector<R
     const auto found = index.find(row.node);
     if (found != index.end() && !absl::SimpleAtoi(row.value, &label_of[found->second])) label_of[found->second] = -1;
   }
-  const absl::StatusOr<std::vector<Split>> split = RandomSplit(label_of, *options.random_split);
+  const absl::StatusOr<std::vector<Split>> split = DrawSplit(label_of, *options.random_split);
   if (!split.ok()) return InFile(options.labels, split.status());
   std::string out = "node,split\n";
   for (NodeIndex i = 0; i < node_count; ++i) absl::StrAppend(&out, i, ",", SplitName((*split)[i]), "\n");

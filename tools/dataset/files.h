@@ -31,7 +31,7 @@ struct ConvertOptions {
   // header; a node that has a label but no link becomes a node without links. The rows of `features` follow the new
   // order (map.csv, where ids were mapped).
   std::string labels, split, features;
-  std::optional<uint64_t> random_split;  // draws a split by this seed (RandomSplit); needs `labels`, not `split`
+  std::optional<uint64_t> random_split;  // draws a split by this seed (DrawSplit); needs `labels`, not `split`
   bool names = false;                    // ids are names, even where some look like numbers
 };
 // INVALID_ARGUMENT, naming the flag, when a split is to be drawn without labels or beside another; reads nothing.

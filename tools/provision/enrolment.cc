@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "common/base/format_number.h"
 #include "common/base/limits.h"
+#include "common/base/name.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
 #include "nlohmann/json.hpp"
@@ -15,13 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kNameCharactersMax = 64;
+constexpr uint64_t kFormat = 1;
 
-bool IsName(absl::string_view name) {
-  return !name.empty() && name.size() <= kNameCharactersMax && name.front() != '-' &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-}
+// A name that no command takes for a flag.
+bool IsKitName(absl::string_view name) { return IsName(name) && name.front() != '-'; }
 
 KitPolicy PolicyFromJson(const json& object) {
   KitPolicy policy;
@@ -161,9 +160,9 @@ absl::Status Enrolment::Add(Enrolled entry) {
 }
 
 absl::Status Enrolment::Insert(Enrolled entry) {
-  if (!IsName(entry.name)) {
+  if (!IsKitName(entry.name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the name '", entry.name, "' must be 1 to 64 characters of a-z, 0-9 and -, and not begin with -"));
+        absl::StrCat("the name '", entry.name, "' must be ", kNameRule, ", and not begin with -"));
   }
   if (entry.identity.deployment != deployment()) {
     return absl::InvalidArgumentError(absl::StrCat(entry.identity.ToUri(), " is not of the deployment ", deployment()));
@@ -280,7 +279,7 @@ std::string Enrolment::ToJson() const {
                     {"ip", entry.ip_addresses},
                     {"certificates", CertificatesToJson(entry.certificates)}});
   }
-  const json document = {{"format", 1},
+  const json document = {{"format", kFormat},
                          {"deployment", deployment()},
                          {"node_count", node_count()},
                          {"roster_version", roster_version()},
@@ -295,7 +294,9 @@ std::string Enrolment::ToJson() const {
 
 absl::StatusOr<Enrolment> Enrolment::FromJson(const std::string& text) try {
   const json document = json::parse(text);
-  if (document.at("format") != 1) return absl::InvalidArgumentError("this program reads format 1 only");
+  if (const uint64_t format = document.at("format"); format != kFormat) {
+    return absl::InvalidArgumentError(OtherFormat("the enrolment", format, kFormat).message());
+  }
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment,
                          Create(document.at("deployment"), document.at("node_count").get<uint32_t>(),
                                 document.at("roster_version").get<uint64_t>()));

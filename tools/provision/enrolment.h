@@ -21,8 +21,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/pki/identity.h"
 #include "common/pki/revocation.h"
-#include "common/rpc/identity.h"
 #include "common/wire/roster.h"
 #include "nlohmann/json_fwd.hpp"
 

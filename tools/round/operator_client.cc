@@ -10,8 +10,9 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
+#include "common/wire/retry_policy.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -186,7 +187,7 @@ absl::StatusOr<v1::Round> OperatorClient::Watch(const std::string& round_id,
     if (absl::Now() - heard > give_up_after) return Explain(ToGrpcStatus(plain));
     const RetryPolicy policy = {.base = absl::Milliseconds(200), .max = absl::Seconds(5)};
     BLINK_ASSIGN_OR_RETURN(const absl::Duration wait,
-                           NextWait(policy, attempt, TrailingWindow(context), SecureRandom()));
+                           DrawWait(policy, attempt, ReadTrailingWindow(context), SecureRandom()));
     absl::SleepFor(wait);
     MakeStub();  // nobody drives a channel on which no call waits: its handshake would time out between the attempts
   }

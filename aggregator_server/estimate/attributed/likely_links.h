@@ -14,10 +14,11 @@ namespace blink {
 // where they are no more.
 std::vector<LikelyPair> LargestOf(std::vector<LikelyPair> pairs, uint64_t wanted, uint64_t tie_seed);
 
-// The same of all pairs of kOfTraining in round `round`. Where the likely pairs are as many, from them; else, with P so
-// diffuse that the cut lies below kKeptMin, in one more pass over the pairs, or with many equal P at the cut in three.
-// Memory: 12 bytes a pair, for at most twice `wanted` and 2^20 more; of equal P what the limit on their hashes lets
-// through, about as many as are wanted.
+// The same of all pairs of kOfTraining in round `round`. If the likely pairs are enough, no other pair is looked at.
+// Otherwise P is so diffuse that the cut lies below kKeptMin. That takes one more pass over the pairs, or three where
+// many pairs have the same P at the cut.
+// Memory: 12 bytes a pair, for at most twice `wanted` and 2^20 more. Of equal P it holds what the limit on their hashes
+// lets through, about as many as are wanted.
 std::vector<LikelyPair> LargestPairs(const PairInputs& inputs, const std::vector<PriorRound>& rounds, size_t round,
                                      const PosteriorSums& sums, uint64_t wanted, uint64_t tie_seed, int threads,
                                      const std::function<void(double)>& progress);

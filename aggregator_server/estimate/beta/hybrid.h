@@ -12,10 +12,9 @@
 
 namespace blink {
 
-// HybridLinkCount(expected_links) pairs (hybrid_cut.h).
-//
-// P takes few values, and the pairs of each can be counted: so the value at the cut is exact (value_cut.h). The pairs
-// above it are taken, and of those at it the ones with the smallest TieHash(tie_seed, i, j).
+// Takes HybridLinkCount(expected_links) pairs (hybrid_cut.h). P takes few values, and the pairs of each can be counted,
+// so the value at the cut is exact (value_cut.h). The pairs above it are taken, and of those at it the ones with the
+// smallest TieHash(tie_seed, i, j).
 //
 // Memory: the result, the pairs near the cut's hash (about as many as are taken from it, whatever the size of the tie),
 // and what pair_masks.h, pair_counts.h and value_cut.h state. Time: a pass over the bits, or two; more where the

@@ -18,11 +18,11 @@ struct ValueCut {
 };
 
 // The value of the pair at place `wanted` (>= 1) when the pairs are sorted by falling log-odds; all pairs where there
-// are not so many. Exact: a histogram of 65,536 cells over the values finds the cell of the cut, another divides that
-// cell, until one holds no more than `values_max` entries of the table, which are then sorted. Memory, of all
-// threads together: a histogram of 1 MiB, up to 32 values_max bytes, and per thread 16 bytes an entry of one class.
-// Time: a pass of `counts` for each histogram and one for the values, two in most cases. `progress` is called by the
-// calling thread only.
+// are not so many. It is exact: a histogram of 65,536 cells over the values finds the cell of the cut, and another one
+// divides that cell. This goes on until a cell holds at most `values_max` entries of the table, which are then sorted.
+// Memory of all threads together: a histogram of 1 MiB, up to 32 values_max bytes, and per thread 16 bytes an entry of
+// one class. Time: a pass of `counts` for each histogram and one for the values, two in most cases. `progress` is
+// called by the calling thread only.
 ValueCut FindValueCut(PairCounts& counts, uint64_t wanted, const std::function<void(double fraction)>& progress,
                       size_t values_max = 1 << 20);
 

@@ -13,12 +13,33 @@
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "common/base/format_number.h"
 #include "common/cli/progress.h"
 
 namespace blink {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(FormatNumber, IsWhatFollowsTheName) {
+  EXPECT_EQ(FormatNumber("BLINKJ2\n...", "BLINKJ"), 2u);
+  EXPECT_EQ(FormatNumber("BLINKR01", "BLINKR"), 1u);
+  EXPECT_EQ(FormatNumber("blink-anchor 12\njournal", "blink-anchor "), 12u);
+}
+
+TEST(FormatNumber, IsNothingWhereAnotherFileBeginsOrNoNumberFollows) {
+  for (const char* bytes : {"", "BLINK", "BLINKJ", "BLINKJ\n", "BLINKJx\n", "BLINKJ2x\n", "BLINKJ-2\n", "BLINKR2\n",
+                            "BLINKJ1234567890\n"}) {
+    EXPECT_EQ(FormatNumber(bytes, "BLINKJ"), std::nullopt) << bytes;
+  }
+}
+
+TEST(OtherFormat, NamesFileAndBothNumbers) {
+  const absl::Status status = OtherFormat("DIR/journal.blj", 3, 2);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("DIR/journal.blj has format 3, and this program reads format 2"));
+}
 
 class DurableFileTest : public testing::Test {
  protected:

@@ -48,7 +48,7 @@ TEST(BitRow, CountsAndVisitsOnes) {
   EXPECT_EQ(row.Count(), 4u);
 }
 
-TEST(FirstNodes, KeepsTheirRowsAloneInBothForms) {
+TEST(KeepFirstNodes, KeepsTheirRowsAloneInBothForms) {
   NodeAttributes attributes{
       .node_count = 3, .labels = {0, 1, 0}, .split = {Split::kTrain, Split::kTest, Split::kNone}, .class_count = 2};
   attributes.features = {.rows = 3,
@@ -57,7 +57,7 @@ TEST(FirstNodes, KeepsTheirRowsAloneInBothForms) {
                          .row_offsets = {0, 1, 3, 4},
                          .columns = {1, 0, 1, 0},
                          .values = {1, 2, 3, 4}};
-  const NodeAttributes sparse = FirstNodes(attributes, 2).value();
+  const NodeAttributes sparse = KeepFirstNodes(attributes, 2).value();
   EXPECT_EQ(sparse.node_count, 2u);
   EXPECT_EQ(sparse.features.rows, 2u);
   EXPECT_EQ(sparse.features.row_offsets, (std::vector<int64_t>{0, 1, 3}));
@@ -65,12 +65,12 @@ TEST(FirstNodes, KeepsTheirRowsAloneInBothForms) {
   EXPECT_EQ(sparse.labels, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(sparse.split.size(), 2u);
   attributes.features = {.rows = 3, .cols = 2, .values = {1, 2, 3, 4, 5, 6}};
-  EXPECT_EQ(FirstNodes(attributes, 2)->features.values, (std::vector<float>{1, 2, 3, 4}));
-  EXPECT_EQ(FirstNodes(attributes, 3)->labels, attributes.labels);
+  EXPECT_EQ(KeepFirstNodes(attributes, 2)->features.values, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(KeepFirstNodes(attributes, 3)->labels, attributes.labels);
 }
 
-TEST(FirstNodes, RefusesMoreThanThereAre) {
-  EXPECT_EQ(FirstNodes(NodeAttributes{.node_count = 3}, 4).status().code(), absl::StatusCode::kInvalidArgument);
+TEST(KeepFirstNodes, RefusesMoreThanThereAre) {
+  EXPECT_EQ(KeepFirstNodes(NodeAttributes{.node_count = 3}, 4).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(NormalizeFeatures, DividesByTheRowSumButNotByLessThanOne) {

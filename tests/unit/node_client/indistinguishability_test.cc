@@ -484,8 +484,7 @@ TEST(IndistinguishabilityItself, TellsANodeThatLeaks) {
   }
 }
 
-// ---- Randomness and time, each alone
-// ----------------------------------------------------------------------------------
+// ---- Randomness and time, each alone ----
 
 TEST(RandomnessOfADraw, IsFetchedInTheSameRequestsWhateverTheList) {
   class Recording final : public RandomSource {

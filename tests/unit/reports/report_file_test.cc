@@ -109,8 +109,22 @@ TEST_F(ReportFileTest, RefusesAFileWithAnyBitFlipped) {
     std::string damaged = whole;
     damaged[bit / 8] ^= static_cast<char>(1 << (bit % 8));
     ASSERT_TRUE(WriteFileAtomically(Path(), damaged).ok());
-    ASSERT_EQ(ReadRoundFolder(folder_).status().code(), absl::StatusCode::kDataLoss) << "bit " << bit;
+    const absl::Status status = ReadRoundFolder(folder_).status();
+    // A digit for a digit in the magic makes it a file of another format.
+    if (absl::IsFailedPrecondition(status) && (bit / 8 == 6 || bit / 8 == 7)) continue;
+    ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss) << "bit " << bit;
   }
+}
+
+TEST_F(ReportFileTest, RefusesAFileOfAnotherFormatByItsNumber) {
+  Write(Parameters(), {0, 3});
+  std::string other = Bytes();
+  other.replace(0, 8, "BLINKR02");
+  ASSERT_TRUE(WriteFileAtomically(Path(), other).ok());
+  const absl::Status status = ReadRoundFolder(folder_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("reports.blr has format 2, and this program reads format 1"));
+  EXPECT_EQ(Bytes(), other);
 }
 
 TEST_F(ReportFileTest, RefusesBytesBehindTheEnd) {

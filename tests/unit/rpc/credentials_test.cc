@@ -20,7 +20,7 @@
 #include "blink/v1/node.grpc.pb.h"
 #include "common/base/durable_file.h"
 #include "common/pki/pki.h"
-#include "common/rpc/retry.h"
+#include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
 namespace blink {
@@ -94,7 +94,7 @@ class Credentials : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     v1::GetRoundsResponse response;
     const grpc::Status status = stub->GetRounds(&context, v1::GetRoundsRequest(), &response);
-    window_ = TrailingWindow(context);
+    window_ = ReadTrailingWindow(context);
     if (!status.ok()) return FromGrpcStatus(status);
     return response.rounds(0).round_id();
   }

@@ -234,7 +234,7 @@ TEST_F(WorkerTest, ARoundOfBeforeTheRosterGrewGetsTheResultThatItWouldHaveHadThe
 
 TEST_F(WorkerTest, RefusesAttributesOfFewerNodesThanTheRoundHas) {
   std::filesystem::remove_all(folder_ + "/attributes");
-  ASSERT_TRUE(WriteAttributes(FirstNodes(data_.attributes, 199).value(), folder_ + "/attributes").ok());
+  ASSERT_TRUE(WriteAttributes(KeepFirstNodes(data_.attributes, 199).value(), folder_ + "/attributes").ok());
   ExpectRefused(RunRound(), ExitCode::kBadInput, "200 nodes, but the attribute folder has 199");
 }
 

@@ -173,7 +173,7 @@ TEST_F(DatasetFilesTest, ConvertDrawsASplitOfTheLabelledNodes) {
   EXPECT_EQ(summary.test, 2u);
   EXPECT_EQ(read->attributes.split[8], Split::kNone);
   EXPECT_EQ(read->attributes.split[9], Split::kNone);
-  EXPECT_NE(*RandomSplit(std::vector<int32_t>(100, 0), 1), *RandomSplit(std::vector<int32_t>(100, 0), 2));
+  EXPECT_NE(*DrawSplit(std::vector<int32_t>(100, 0), 1), *DrawSplit(std::vector<int32_t>(100, 0), 2));
 }
 
 TEST_F(DatasetFilesTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {

@@ -1,21 +1,13 @@
-#include "common/rpc/retry.h"
+#include "common/wire/retry_policy.h"
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "common/base/limits.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
-
-constexpr char kTrailer[] = "blink-retry-window-ms";
 
 // Uniform in [low, high], to the nanosecond.
 absl::StatusOr<absl::Duration> DrawBetween(absl::Duration low, absl::Duration high, RandomSource& random) {
@@ -33,8 +25,8 @@ std::pair<absl::Duration, absl::Duration> Backoff(const RetryPolicy& policy, int
   return {absl::ZeroDuration(), high};
 }
 
-// A window is the peer's wish. Clamped to our maximum; and, since clamping (or malice) can squeeze it to a point at
-// which a whole fleet would wake together, never narrower than `base` or a tenth of its end.
+// A window is the peer's wish, and is cut to our maximum. The cut, or malice, can leave a point in time at which a
+// whole fleet would wake together. So the window is made at least as wide as `base` and as a tenth of its end.
 std::pair<absl::Duration, absl::Duration> Clamp(const RetryPolicy& policy, const RetryWindow& window) {
   absl::Duration low = std::clamp(window.min, absl::ZeroDuration(), policy.max);
   absl::Duration high = std::clamp(window.max, low, policy.max);
@@ -48,7 +40,7 @@ std::pair<absl::Duration, absl::Duration> Clamp(const RetryPolicy& policy, const
 
 }  // namespace
 
-absl::StatusOr<absl::Duration> NextWait(const RetryPolicy& policy, int attempt,
+absl::StatusOr<absl::Duration> DrawWait(const RetryPolicy& policy, int attempt,
                                         const std::optional<RetryWindow>& window, RandomSource& random) {
   const auto [low, high] = window.has_value() ? Clamp(policy, *window) : Backoff(policy, attempt);
   return DrawBetween(low, high, random);
@@ -65,31 +57,6 @@ bool IsRetryable(const absl::Status& status) {
     default:
       return false;
   }
-}
-
-void SetTrailingWindow(grpc::ServerContextBase& context, const RetryWindow& window) {
-  const int64_t limit_ms = kRetryWindowMsMax;
-  const int64_t min_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(window.min), 0, limit_ms);
-  const int64_t max_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(window.max), min_ms, limit_ms);
-  context.AddTrailingMetadata(kTrailer, absl::StrCat(min_ms, ",", max_ms));
-}
-
-std::optional<RetryWindow> ParseRetryWindow(absl::string_view text) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
-  uint32_t min_ms = 0;
-  uint32_t max_ms = 0;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &min_ms) || !absl::SimpleAtoi(parts[1], &max_ms) ||
-      max_ms < min_ms || max_ms > kRetryWindowMsMax) {
-    return std::nullopt;
-  }
-  return RetryWindow{absl::Milliseconds(min_ms), absl::Milliseconds(max_ms)};
-}
-
-std::optional<RetryWindow> TrailingWindow(const grpc::ClientContext& context) {
-  const auto& trailers = context.GetServerTrailingMetadata();
-  const auto found = trailers.find(kTrailer);
-  if (found == trailers.end()) return std::nullopt;
-  return ParseRetryWindow(absl::string_view(found->second.data(), found->second.size()));
 }
 
 }  // namespace blink

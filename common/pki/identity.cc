@@ -1,4 +1,4 @@
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 
 #include <algorithm>
 
@@ -6,20 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/base/limits.h"
+#include "common/base/name.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
 
 constexpr size_t kUriCharactersMax = 256;
-
-// [a-z0-9-]{1,64}: the alphabet of deployments and of operators' names.
-bool IsName(absl::string_view name) {
-  return !name.empty() && name.size() <= kDeploymentCharactersMax && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
 
 // A decimal without sign or leading zeros.
 absl::StatusOr<uint64_t> ParseId(absl::string_view text) {
@@ -47,15 +40,14 @@ absl::StatusOr<Identity> Parse(absl::string_view rest) {
   if (!absl::ConsumePrefix(&rest, "blink://")) return absl::InvalidArgumentError("it does not begin with blink://");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
   Identity identity;
-  if (!IsName(parts[0])) return absl::InvalidArgumentError("a deployment is 1 to 64 characters of a-z, 0-9 and -");
+  if (!IsName(parts[0])) return absl::InvalidArgumentError(absl::StrCat("a deployment must be ", kNameRule));
   identity.deployment = std::string(parts[0]);
   if (parts.size() == 2 && parts[1] == "aggregator") {
     identity.kind = Identity::Kind::kAggregator;
     return identity;
   }
   if (parts.size() == 3 && parts[1] == "operator") {
-    if (!IsName(parts[2]))
-      return absl::InvalidArgumentError("an operator's name is 1 to 64 characters of a-z, 0-9 and -");
+    if (!IsName(parts[2])) return absl::InvalidArgumentError(absl::StrCat("an operator's name must be ", kNameRule));
     identity.kind = Identity::Kind::kOperator;
     identity.name = std::string(parts[2]);
     return identity;

@@ -1,4 +1,4 @@
-#include "common/rpc/retry.h"
+#include "common/wire/retry_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -16,28 +16,28 @@ const RetryPolicy kPolicy = {.base = absl::Milliseconds(200), .max = absl::Minut
 absl::Duration Wait(uint64_t word, int attempt, std::optional<RetryWindow> window,
                     const RetryPolicy& policy = kPolicy) {
   TapeRandom random({word});
-  return NextWait(policy, attempt, window, random).value();
+  return DrawWait(policy, attempt, window, random).value();
 }
 
-TEST(NextWait, BacksOffFromZeroToTwiceAsMuchEachTime) {
+TEST(DrawWait, BacksOffFromZeroToTwiceAsMuchEachTime) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     EXPECT_EQ(Wait(kLowest, attempt, std::nullopt), absl::ZeroDuration());
     EXPECT_EQ(Wait(kHighest, attempt, std::nullopt), absl::Milliseconds(200) * (1 << attempt));
   }
 }
 
-TEST(NextWait, NeverExceedsTheMaximumHoweverManyAttempts) {
+TEST(DrawWait, NeverExceedsTheMaximumHoweverManyAttempts) {
   for (const int attempt : {11, 12, 63, 64, 1'000'000'000}) {
     EXPECT_EQ(Wait(kHighest, attempt, std::nullopt), absl::Minutes(5));
   }
 }
 
-TEST(NextWait, SpreadsTheWaitsOfAFleetOverTheWholeRange) {
+TEST(DrawWait, SpreadsTheWaitsOfAFleetOverTheWholeRange) {
   SeededRandom random(7);
   double sum = 0;
   absl::Duration low = absl::InfiniteDuration(), high;
   for (int i = 0; i < 10'000; ++i) {
-    const absl::Duration wait = *NextWait(kPolicy, 3, std::nullopt, random);  // 0 .. 1.6 s
+    const absl::Duration wait = *DrawWait(kPolicy, 3, std::nullopt, random);  // 0 .. 1.6 s
     sum += absl::ToDoubleSeconds(wait);
     low = std::min(low, wait);
     high = std::max(high, wait);
@@ -48,19 +48,19 @@ TEST(NextWait, SpreadsTheWaitsOfAFleetOverTheWholeRange) {
   EXPECT_GT(high, absl::Milliseconds(1595));
 }
 
-TEST(NextWait, AWindowOfThePeerReplacesTheBackoff) {
+TEST(DrawWait, AWindowOfThePeerReplacesTheBackoff) {
   const RetryWindow window = {absl::Seconds(10), absl::Seconds(30)};
   EXPECT_EQ(Wait(kLowest, 0, window), absl::Seconds(10));
   EXPECT_EQ(Wait(kHighest, 0, window), absl::Seconds(30));
   EXPECT_EQ(Wait(kHighest, 20, window), absl::Seconds(30));
 }
 
-TEST(NextWait, AHostileWindowCannotPutANodeToSleep) {
+TEST(DrawWait, AHostileWindowCannotPutANodeToSleep) {
   const RetryWindow window = {absl::Hours(24), absl::Hours(24)};
   EXPECT_LE(Wait(kHighest, 0, window), absl::Minutes(5));
 }
 
-TEST(NextWait, AHostileWindowCannotWakeAFleetInOneInstant) {
+TEST(DrawWait, AHostileWindowCannotWakeAFleetInOneInstant) {
   for (const absl::Duration point : {absl::ZeroDuration(), absl::Seconds(60), absl::Minutes(5), absl::Hours(24)}) {
     const RetryWindow window = {point, point};
     EXPECT_GE(Wait(kHighest, 0, window) - Wait(kLowest, 0, window), absl::Milliseconds(200))
@@ -68,7 +68,7 @@ TEST(NextWait, AHostileWindowCannotWakeAFleetInOneInstant) {
   }
 }
 
-TEST(NextWait, AWindowThatIsUpsideDownOrNegativeStaysWithinTheLimits) {
+TEST(DrawWait, AWindowThatIsUpsideDownOrNegativeStaysWithinTheLimits) {
   for (const RetryWindow window :
        {RetryWindow{absl::Seconds(9), absl::Seconds(1)}, RetryWindow{-absl::Hours(1), -absl::Hours(2)},
         RetryWindow{absl::InfiniteDuration(), absl::InfiniteDuration()},
@@ -80,23 +80,9 @@ TEST(NextWait, AWindowThatIsUpsideDownOrNegativeStaysWithinTheLimits) {
   }
 }
 
-TEST(NextWait, FailsWhenThereIsNoRandomness) {
+TEST(DrawWait, FailsWhenThereIsNoRandomness) {
   FailingRandom random(0);
-  EXPECT_EQ(NextWait(kPolicy, 0, std::nullopt, random).status().code(), absl::StatusCode::kUnavailable);
-}
-
-TEST(ParseRetryWindow, ReadsWhatTheServerWrites) {
-  const std::optional<RetryWindow> window = ParseRetryWindow("1500,86400000");
-  ASSERT_TRUE(window.has_value());
-  EXPECT_EQ(window->min, absl::Milliseconds(1500));
-  EXPECT_EQ(window->max, absl::Hours(24));
-}
-
-TEST(ParseRetryWindow, TakesAnythingElseForNoWindow) {
-  for (const char* text :
-       {"", ",", "1", "1,", ",1", "2,1", "-1,5", "1,2,3", "a,b", "1,86400001", "0,4294967296", "1.5,2", "1;2"}) {
-    EXPECT_FALSE(ParseRetryWindow(text).has_value()) << text;
-  }
+  EXPECT_EQ(DrawWait(kPolicy, 0, std::nullopt, random).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(IsRetryable, OnlyWhatMayPass) {

@@ -1,4 +1,4 @@
-#include "common/rpc/identity.h"
+#include "common/pki/identity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

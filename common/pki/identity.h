@@ -1,0 +1,37 @@
+// Whom a certificate names. The identity is a URI, and the certificate carries it as its subject alternative name
+// (SAN):
+//
+//   blink://<deployment>/node/<id>         one node
+//   blink://<deployment>/nodes/<a>-<b>     a gateway with the nodes a to b
+//   blink://<deployment>/operator/<name>
+//   blink://<deployment>/aggregator
+#ifndef BLINK_COMMON_PKI_IDENTITY_H_
+#define BLINK_COMMON_PKI_IDENTITY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace blink {
+
+struct Identity {
+  enum class Kind { kNodes, kOperator, kAggregator };
+  Kind kind = Kind::kNodes;
+  std::string deployment;
+  uint64_t first_node = 0;  // kNodes: the range, both ends included; equal for a single node
+  uint64_t last_node = 0;
+  std::string name;  // kOperator
+
+  bool Covers(uint64_t node) const { return kind == Kind::kNodes && first_node <= node && node <= last_node; }
+  std::string ToUri() const;
+  // Returns INVALID_ARGUMENT that names what is wrong. Each identity has exactly one valid spelling: no leading zeros,
+  // and a < b in a range.
+  static absl::StatusOr<Identity> FromUri(absl::string_view uri);
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_PKI_IDENTITY_H_
