@@ -19,6 +19,7 @@
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
 #include "tools/round/operator_client.h"
+#include "tools/round/metrics_table.h"
 #include "tools/round/report.h"
 #include "tools/round/result_download.h"
 

@@ -1,4 +1,4 @@
-// Rounds and results for people (tables, one-line progress) and for programs (JSON).
+// Rounds for people (tables) and for programs (JSON).
 #ifndef BLINK_TOOLS_ROUND_REPORT_H_
 #define BLINK_TOOLS_ROUND_REPORT_H_
 
@@ -19,10 +19,6 @@ std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array
 // "key  value" lines; a table of one line a round.
 std::string RoundTable(const v1::Round& round);
 std::string RoundsTable(const std::vector<v1::Round>& rounds);
-
-// What a person wants to know of a result, from metrics.json. Members that are missing are left out; a text that is no
-// JSON is returned as it is.
-std::string MetricsTable(const std::string& metrics_json);
 
 }  // namespace blink
 
