@@ -94,6 +94,10 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->option_text("[N]");
 }
 
+TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {
+  return spec.candidates() == 0 ? TimeLeft::kInText : TimeLeft::kFromPace;
+}
+
 absl::Status NamingTheFlag(const absl::Status& status) {
   constexpr size_t kPrefix = sizeof("training.") - 1;
   std::string message(status.message());

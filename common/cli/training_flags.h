@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "blink/v1/operator.pb.h"
+#include "common/cli/progress.h"
 
 namespace blink {
 
@@ -35,7 +36,10 @@ struct TrainingFlags {
   absl::StatusOr<v1::TrainingSpec> Spec() const;
 };
 
-// "training.weight_decay is 2, ..." as "--weight-decay is 2, ...": who types flags is told of flags.
+// Who says how long a training with `spec` still takes: the text of a single training does, that of a search does not.
+TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec);
+
+// Rewords "training.weight_decay is 2, ..." as "--weight-decay is 2, ...", for a person who typed flags.
 absl::Status NamingTheFlag(const absl::Status& status);
 
 }  // namespace blink

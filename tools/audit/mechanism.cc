@@ -58,8 +58,8 @@ void MakeLists(uint32_t n, AuditEvidence& evidence) {
 struct Shared {
   std::atomic<uint64_t> done{0};
   std::atomic<bool> stop{false};
-  Progress* progress = nullptr;  // updated by the first thread alone
-  std::mutex mutex;              // guards what follows
+  ProgressBar* progress = nullptr;  // updated by the first thread alone
+  std::mutex mutex;                 // guards what follows
   absl::Status status;
   AuditEvidence* evidence = nullptr;
   std::vector<std::vector<uint64_t>> sampled_rows;  // [thread]: the flips of its sample
@@ -114,7 +114,7 @@ absl::Status RunThreads(const MechanismAuditOptions& options, uint64_t sample, c
     std::lock_guard<std::mutex> lock(shared.mutex);
     shared.status.Update(status);
   };
-  Progress progress("reports", kAuditedLists * options.reports, options.progress);
+  ProgressBar progress("reports", kAuditedLists * options.reports, options.progress);
   shared.progress = &progress;
   RunOnThreads(options.threads, run);
   for (int t = 0; t < options.threads; ++t) {

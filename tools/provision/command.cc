@@ -335,7 +335,7 @@ void AddSimulate(CLI::App* provision, std::function<int()>* run) {
     return CheckFleetOptions(flags->Fleet());
   };
   Bind(command, run, read, [flags]() -> absl::Status {
-    Progress progress("folders", flags->kits + 2, flags->kits > 100);
+    ProgressBar progress("folders", flags->kits + 2, flags->kits > 100);
     BLINK_RETURN_IF_ERROR(ProvisionFleet(flags->Fleet(), [&](uint32_t done) { progress.Update(done); }));
     std::printf("Made %s: an aggregator, an operator and %u kits for %u nodes. Next: blink dataset shard.\n",
                 flags->options.out.c_str(), flags->kits, flags->options.node_count);

@@ -226,31 +226,18 @@ void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::f
   });
 }
 
-// One bar for every state that the round passes through.
-class WatchBars {
- public:
-  explicit WatchBars(bool enabled) : enabled_(enabled) {}
-  void Show(const v1::Round& round) {
-    const bool open = round.state() == v1::ROUND_STATE_OPEN;
-    if (bar_ == nullptr || round.state() != state_) {
-      state_ = round.state();
-      bar_ = nullptr;  // ends its line before the next begins
-      const bool shown = enabled_ && !IsTerminal(state_);
-      bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
-                  : Progress::Percent(RoundStateName(state_), shown);
-    }
-    if (open)
-      bar_->Update(round.reports());  // its text says the same
-    else
-      bar_->Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+// Shows a bar for each state that the round passes through.
+void ShowProgress(const v1::Round& round, StageBars& bars) {
+  if (round.state() == v1::ROUND_STATE_OPEN) {  // its text says no more than its bar
+    bars.ShowCount("reports", round.parameters().node_count()).Update(round.reports());
+    return;
   }
-  void End() { bar_ = nullptr; }
-
- private:
-  const bool enabled_;
-  v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
-  std::unique_ptr<Progress> bar_;
-};
+  if (IsTerminal(round.state())) return bars.End();
+  const TimeLeft time_left =
+      round.state() == v1::ROUND_STATE_TRAINING ? TimeLeftOfTraining(round.training()) : TimeLeft::kFromPace;
+  bars.ShowShares(RoundStateName(round.state()), time_left)
+      .Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+}
 
 void AddWatch(CLI::App* round, std::function<int()>* run) {
   CLI::App* command =
@@ -258,9 +245,9 @@ void AddWatch(CLI::App* round, std::function<int()>* run) {
   auto flags = std::make_shared<RoundFlags>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
-    WatchBars bars(!flags->quiet);
+    StageBars bars(!flags->quiet);
     const absl::StatusOr<v1::Round> end =
-        client.Watch(flags->round_id, [&](const v1::Round& seen) { bars.Show(seen); });
+        client.Watch(flags->round_id, [&](const v1::Round& seen) { ShowProgress(seen, bars); });
     bars.End();
     if (!end.ok()) return end.status();
     Print(*end, flags->json);

@@ -14,6 +14,7 @@
 #include "common/base/durable_file.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
+#include "common/cli/training_flags.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 
@@ -507,4 +508,11 @@ TEST_F(RoundCommand, AMissingConfigurationIsBadInput) {
 }
 
 }  // namespace
+TEST(TimeLeftOfTraining, IsInTheTextOfOneTrainingAndNotInThatOfASearch) {
+  v1::TrainingSpec spec;
+  EXPECT_EQ(TimeLeftOfTraining(spec), TimeLeft::kInText);
+  spec.set_candidates(24);
+  EXPECT_EQ(TimeLeftOfTraining(spec), TimeLeft::kFromPace);
+}
+
 }  // namespace blink
