@@ -16,6 +16,12 @@ namespace blink {
 absl::StatusOr<uint64_t> ParseMicro(absl::string_view what, absl::string_view text);
 
 // The shortest decimal for millionths: 6000000 -> "6", 100000 -> "0.1".
+// The privacy budget of a report, in millionths. As ParseMicro, and refuses what is not from 0.000001 to 50.
+absl::StatusOr<uint64_t> ParseEpsilon(absl::string_view what, absl::string_view text);
+
+// The share of a budget that pays for the degree, in millionths. As ParseMicro, and refuses what is above 1.
+absl::StatusOr<uint32_t> ParseDegreeShare(absl::string_view what, absl::string_view text);
+
 std::string FormatMicro(uint64_t micro);
 
 // "90s", "10m", "1h30m", "500ms", "2d". INVALID_ARGUMENT naming `what`; negative and infinite durations are refused.

@@ -50,15 +50,14 @@ int Fail(const absl::Status& status) {
   return static_cast<int>(absl::IsUnavailable(status) ? ExitCode::kInternal : ExitCode(code));
 }
 
-absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", flags.epsilon));
-  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta);  // a round's
+absl::StatusOr<MechanismAuditOptions> ParseOptions(const MechanismFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseEpsilon("--epsilon", flags.epsilon));
+  uint32_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta);  // a round's
   if (flags.degree_share.has_value()) {
-    BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *flags.degree_share));
+    BLINK_ASSIGN_OR_RETURN(share_ppm, ParseDegreeShare("--degree-share", *flags.degree_share));
   }
-  if (share_ppm > 1'000'000) return absl::InvalidArgumentError("--degree-share must be 0 .. 1");
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
-                         PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), flags.nodes));
+                         PrivacyParameters::Create(epsilon_micro, share_ppm, flags.nodes));
   MechanismAuditOptions options{.parameters = parameters, .reports = flags.reports, .threads = flags.threads};
   options.threads = ThreadsOrCores(options.threads);
   options.progress = !flags.quiet;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
+#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/progress.h"
@@ -126,21 +126,15 @@ struct CreateFlags : Connection {
 
   absl::StatusOr<v1::CreateRoundRequest> Parse() const {
     v1::CreateRoundRequest request;
-    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", epsilon));
+    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseEpsilon("--epsilon", epsilon));
     BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
-    uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
+    uint32_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
     if (degree_share.has_value()) {
-      BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *degree_share));
+      BLINK_ASSIGN_OR_RETURN(share_ppm, ParseDegreeShare("--degree-share", *degree_share));
     }
     BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
-    if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
-      return absl::InvalidArgumentError(absl::StrCat("--epsilon: '", epsilon, "' is not from 0.000001 to 50"));
-    }
-    if (share_ppm > kPartsPerMillion) {
-      return absl::InvalidArgumentError(absl::StrCat("--degree-share: '", *degree_share, "' is not from 0 to 1"));
-    }
     request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
-    request.mutable_parameters()->set_degree_share_ppm(static_cast<uint32_t>(share_ppm));
+    request.mutable_parameters()->set_degree_share_ppm(share_ppm);
     request.mutable_parameters()->set_mechanism(kMechanismVersion);
     request.set_open_for_ms(absl::ToInt64Milliseconds(open));
     request.set_quorum(quorum);

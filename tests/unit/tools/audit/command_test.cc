@@ -59,7 +59,7 @@ TEST_F(AuditCommand, RefusesABudgetOutOfRange) {
     EXPECT_THAT(err_, HasSubstr("epsilon"));
   }
   EXPECT_EQ(Blink("audit mechanism --degree-share 1.5"), 2);
-  EXPECT_THAT(err_, HasSubstr("--degree-share must be 0 .. 1"));
+  EXPECT_THAT(err_, HasSubstr("is not from 0 to 1"));
 }
 
 TEST_F(AuditCommand, RefusesSizesOutOfRange) {
