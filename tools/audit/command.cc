@@ -36,9 +36,9 @@ struct RandomnessFlags {
   bool json = false;
 };
 
-// Prints the findings; kAuditViolation unless they are good.
-int Conclude(bool passed, bool as_json, const nlohmann::ordered_json& json, const std::string& table) {
-  std::printf("%s", (as_json ? json.dump(2) + "\n" : table).c_str());
+// Prints the findings. The exit code is kAuditViolation unless they are good.
+int PrintFindings(bool passed, const std::string& findings) {
+  std::printf("%s", findings.c_str());
   if (passed) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink: the audit found a violation: do not use this build; keep the output\n");
   return static_cast<int>(ExitCode::kAuditViolation);
@@ -68,18 +68,18 @@ int RunMechanism(const MechanismFlags& flags) {
   const absl::StatusOr<MechanismAuditOptions> options = OptionsOf(flags);
   if (!options.ok()) return FinishWrongFlags(options.status());  // nothing but flags is read
   const absl::StatusOr<MechanismAudit> audit = AuditMechanism(*options, ShippedMechanism(options->parameters));
-  if (!audit.ok()) return Fail(audit.status());
-  const nlohmann::ordered_json json = MechanismAuditJson(*audit);
-  return Conclude(audit->passed(), flags.json, json, MechanismAuditTable(json));
+  if (!audit.ok()) return FinishFailure(audit.status());
+  return PrintFindings(audit->passed(),
+                       flags.json ? MechanismAuditJson(*audit).dump(2) + "\n" : MechanismAuditTable(*audit));
 }
 
 int RunRandomness(const RandomnessFlags& flags) {
   RandomnessAuditOptions options = flags.options;
   options.progress = !flags.quiet;
   const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);
-  if (!audit.ok()) return Fail(audit.status());
-  const nlohmann::ordered_json json = RandomnessAuditJson(*audit);
-  return Conclude(audit->passed(), flags.json, json, RandomnessAuditTable(json));
+  if (!audit.ok()) return FinishFailure(audit.status());
+  return PrintFindings(audit->passed(),
+                       flags.json ? RandomnessAuditJson(*audit).dump(2) + "\n" : RandomnessAuditTable(*audit));
 }
 
 void AddMechanism(CLI::App& parent, std::function<int()>* run) {

@@ -332,7 +332,7 @@ class Judgement {
     constexpr double kNinetyNinePercent = 2.33;
     const auto noticed = [&](double alpha) { return TwoSidedDeviations(alpha) + kNinetyNinePercent; };
     const double reports = static_cast<double>(all_.reports);
-    AuditPower& power = audit_.power;
+    DetectionPower& power = audit_.detection_power;
     if (parameters_.sends_bits()) {
       const double one = std::sqrt((1 - p_) / (p_ * reports));  // relative deviation of the rate of one bit
       power.flip_rate_change = noticed(kFamilyAlpha) * one / std::sqrt(n_ - 1.0);
@@ -386,6 +386,6 @@ uint64_t PairSample(double flip_probability) {
   return sample;
 }
 
-void Judge(const AuditEvidence& evidence, MechanismAudit& audit) { Judgement(evidence, audit).Run(); }
+void JudgeEvidence(const AuditEvidence& evidence, MechanismAudit& audit) { EvidenceJudge(evidence, audit).JudgeAll(); }
 
 }  // namespace blink

@@ -38,8 +38,8 @@ double MedianNoise(double epsilon_degree);
 // missed.
 uint64_t PairSample(double flip_probability);
 
-// Fills `bounds`, `checks` and `power`.
-void Judge(const AuditEvidence& evidence, MechanismAudit& audit);
+// Fills `bounds`, `checks` and `detection_power`.
+void JudgeEvidence(const AuditEvidence& evidence, MechanismAudit& audit);
 
 }  // namespace blink
 

@@ -181,7 +181,7 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
                        .reports_per_list = options.reports,
                        .pair_sample = evidence.pair_reports,
                        .threads = options.threads};
-  Judge(evidence, audit);
+  JudgeEvidence(evidence, audit);
   audit.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return audit;
 }

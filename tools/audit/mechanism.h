@@ -74,8 +74,8 @@ struct AuditCheck {
   bool violated = false;
 };
 
-// What the audit would have noticed, for a fault of the named size.
-struct AuditPower {
+// The faults that the audit would have noticed.
+struct DetectionPower {
   double flip_rate_change = 0;          // relative change of p' over all bits, noticed with probability 0.99
   double one_bit_flip_rate_change = 0;  // ... of one bit alone
   double noise_scale_change = 0;        // relative change of the scale of the degree noise, ...
@@ -90,7 +90,7 @@ struct MechanismAudit {
   double seconds = 0;
   std::vector<EpsilonBound> bounds;
   std::vector<AuditCheck> checks;
-  AuditPower power;
+  DetectionPower detection_power;
   bool passed() const;
 };
 
