@@ -1,4 +1,5 @@
-// `blink audit`: tries to prove that the shipped privatiser breaks its promise.
+#include "tools/audit/command.h"
+
 #include <cstdio>
 #include <memory>
 #include <optional>

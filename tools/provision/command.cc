@@ -1,4 +1,5 @@
-// blink provision init | enrol | sign | request | revoke | crl | roster | simulate
+#include "tools/provision/command.h"
+
 #include <cstdio>
 #include <memory>
 #include <optional>

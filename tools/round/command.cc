@@ -1,4 +1,5 @@
-// blink round create | list | status | watch | seal | cancel | result
+#include "tools/round/command.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <limits>

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "common/base/exit_code.h"
 #include "common/cli/strict_numbers.h"
-#include "tools/command_line.h"
+#include "tools/audit/command.h"
 #include "tools/dataset/command.h"
+#include "tools/provision/command.h"
+#include "tools/round/command.h"
 
 namespace blink {
 namespace {
@@ -21,14 +24,13 @@ using ::testing::StartsWith;
 struct Program {
   CLI::App app{"test", "blink"};
   std::function<int()> command;
-  int exit_code = 0;
 
   Program() {
     app.require_subcommand(1);
     AddProvisionCommand(app, &command);
     AddRoundCommand(app, &command);
     AddAuditCommand(app, &command);
-    AddDatasetCommand(app, exit_code);
+    AddDatasetCommand(app, &command);
   }
   // What is wrong with the flags as they are read; empty: nothing.
   std::string Parse(const std::vector<std::string>& arguments) {

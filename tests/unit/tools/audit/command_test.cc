@@ -1,10 +1,12 @@
+#include "tools/audit/command.h"
+
 #include <functional>
 #include <string>
 
+#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tools/command_line.h"
 
 namespace blink {
 namespace {

@@ -39,11 +39,11 @@ class DatasetFilesTest : public testing::Test {
   }
   int Run(std::vector<std::string> arguments) {
     CLI::App app;
-    int exit_code = -1;
-    AddDatasetCommand(app, exit_code);
+    std::function<int()> command;
+    AddDatasetCommand(app, &command);
     std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
-    return exit_code;
+    return command();
   }
   std::string folder_;
   Dataset dataset_;
@@ -200,8 +200,8 @@ TEST_F(DatasetFilesTest, TheFirstArgumentMayBeAnOptionIsNeededOnceAndListedOnce)
   EXPECT_THROW(Run({"dataset", "convert", "--output", Path("x")}), CLI::RequiredError);
   EXPECT_THROW(Run({"dataset", "info", Path("set"), "--dataset", Path("set")}), CLI::ExcludesError);
   CLI::App app;
-  int exit_code = 0;
-  AddDatasetCommand(app, exit_code);
+  std::function<int()> command;
+  AddDatasetCommand(app, &command);
   const std::string help = app.get_subcommand("dataset")->get_subcommand("info")->help();
   EXPECT_THAT(help, HasSubstr("dataset REQUIRED"));
   EXPECT_THAT(help, testing::Not(HasSubstr("--dataset")));
