@@ -45,8 +45,8 @@ int PrintFindings(bool passed, const std::string& findings) {
   return static_cast<int>(ExitCode::kAuditViolation);
 }
 
-// The generator's failure is the system's: nobody was called who could be unreachable.
-int Fail(const absl::Status& status) {
+// UNAVAILABLE is a failure of the system's generator here: an audit calls no peer that could be unreachable.
+int FinishFailure(const absl::Status& status) {
   const int code = Finish(status);
   return static_cast<int>(absl::IsUnavailable(status) ? ExitCode::kInternal : ExitCode(code));
 }
@@ -66,7 +66,7 @@ absl::StatusOr<MechanismAuditOptions> ParseOptions(const MechanismFlags& flags) 
 }
 
 int RunMechanism(const MechanismFlags& flags) {
-  const absl::StatusOr<MechanismAuditOptions> options = OptionsOf(flags);
+  const absl::StatusOr<MechanismAuditOptions> options = ParseOptions(flags);
   if (!options.ok()) return FinishWrongFlags(options.status());  // nothing but flags is read
   const absl::StatusOr<MechanismAudit> audit = AuditMechanism(*options, ShippedMechanism(options->parameters));
   if (!audit.ok()) return FinishFailure(audit.status());

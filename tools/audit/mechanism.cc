@@ -158,10 +158,10 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
   MakeLists(parameters.node_count(), evidence);
   if (parameters.sends_degree()) {
     evidence.cells = DegreeCells::For(parameters.epsilon_degree(), options.reports);
-    evidence.large_noise = MedianNoise(parameters.epsilon_degree());
+    evidence.large_noise = ComputeMedianNoise(parameters.epsilon_degree());
   }
   const uint64_t sample =
-      parameters.sends_bits() ? std::min(options.reports, PairSample(parameters.flip_probability())) : 0;
+      parameters.sends_bits() ? std::min(options.reports, ChoosePairSample(parameters.flip_probability())) : 0;
   if (parameters.sends_bits())
     evidence.paired_bits = 64 * std::min(evidence.lists[kSparse].row.words().size(), kPairedBitsMax / 64);
   Shared shared;

@@ -19,8 +19,8 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
-#include "tools/round/operator_client.h"
 #include "tools/round/metrics_table.h"
+#include "tools/round/operator_client.h"
 #include "tools/round/report.h"
 #include "tools/round/result_download.h"
 
@@ -47,16 +47,16 @@ struct Connection {
   }
 };
 
-// The exit code of a command that has asked the aggregator. Its "there is no such round" is no missing file of this
-// machine.
+// The exit code of a command that has asked the aggregator. When the aggregator says "there is no such round", no file
+// of this machine is missing.
 int FinishCall(const absl::Status& status) {
   const int code = Finish(status, ExitCode::kRefusedByPeer);
   const bool refused = IsAggregatorsAnswer(status) && ExitCode(code) == ExitCode::kBadInput;
   return refused ? static_cast<int>(ExitCode::kRefusedByPeer) : code;
 }
 
-// Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the
-// aggregator's refusal.
+// Lets *run connect and then do `work`. What is wrong before the first call is wrong on this machine. A
+// FAILED_PRECONDITION after it is the aggregator's refusal.
 void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Connection>& connection,
           std::function<absl::StatusOr<ExitCode>(OperatorClient&)> work) {
   command->callback([=] {
@@ -69,12 +69,12 @@ void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Co
   });
 }
 
-void Print(const v1::Round& round, bool json) {
+void PrintRound(const v1::Round& round, bool json) {
   std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str());
 }
 
-// Says why a round that has ended has no result.
-ExitCode Judge(const v1::Round& round) {
+// Says why a round that has ended has no result. kOk when it has one, or has not ended.
+ExitCode ExplainMissingResult(const v1::Round& round) {
   if (round.state() == v1::ROUND_STATE_FAILED) {
     std::fprintf(stderr, "blink: the round failed: %s\n", PeerText(round.failure_reason()).c_str());
     return ExitCode::kRoundFailed;
@@ -125,7 +125,7 @@ struct CreateFlags : Connection {
                         "The same id again returns the round that it made, unless other parameters stand beside it");
   }
 
-  absl::StatusOr<v1::CreateRoundRequest> Parse() const {
+  absl::StatusOr<v1::CreateRoundRequest> MakeRequest() const {
     v1::CreateRoundRequest request;
     BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseEpsilon("--epsilon", epsilon));
     BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
@@ -153,7 +153,7 @@ struct CreateFlags : Connection {
   }
 };
 
-// An older aggregator skips what it does not know.
+// An older aggregator skips the prior, which it does not know.
 absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
   if (request.training().prior() != v1::PRIOR_ATTRIBUTED || created.training().prior() == v1::PRIOR_ATTRIBUTED)
     return absl::OkStatus();
@@ -167,7 +167,7 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
   auto flags = std::make_shared<CreateFlags>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
-    const absl::StatusOr<v1::CreateRoundRequest> request = flags->Parse();
+    const absl::StatusOr<v1::CreateRoundRequest> request = flags->MakeRequest();
     if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
@@ -216,7 +216,7 @@ void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::f
   flags->AddTo(command);
   Bind(command, run, flags, [flags, ask](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round answer, (client.*ask)(flags->round_id));
-    Print(answer, flags->json);
+    PrintRound(answer, flags->json);
     return ExitCode::kOk;
   });
 }
@@ -245,8 +245,8 @@ void AddWatch(CLI::App* round, std::function<int()>* run) {
         client.Watch(flags->round_id, [&](const v1::Round& seen) { ShowProgress(seen, bars); });
     bars.End();
     if (!end.ok()) return end.status();
-    Print(*end, flags->json);
-    return Judge(*end);
+    PrintRound(*end, flags->json);
+    return ExplainMissingResult(*end);
   });
 }
 
@@ -259,7 +259,7 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
                       "DIR.partial, which the next try clears if this one is killed");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
-    if (const ExitCode judged = Judge(status); judged != ExitCode::kOk) return judged;
+    if (const ExitCode code = ExplainMissingResult(status); code != ExitCode::kOk) return code;
     std::string metrics;
     BLINK_RETURN_IF_ERROR(client.Fetch(flags->round_id, "metrics.json", [&](const std::string& chunk) -> absl::Status {
       metrics += chunk;

@@ -167,7 +167,7 @@ TEST_F(DatasetFilesTest, ConvertDrawsASplitOfTheLabelledNodes) {
   EXPECT_EQ(Read("one/split.csv"), Read("two/split.csv"));
   const auto read = ReadDataset(Path("one"));
   ASSERT_TRUE(read.ok()) << read.status();
-  const DatasetSummary summary = Summarise(*read);
+  const DatasetSummary summary = SummariseDataset(*read);
   EXPECT_EQ(summary.train, 4u);
   EXPECT_EQ(summary.validation, 2u);
   EXPECT_EQ(summary.test, 2u);
@@ -214,13 +214,13 @@ TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
   small.attributes.labels = {0, 0, 1, -1};
   small.attributes.split = {Split::kTrain, Split::kTrain, Split::kTest, Split::kNone};
   small.attributes.class_count = 2;
-  const DatasetSummary summary = Summarise(small);
+  const DatasetSummary summary = SummariseDataset(small);
   EXPECT_EQ(summary.isolated, 1u);
   EXPECT_EQ(summary.degree_max, 2u);
   EXPECT_DOUBLE_EQ(summary.homophily, 0.5);
   EXPECT_EQ(summary.unlabelled, 1u);
   small.graph = *CsrGraph::FromLinks(4, {});
-  EXPECT_TRUE(std::isnan(Summarise(small).homophily));
+  EXPECT_TRUE(std::isnan(SummariseDataset(small).homophily));
 }
 
 TEST_F(DatasetFilesTest, TheCommandEndsWithADocumentedCode) {
