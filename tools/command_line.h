@@ -1,4 +1,5 @@
-// What the subcommands of `blink` share. Each is one source file with one function that adds it to the program:
+// What the subcommands of `blink` share. Each folder of a subcommand has a command.h with one function, which adds it
+// to the program. tools/main.cc lists these functions:
 //
 //   void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
 //     CLI::App* command = app.add_subcommand("round", "...");
@@ -7,12 +8,11 @@
 //     command->callback([flags, run] { *run = [flags] { return Finish(RunRound(*flags)); }; });
 //   }
 //
-// CLI11 calls the callback of the command that was chosen, once its flags are good; main then calls *run, whose value
-// is the program's exit code.
+// CLI11 calls the callback of the command that was chosen, once its flags are good. The callback does no work, it only
+// sets *run. Then main calls *run, whose value is the exit code of the program.
 #ifndef BLINK_TOOLS_COMMAND_LINE_H_
 #define BLINK_TOOLS_COMMAND_LINE_H_
 
-#include <functional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -21,20 +21,16 @@
 
 namespace blink {
 
-void AddProvisionCommand(CLI::App& app, std::function<int()>* run);
-void AddRoundCommand(CLI::App& app, std::function<int()>* run);
-void AddAuditCommand(CLI::App& app, std::function<int()>* run);
-
-// Of a path: an empty one, as of a shell variable that is not set, is refused, not taken for none.
+// A check that refuses an empty path. A shell variable that is not set gives one.
 inline CLI::Validator NotEmpty() {
   return CLI::Validator([](std::string& text) { return text.empty() ? "the path is empty" : ""; }, "");
 }
 
-// The exit code for `status`; an error's text goes to standard error first, as "blink: <text>". FAILED_PRECONDITION has
-// no code of its own in the table: it is unusable local input, unless the caller says that the peer said it.
+// The exit code for `status`. Prints the text of an error on standard error, as "blink: <text>". FAILED_PRECONDITION
+// ends with `for_failed_precondition`, since only the caller knows who refused: this machine's input or the peer.
 int Finish(const absl::Status& status, ExitCode for_failed_precondition = ExitCode::kBadInput);
 
-// Of flags whose values cannot be: says so, and where to read on.
+// The exit code for wrong flags. Prints the text of `status` and how to get help.
 int FinishWrongFlags(const absl::Status& status);
 
 }  // namespace blink

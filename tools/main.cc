@@ -2,19 +2,24 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <new>
 
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
-#include "tools/command_line.h"
+#include "tools/audit/command.h"
 #include "tools/dataset/command.h"
-#ifdef BLINK_HAS_SIMULATE
+#include "tools/provision/command.h"
+#include "tools/round/command.h"
 #include "tools/simulate/command.h"
-#endif
 
 namespace {
+
+using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
+constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand, blink::AddAuditCommand,
+                                    blink::AddDatasetCommand, blink::AddSimulateCommand};
 
 int Run(const std::function<int()>& command) {
   try {
@@ -39,20 +44,13 @@ int Main(int argc, char** argv) {
   app.footer(blink::ExitCodeTable());
   app.require_subcommand(1);
   std::function<int()> command;
-  int exit_code = 0;  // of a command that does its work while the flags are parsed
-  blink::AddProvisionCommand(app, &command);
-  blink::AddRoundCommand(app, &command);
-  blink::AddAuditCommand(app, &command);
-  blink::AddDatasetCommand(app, exit_code);
-#ifdef BLINK_HAS_SIMULATE
-  blink::AddSimulateCommand(app, exit_code);
-#endif
+  for (const AddCommand add : kCommands) add(app, &command);
   try {
     blink::ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return blink::EndOfParsing(app, error, "blink");
   }
-  return command ? Run(command) : exit_code;
+  return Run(command);
 }
 
 }  // namespace

@@ -11,27 +11,27 @@
 
 namespace blink {
 
-// Creates `path`; never replaces a file. Not synced one by one: a fleet has thousands of files, and Staging::Publish
-// ends it.
+// Creates the file `path`, and never replaces one. Does not sync it, since a fleet has thousands of files:
+// Staging::Publish syncs them all.
 absl::Status WriteNew(const std::string& path, absl::string_view content, mode_t mode = 0600);
 
-// With mode 0700, unless it is there already. Its parent must be.
+// Creates the folder `path` with mode 0700, unless it is there already. Its parent must exist.
 absl::Status MakeFolder(const std::string& path);
 
 // A folder that appears under its name only when it is complete.
 //
 //   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(out));
 //   ... WriteNew(staging.path() + "/file", ...) ...
-//   return staging.Publish();  // without it the folder is removed
+//   return staging.Publish();  // without this the folder is removed
 class Staging {
  public:
-  // INVALID_ARGUMENT when `out` exists.
+  // Returns INVALID_ARGUMENT when `out` exists.
   static absl::StatusOr<Staging> Create(const std::string& out);
   Staging(Staging&& other) noexcept;
   ~Staging();
 
   const std::string& path() const { return path_; }
-  // On the disk when it returns OK, every file in it included.
+  // Gives the folder its name. When this returns OK, the folder and all its files are on the disk.
   absl::Status Publish();
 
  private:

@@ -11,11 +11,9 @@
 // the end, and errors in words.
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -23,6 +21,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
@@ -65,23 +65,6 @@ bool IsForAPerson() { return ::isatty(STDOUT_FILENO) == 1; }
 
 const char* NameOf(Stage stage) { return stage == Stage::kEstimating ? "estimating" : "training"; }
 
-// One bar a stage, on standard error.
-class ProgressBars {
- public:
-  void operator()(Stage stage, double fraction, const std::string& text) {
-    if (bar_ == nullptr || stage != stage_) {
-      bar_ = nullptr;  // ends its line before the next begins
-      bar_ = Progress::Percent(NameOf(stage));
-      stage_ = stage;
-    }
-    bar_->Update(static_cast<uint64_t>(100 * fraction), text);
-  }
-
- private:
-  Stage stage_ = Stage::kEstimating;
-  std::shared_ptr<Progress> bar_;
-};
-
 void PrintFigures(const TrainResult& training, const std::string& folder) {
   const auto line = [](const char* name, double value) {
     std::printf("%s", absl::StrFormat("%-24s %.6g\n", name, value).c_str());
@@ -92,22 +75,19 @@ void PrintFigures(const TrainResult& training, const std::string& folder) {
   std::printf("%-24s %s/metrics.json\n", "all figures", folder.c_str());
 }
 
-// Prints at most ten lines a second, and always the first of a stage.
+// For the aggregator: at most ten lines a second, and always the first of a stage.
 class ProgressPrinter {
  public:
-  void operator()(Stage stage, double fraction, const std::string& text) {
-    const auto now = std::chrono::steady_clock::now();
-    if (printed_ && stage == stage_ && now - last_ < std::chrono::milliseconds(100)) return;
-    printed_ = true;
+  void Print(Stage stage, double fraction, const std::string& text) {
+    const bool is_new_stage = stage != stage_;
     stage_ = stage;
-    last_ = now;
+    if (!limit_.LetThrough(/*is_due=*/is_new_stage, absl::Now())) return;
     PrintLine({{"stage", NameOf(stage)}, {"progress", fraction}, {"text", text}});
   }
 
  private:
-  bool printed_ = false;
-  Stage stage_ = Stage::kEstimating;
-  std::chrono::steady_clock::time_point last_;
+  std::optional<Stage> stage_;
+  UpdateLimit limit_{absl::Milliseconds(100)};
 };
 
 // What the flags say, over what the round says; normalised.
@@ -139,12 +119,14 @@ absl::Status RunRound(const WorkerOptions& options) {
   analysis_options.implausible = folder.round.implausible();
   analysis_options.degree_max = folder.round.degree_max();
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
-  if (IsForAPerson()) {
-    analysis_options.progress = ProgressBars();
-  } else {
-    analysis_options.progress = ProgressPrinter();
-  }
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, folder.round));
+  StageBars bars(IsForAPerson());
+  ProgressPrinter printer;
+  analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
+    if (!IsForAPerson()) return printer.Print(stage, fraction, text);
+    const TimeLeft time_left = stage == Stage::kTraining ? TimeLeftOfTraining(spec) : TimeLeft::kFromPace;
+    bars.ShowShares(NameOf(stage), time_left).Update(static_cast<uint64_t>(100 * fraction), text);
+  };
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
 
   const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
@@ -152,7 +134,7 @@ absl::Status RunRound(const WorkerOptions& options) {
       place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis, attributes,
       is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
-  analysis_options.progress = nullptr;  // ends the bar's line
+  bars.End();
   if (IsForAPerson()) PrintFigures(analysis.training, place.folder());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();

@@ -7,12 +7,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "common/base/address.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
 
 constexpr size_t kDecimals = 6;
-constexpr uint64_t kMillion = 1'000'000;
+constexpr uint64_t kMillion = kPartsPerMillion;
 constexpr uint64_t kMicroMax = uint64_t{1} << 53;  // what JSON carries exactly
 
 bool AllDigits(absl::string_view text) {
@@ -37,6 +39,19 @@ absl::StatusOr<uint64_t> ParseMicro(absl::string_view what, absl::string_view te
     return refuse("is too large");
   }
   return units * kMillion + millionths;
+}
+
+absl::StatusOr<uint64_t> ParseEpsilon(absl::string_view what, absl::string_view text) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro(what, text));
+  if (epsilon_micro >= 1 && epsilon_micro <= kEpsilonMicroMax) return epsilon_micro;
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": '", text, "' is not from 0.000001 to ", FormatMicro(kEpsilonMicroMax)));
+}
+
+absl::StatusOr<uint32_t> ParseDegreeShare(absl::string_view what, absl::string_view text) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t share_ppm, ParseMicro(what, text));
+  if (share_ppm <= kPartsPerMillion) return static_cast<uint32_t>(share_ppm);
+  return absl::InvalidArgumentError(absl::StrCat(what, ": '", text, "' is not from 0 to 1"));
 }
 
 std::string FormatMicro(uint64_t micro) {

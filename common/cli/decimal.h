@@ -1,4 +1,5 @@
-// Numbers and durations from the command line, exactly: what decides privacy never passes through floating point.
+// Reads numbers, durations, ranges of nodes and addresses from the command line. They are read exactly: a number that
+// decides privacy never passes through floating point.
 #ifndef BLINK_COMMON_CLI_DECIMAL_H_
 #define BLINK_COMMON_CLI_DECIMAL_H_
 
@@ -12,19 +13,26 @@
 namespace blink {
 
 // "6", "0.1", "2.25" in millionths: digits, at most one point with digits on both sides, at most six of them behind it.
-// INVALID_ARGUMENT naming `what` for signs, exponents, a seventh decimal, or more than 2^53 millionths.
+// Returns INVALID_ARGUMENT, naming `what`, for signs, exponents, a seventh decimal, or more than 2^53 millionths.
 absl::StatusOr<uint64_t> ParseMicro(absl::string_view what, absl::string_view text);
+
+// The privacy budget of a report, in millionths. As ParseMicro, and refuses what is not from 0.000001 to 50.
+absl::StatusOr<uint64_t> ParseEpsilon(absl::string_view what, absl::string_view text);
+
+// The share of a budget that pays for the degree, in millionths. As ParseMicro, and refuses what is above 1.
+absl::StatusOr<uint32_t> ParseDegreeShare(absl::string_view what, absl::string_view text);
 
 // The shortest decimal for millionths: 6000000 -> "6", 100000 -> "0.1".
 std::string FormatMicro(uint64_t micro);
 
-// "90s", "10m", "1h30m", "500ms", "2d". INVALID_ARGUMENT naming `what`; negative and infinite durations are refused.
+// "90s", "10m", "1h30m", "500ms", "2d". Returns INVALID_ARGUMENT, naming `what`, for anything else, and for negative
+// and infinite durations.
 absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text);
 
 // "3" or "0-135", first <= last < node_count.
 absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_count);
 
-// HOST:PORT or [V6]:PORT with a port of 1 .. 65535. INVALID_ARGUMENT otherwise.
+// Returns INVALID_ARGUMENT unless `address` is HOST:PORT or [V6]:PORT with a port of 1 .. 65535.
 absl::Status CheckAddress(absl::string_view address);
 
 }  // namespace blink

@@ -1,4 +1,11 @@
-// Progress of long work: a bar on a terminal, a log line every few seconds otherwise. Written to standard error.
+// Progress of long work on standard error: a bar on a terminal, otherwise a log line every few seconds.
+//
+//   ProgressBar bar("reports", 60);
+//   bar.Update(12);                                  // [####....................] reports 12/60  8s left
+//
+//   StageBars bars;                                  // work in stages has a bar for each
+//   bars.ShowShares("estimating", TimeLeft::kFromPace).Update(37);
+//   bars.ShowShares("training", TimeLeft::kInText).Update(5, "epoch 15 of 300, 8 s left");
 #ifndef BLINK_COMMON_CLI_PROGRESS_H_
 #define BLINK_COMMON_CLI_PROGRESS_H_
 
@@ -10,29 +17,68 @@
 
 namespace blink {
 
-class Progress {
+// Who says how much time is left. A bar never shows an estimate of its own beside another one.
+enum class TimeLeft {
+  kFromPace,  // the bar, from what is done and the time that it took
+  kInText,    // the text of an update, as soon as it is known there
+};
+
+// Lets through the first of many updates, and then one each `interval`.
+class UpdateLimit {
  public:
-  // `what` for a person ("reports", "epochs"); `total` may be 0 when it is not known. `enabled` false: silent.
-  Progress(std::string what, uint64_t total, bool enabled = true);
-  // Work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %". `tells_time`
-  // false: the shares say too little of the time for an estimate of what remains of it.
-  static std::unique_ptr<Progress> Percent(std::string what, bool enabled = true, bool tells_time = true);
-  ~Progress();  // ends the line of the bar
-  // A `detail` that ends with " left" has its own estimate of the time that remains: then no other is shown beside it.
-  void Update(uint64_t done, const std::string& detail = "");
-  // The line without its bar: "reports 12/60  detail  3s left".
-  std::string Text(uint64_t done, const std::string& detail) const;
+  explicit UpdateLimit(absl::Duration interval) : interval_(interval) {}
+  // Whether this update is to be shown. `is_due`: it is, however soon it comes.
+  bool LetThrough(bool is_due, absl::Time now);
 
  private:
+  const absl::Duration interval_;
+  absl::Time last_ = absl::InfinitePast();
+};
+
+class ProgressBar {
+ public:
+  // Counts `what` ("reports") to `total`, which is 0 when it is not known. `enabled` false: shows nothing.
+  ProgressBar(std::string what, uint64_t total, bool enabled = true);
+  // A bar of work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %".
+  static std::unique_ptr<ProgressBar> OfShares(std::string what, TimeLeft time_left, bool enabled = true);
+  ~ProgressBar();  // ends the line of the bar
+
+  // `text` is for a person.
+  void Update(uint64_t done, const std::string& text = "");
+  // The line without its bar: "reports 12/60  text  3s left".
+  std::string LineOf(uint64_t done, const std::string& text) const;
+
+ private:
+  enum class Unit { kCount, kPercent };
+  ProgressBar(std::string what, uint64_t total, Unit unit, TimeLeft time_left, bool enabled);
+
   const std::string what_;
   const uint64_t total_;
+  const Unit unit_;
+  const TimeLeft time_left_;
   const bool enabled_;
-  const bool terminal_;
+  const bool on_terminal_;
   const absl::Time started_;
-  absl::Time shown_;
+  UpdateLimit limit_;
   bool drawn_ = false;
-  bool percent_ = false;
-  bool tells_time_ = true;
+};
+
+// One bar after another, for work in stages. A call returns the bar of its stage; the first call of a stage ends the
+// line of the stage before.
+class StageBars {
+ public:
+  explicit StageBars(bool enabled = true) : enabled_(enabled) {}
+  ProgressBar& ShowCount(const std::string& stage, uint64_t total);
+  ProgressBar& ShowShares(const std::string& stage, TimeLeft time_left);
+  void End();  // ends the line of the last bar
+
+ private:
+  // Whether `stage` is a new one, for which there is no bar yet.
+  bool Enter(const std::string& stage);
+
+  const bool enabled_;
+  std::string stage_;
+  std::unique_ptr<ProgressBar> bar_;
 };
 
 }  // namespace blink

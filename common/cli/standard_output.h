@@ -1,4 +1,4 @@
-// The end of a program that prints its result: a result that did not arrive is no success.
+// Ends a program that prints its result. A program fails when its result could not be written.
 #ifndef BLINK_COMMON_CLI_STANDARD_OUTPUT_H_
 #define BLINK_COMMON_CLI_STANDARD_OUTPUT_H_
 
@@ -6,12 +6,12 @@
 
 namespace blink {
 
-// Flushes standard output (stdio's, which std::cout shares). A FileError when something of all that was printed could
-// not be written: a full disk is RESOURCE_EXHAUSTED, a reader that has gone INTERNAL.
+// Flushes standard output (stdio's, which std::cout shares). Returns a FileError when any part of what was printed
+// could not be written: RESOURCE_EXHAUSTED for a full disk, INTERNAL for a reader that has gone.
 absl::Status FlushStandardOutput();
 
-// How a program ends: `exit_code`, unless it is 0 and what was printed did not arrive; then the code of that error,
-// which is told on standard error as "<program>: <text>".
+// Returns the exit code of `program`. That is `exit_code`, unless it is 0 and what was printed could not be written.
+// Then it is the code of that error, which is printed on standard error as "<program>: <text>".
 //
 //   int main(int argc, char** argv) { return blink::EndProgram("blink", Main(argc, argv)); }
 int EndProgram(const char* program, int exit_code);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
@@ -36,14 +35,13 @@ absl::Status CheckNumbers(const TrainingFlags& flags) {
                                             "training."));
 }
 
-absl::StatusOr<uint32_t> CandidatesOf(std::string text) {
-  uint32_t candidates = 0;
-  if (!RefuseStrangeWhole(text, /*is_signed=*/false).empty() || !absl::SimpleAtoi(text, &candidates) ||
-      candidates > kCandidatesMax) {
+absl::StatusOr<uint32_t> ParseCandidates(const std::string& text) {
+  const std::optional<uint64_t> candidates = ParseWholeNumber(text);
+  if (!candidates || *candidates > kCandidatesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tune is '", text, "', but must be a whole number in 1 .. 1,000, or 0 to search nothing"));
   }
-  return candidates;
+  return static_cast<uint32_t>(*candidates);
 }
 
 }  // namespace
@@ -96,6 +94,10 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->option_text("[N]");
 }
 
+TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {
+  return spec.candidates() == 0 ? TimeLeft::kInText : TimeLeft::kFromPace;
+}
+
 absl::Status NamingTheFlag(const absl::Status& status) {
   constexpr size_t kPrefix = sizeof("training.") - 1;
   std::string message(status.message());
@@ -126,7 +128,7 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (allow_slow_attention.given()) spec.set_allow_slow_attention(allow_slow_attention.value);
   if (device) spec.set_device(*device);
   if (tune_option != nullptr && tune_option->count() > 0) {
-    BLINK_ASSIGN_OR_RETURN(const uint32_t candidates, CandidatesOf(tune));
+    BLINK_ASSIGN_OR_RETURN(const uint32_t candidates, ParseCandidates(tune));
     spec.set_candidates(candidates);
   }
   v1::TrainingSpec checked = spec;

@@ -1,4 +1,4 @@
-// The flags that say what to train, as `blink round create`, `blink simulate` and `blink-worker` share them.
+// The flags that say what to train. `blink round create`, `blink simulate` and `blink-worker` share them.
 #ifndef BLINK_COMMON_CLI_TRAINING_FLAGS_H_
 #define BLINK_COMMON_CLI_TRAINING_FLAGS_H_
 
@@ -9,15 +9,16 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "blink/v1/operator.pb.h"
+#include "common/cli/progress.h"
 
 namespace blink {
 
 struct TrainingFlags {
   std::optional<std::string> prior, variant, model, node_features, device;
   std::optional<double> learning_rate, weight_decay, dropout;
-  // wider than they may be, so that Spec can say how far they may go
+  // Of 64 bits, so that Spec can name the range of a number that is too large for it.
   std::optional<uint64_t> epochs, hidden, layers, patience;
-  // A flag of CLI11 has no third state: whether one was given, the option knows.
+  // A flag that may be absent. CLI11 has no such state for a bool, but its option knows whether it was given.
   struct Flag {
     bool value = false;
     const CLI::Option* option = nullptr;
@@ -27,15 +28,18 @@ struct TrainingFlags {
   std::string tune;  // as it was written, or the default for --tune alone
   const CLI::Option* tune_option = nullptr;
 
-  // Keeps pointers to the members until the command line has been parsed.
+  // CLI11 keeps pointers to the members until the command line has been parsed.
   void AddTo(CLI::App* command);
 
-  // What was given, nothing else: --tune 0 and --balance-classes=false too are set, so that they override what a round
-  // says. INVALID_ARGUMENT, naming flag or field and range.
+  // What was given, and nothing else. --tune 0 and --balance-classes=false are set too, so that they override what a
+  // round says. Returns INVALID_ARGUMENT, naming the flag or field and its range.
   absl::StatusOr<v1::TrainingSpec> Spec() const;
 };
 
-// "training.weight_decay is 2, ..." as "--weight-decay is 2, ...": who types flags is told of flags.
+// Who says how long a training with `spec` still takes: the text of a single training does, that of a search does not.
+TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec);
+
+// Rewords "training.weight_decay is 2, ..." as "--weight-decay is 2, ...", for a person who typed flags.
 absl::Status NamingTheFlag(const absl::Status& status);
 
 }  // namespace blink

@@ -322,18 +322,18 @@ TEST_P(MechanismAuditAt, CatchesAFlipProbabilityThatIsOnePercentTooSmall) {
 }
 
 // Two bits flipped together reports * p' times instead of reports * p'^2, in a sample of 4,096 (epsilon 1, 4) and
-// 65,536 reports: missed with a probability below 1e-9, see audit.power.
+// 65,536 reports: missed with a probability below 1e-9, see audit.detection_power.
 TEST_P(MechanismAuditAt, CatchesACoinThatIsUsedForTwoBits) {
   const MechanismAudit audit = Audit<ReusedCoin>(parameters_, GetParam() == 8 ? 65'536 : 10'000);
   EXPECT_THAT(Violations(audit), Contains(HasSubstr("bits 40 and 900")));
-  EXPECT_LT(audit.power.reused_coin_miss, 1e-9);
+  EXPECT_LT(audit.detection_power.reused_coin_miss, 1e-9);
 }
 
 // The tails of the degree noise move by z > 12 at every budget.
 TEST_P(MechanismAuditAt, CatchesDegreeNoiseOfNineTenthsOfItsScale) {
   const MechanismAudit audit = Audit<SmallerDegreeNoise>(parameters_, 40'000, 90);
   EXPECT_THAT(Violations(audit), Contains(HasSubstr("degree noise is discrete Laplace: sparse")));
-  EXPECT_LT(audit.power.noise_scale_change, 0.1);
+  EXPECT_LT(audit.detection_power.noise_scale_change, 0.1);
 }
 
 // Certain after one report.
@@ -459,7 +459,7 @@ TEST(MechanismAudit, HoldsAtTheExtremesOfTheBudget) {
 }
 
 TEST(MechanismAudit, SaysWhenItCouldNotHaveSeenAReusedCoin) {
-  EXPECT_GT(Audit<SeededMechanism>(ParametersOf(50'000'000), 2'000).power.reused_coin_miss, 0.99);
+  EXPECT_GT(Audit<SeededMechanism>(ParametersOf(50'000'000), 2'000).detection_power.reused_coin_miss, 0.99);
 }
 
 // Real randomness: fails with probability 1e-6.
@@ -504,7 +504,7 @@ TEST(MechanismAuditReport, SaysTheSameToPeopleAndPrograms) {
   EXPECT_FALSE(json["passed"].get<bool>());
   EXPECT_EQ(json["checks"].size(), audit.checks.size());
   EXPECT_EQ(json["epsilon_bounds"].size(), audit.bounds.size());
-  const std::string table = MechanismAuditTable(json);
+  const std::string table = MechanismAuditTable(audit);
   EXPECT_THAT(table, HasSubstr("3000 malformed reports"));
   EXPECT_THAT(table, HasSubstr("VIOLATED: the mechanism does not keep its promise"));
 }

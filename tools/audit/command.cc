@@ -1,4 +1,5 @@
-// `blink audit`: tries to prove that the shipped privatiser breaks its promise.
+#include "tools/audit/command.h"
+
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -36,29 +37,28 @@ struct RandomnessFlags {
   bool json = false;
 };
 
-// Prints the findings; kAuditViolation unless they are good.
-int Conclude(bool passed, bool as_json, const nlohmann::ordered_json& json, const std::string& table) {
-  std::printf("%s", (as_json ? json.dump(2) + "\n" : table).c_str());
+// Prints the findings. The exit code is kAuditViolation unless they are good.
+int PrintFindings(bool passed, const std::string& findings) {
+  std::printf("%s", findings.c_str());
   if (passed) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink: the audit found a violation: do not use this build; keep the output\n");
   return static_cast<int>(ExitCode::kAuditViolation);
 }
 
-// The generator's failure is the system's: nobody was called who could be unreachable.
-int Fail(const absl::Status& status) {
+// UNAVAILABLE is a failure of the system's generator here: an audit calls no peer that could be unreachable.
+int FinishFailure(const absl::Status& status) {
   const int code = Finish(status);
   return static_cast<int>(absl::IsUnavailable(status) ? ExitCode::kInternal : ExitCode(code));
 }
 
-absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", flags.epsilon));
-  uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta);  // a round's
+absl::StatusOr<MechanismAuditOptions> ParseOptions(const MechanismFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseEpsilon("--epsilon", flags.epsilon));
+  uint32_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta);  // a round's
   if (flags.degree_share.has_value()) {
-    BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *flags.degree_share));
+    BLINK_ASSIGN_OR_RETURN(share_ppm, ParseDegreeShare("--degree-share", *flags.degree_share));
   }
-  if (share_ppm > 1'000'000) return absl::InvalidArgumentError("--degree-share must be 0 .. 1");
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
-                         PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), flags.nodes));
+                         PrivacyParameters::Create(epsilon_micro, share_ppm, flags.nodes));
   MechanismAuditOptions options{.parameters = parameters, .reports = flags.reports, .threads = flags.threads};
   options.threads = ThreadsOrCores(options.threads);
   options.progress = !flags.quiet;
@@ -66,21 +66,21 @@ absl::StatusOr<MechanismAuditOptions> OptionsOf(const MechanismFlags& flags) {
 }
 
 int RunMechanism(const MechanismFlags& flags) {
-  const absl::StatusOr<MechanismAuditOptions> options = OptionsOf(flags);
+  const absl::StatusOr<MechanismAuditOptions> options = ParseOptions(flags);
   if (!options.ok()) return FinishWrongFlags(options.status());  // nothing but flags is read
   const absl::StatusOr<MechanismAudit> audit = AuditMechanism(*options, ShippedMechanism(options->parameters));
-  if (!audit.ok()) return Fail(audit.status());
-  const nlohmann::ordered_json json = MechanismAuditJson(*audit);
-  return Conclude(audit->passed(), flags.json, json, MechanismAuditTable(json));
+  if (!audit.ok()) return FinishFailure(audit.status());
+  return PrintFindings(audit->passed(),
+                       flags.json ? MechanismAuditJson(*audit).dump(2) + "\n" : MechanismAuditTable(*audit));
 }
 
 int RunRandomness(const RandomnessFlags& flags) {
   RandomnessAuditOptions options = flags.options;
   options.progress = !flags.quiet;
   const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);
-  if (!audit.ok()) return Fail(audit.status());
-  const nlohmann::ordered_json json = RandomnessAuditJson(*audit);
-  return Conclude(audit->passed(), flags.json, json, RandomnessAuditTable(json));
+  if (!audit.ok()) return FinishFailure(audit.status());
+  return PrintFindings(audit->passed(),
+                       flags.json ? RandomnessAuditJson(*audit).dump(2) + "\n" : RandomnessAuditTable(*audit));
 }
 
 void AddMechanism(CLI::App& parent, std::function<int()>* run) {

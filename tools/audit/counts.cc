@@ -90,7 +90,7 @@ ReportCounter::ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex 
   if (has_bits_) counts_.flip_totals.resize(list_.row.size());
 }
 
-bool ReportCounter::WellFormed(const BitRow& bits) const {
+bool ReportCounter::IsWellFormed(const BitRow& bits) const {
   if (!has_bits_) return bits.empty();
   const uint32_t n = list_.row.size();
   return bits.size() == n && !bits.Test(self_) && (n % 64 == 0 || bits.words().back() >> (n % 64) == 0);
@@ -128,7 +128,7 @@ void ReportCounter::CountWithEarlier(double noise) {
 
 void ReportCounter::Add(const BitRow& bits, double degree) {
   ++counts_.reports;
-  if (!WellFormed(bits)) {
+  if (!IsWellFormed(bits)) {
     ++counts_.malformed;
     return;
   }

@@ -12,9 +12,8 @@
 
 namespace blink {
 
-// Counts, for each of 64 * words lanes, the rows in which the lane is 1. Bit-sliced: row after row is added to eight
-// planes of binary digits by a ripple of carries, 64 lanes at a time, and the planes are emptied into the counts every
-// 255 rows.
+// Counts, for each of 64 * words lanes, the rows in which the lane is 1. It works on slices of bits: each row is added
+// to eight planes of binary digits, 64 lanes at a time. Every 255 rows the planes are emptied into the counts.
 class LaneCounter {
  public:
   explicit LaneCounter(size_t words) : words_(words), carry_(words), planes_(kPlanes * words), counts_(64 * words) {}
@@ -32,8 +31,8 @@ class LaneCounter {
   std::vector<uint64_t> counts_;
 };
 
-// A list that is audited. `degree_origin` is the degree that cells of noisy degrees are relative to: neighbouring lists
-// share one, so that the same cell is the same event of both.
+// A list that is audited. The cells of noisy degrees are relative to `degree_origin`. Neighbouring lists share it, so
+// that the same cell is the same event for both.
 struct AuditedList {
   std::vector<NodeIndex> neighbours;
   BitRow row;  // [n]
@@ -44,19 +43,19 @@ struct AuditedList {
 // The classes of degree noise that flips are compared within.
 enum NoiseClass { kNoisePositive, kNoiseNegative, kNoiseLarge, kNoiseOdd, kNoiseClasses };
 
-// Two reports of a distance from 1 to this many, counted in reports, are compared.
+// Reports r and r + d are compared for each distance d from 1 to this many.
 inline constexpr size_t kReportDistanceMax = 16;
 
-// Pairs of reports a fixed distance d apart: r and r + d. Those whose r / d is even have no report in common, and those
-// whose r / d is odd neither; together they are all. So each of the two sums is one of independent pairs, and nothing
-// that is used again can hide in the pairs that are not looked at.
+// The pairs of reports r and r + d, for a fixed distance d. The pairs whose r / d is even have no report in common, nor
+// do those whose r / d is odd. So each of the two sums is over independent pairs. Together they are all pairs, so that
+// nothing that is used again can hide.
 struct DistantPairs {
   std::array<uint64_t, 2> pairs{};        // [r / d mod 2]
   std::array<uint64_t, 2> flips{};        // ... bits that are flipped in both, over all bits
   std::array<uint64_t, 2> equal_noise{};  // ... pairs in which the degree noise is the same
 };
 
-// Counts over the reports of one list. "Flipped": the bit of the report differs from the list's.
+// Counts over the reports of one list. A bit is flipped when the report's bit differs from the list's.
 struct ListCounts {
   uint64_t reports = 0;
   uint64_t malformed = 0;  // reports of another length, or with a bit for the node itself or past n
@@ -86,7 +85,7 @@ class ReportCounter {
   ListCounts Finish();
 
  private:
-  bool WellFormed(const BitRow& bits) const;
+  bool IsWellFormed(const BitRow& bits) const;
   void CountPairs();
   void CountWithEarlier(double noise);
 
@@ -106,12 +105,12 @@ class ReportCounter {
   std::vector<LaneCounter> class_counters_;
 };
 
-// How often each pair of bits i < j is flipped together in `rows` of `words` words: adds to counts[i * 64 * words + j].
-// Time: the sum over the rows of (flips)^2 / 2.
+// Counts how often each pair of bits i < j is flipped together in `rows` of `words` words, and adds that to
+// counts[i * 64 * words + j]. Takes a time of the sum over the rows of (flips)^2 / 2.
 void CountAllPairs(absl::Span<const uint64_t> rows, size_t words, std::vector<uint32_t>& counts);
 
-// How often bit i is flipped in the first and bit j in the second row of a pair of rows, for the pairs (0, 1), (2, 3)
-// and so on: adds to counts[i * 64 * words + j]. Returns how many pairs there are; a last row without a partner is left
+// Counts how often bit i is flipped in the first and bit j in the second row of a pair, for the rows (0, 1), (2, 3) and
+// so on, and adds that to counts[i * 64 * words + j]. Returns the number of pairs. A last row without a partner is left
 // out.
 uint64_t CountCrossPairs(absl::Span<const uint64_t> rows, size_t words, std::vector<uint32_t>& counts);
 

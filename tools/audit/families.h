@@ -1,4 +1,4 @@
-// Tests and bounds that share a probability of a false alarm: what an audit's findings are made of.
+// The parts of an audit's findings: families of tests, and bounds. All of them share one probability of a false alarm.
 #ifndef BLINK_TOOLS_AUDIT_FAMILIES_H_
 #define BLINK_TOOLS_AUDIT_FAMILIES_H_
 
@@ -16,18 +16,20 @@ namespace blink {
 
 inline constexpr double kFamilyAlpha = kFalseAlarmMax / kAuditFamiliesMax;
 
-// The tests of one claim: each is two-sided, of a count that is binomial if the claim is true. Remembers the smallest
-// p; the claim is violated when that is below kFamilyAlpha / (number of tests), by the union bound.
+// The tests of one claim. Each test is two-sided, on a count that is binomial if the claim is true. A family remembers
+// the smallest p. By the union bound the claim is violated when that is below kFamilyAlpha / (number of tests).
 class Family {
  public:
   explicit Family(std::string claim) { check_.claim = std::move(claim); }
 
-  // `count` of `trials` where each has probability `p`, as one of `tests` tests, of which this one is worth looking at.
+  // Tests `count` of `trials` that have probability `p` each. Counts as `tests` tests, of which the others were not
+  // worth looking at.
   void Add(uint64_t count, uint64_t trials, double p, const std::string& name, uint64_t tests = 1);
-  // counts[i] of `trials`, all with the same p: a test each. The extremes have the smallest p, so that only they are
-  // computed.
+  // Tests each counts[i] of `trials` for which use(i) holds, all with the same p. Only the extremes are computed, since
+  // they have the smallest p.
   void AddAlike(const std::vector<uint64_t>& counts, uint64_t trials, double p, const std::function<bool(size_t)>& use,
                 const std::function<std::string(size_t)>& name);
+  // The claim is violated whatever the tests say: `worst` is the reason.
   void Fail(const std::string& worst);
   AuditCheck Finish();
 
@@ -36,7 +38,8 @@ class Family {
   double deviations_ = 0;  // of check_.worst
 };
 
-// The pairs of bits with the least and the largest count: of many tests with one p, those with the smallest.
+// The pairs of bits with the least and the largest count. Of many tests with the same probability these two have the
+// smallest p.
 class PairExtremes {
  public:
   void Add(size_t i, size_t j, uint64_t count) {
@@ -44,7 +47,7 @@ class PairExtremes {
     if (tests_ == 1 || count < least_.count) least_ = {i, j, count};
     if (tests_ == 1 || count > most_.count) most_ = {i, j, count};
   }
-  // `format`: what to call a pair.
+  // Adds both to `family`. `format` names a pair.
   void AddTo(Family& family, uint64_t trials, double p, const absl::FormatSpec<size_t, size_t>& format) const;
 
  private:
@@ -56,9 +59,9 @@ class PairExtremes {
   Pair least_, most_;
 };
 
-// Counts of events under two neighbouring lists; what they prove about epsilon, in both directions: the largest
-// ln(Pr[event | one] / Pr[event | other]) by the limits of Clopper and Pearson, which are all good at once with
-// probability 1 - kFamilyAlpha.
+// What counts of events under two neighbouring lists prove about epsilon: the largest
+// ln(Pr[event | one] / Pr[event | other]), in both directions, by the limits of Clopper and Pearson. All limits are
+// right at once with probability 1 - kFamilyAlpha.
 class RatioBound {
  public:
   explicit RatioBound(uint64_t events)

@@ -15,9 +15,9 @@ constexpr const char* kListNames[kAuditedLists] = {"sparse list", "neighbouring 
 
 std::string BitName(size_t j) { return absl::StrCat("bit ", j); }
 
-class Judgement {
+class EvidenceJudge {
  public:
-  Judgement(const AuditEvidence& evidence, MechanismAudit& audit)
+  EvidenceJudge(const AuditEvidence& evidence, MechanismAudit& audit)
       : evidence_(evidence),
         audit_(audit),
         parameters_(evidence.parameters),
@@ -26,47 +26,47 @@ class Judgement {
     for (const ListCounts& counts : evidence.counts) all_.Merge(counts);
   }
 
-  void Run() {
-    Form();
+  void JudgeAll() {
+    CheckForm();
     if (parameters_.sends_bits()) {
-      BitBounds();
-      FlipRates();
-      FlipTotals();
-      Pairs();
-      SuccessiveBits();
-      CrossPairs();
+      BoundBits();
+      CheckFlipRates();
+      CheckFlipTotals();
+      CheckPairs();
+      CheckSuccessiveBits();
+      CheckCrossPairs();
     }
     if (parameters_.sends_degree()) {
-      DegreeBounds();
-      DegreeNoise();
+      BoundDegree();
+      CheckDegreeNoise();
     }
     if (parameters_.sends_bits() && parameters_.sends_degree()) {
-      JointBounds();
-      BitsAgainstNoise();
+      BoundReport();
+      CheckBitsAgainstNoise();
     }
-    Power();
+    ComputeDetectionPower();
   }
 
  private:
   bool IsBit(size_t j) const { return j < n_ && j != evidence_.self; }
   // j and j + distance are two bits of the report.
   bool IsPair(size_t j, size_t distance) const { return IsBit(j) && IsBit(j + distance); }
-  void Conclude(Family family) { audit_.checks.push_back(family.Finish()); }
-  void Bound(std::string of, double lower, double promised) {
+  void AddCheck(Family family) { audit_.checks.push_back(family.Finish()); }
+  void AddBound(std::string of, double lower, double promised) {
     audit_.bounds.push_back({std::move(of), lower, promised, lower > promised});
   }
 
-  void Form() {
+  void CheckForm() {
     Family form("a report has n bits, none for the node itself");
     if (all_.malformed > 0) form.Fail(absl::StrCat(all_.malformed, " malformed reports"));
-    Conclude(std::move(form));
+    AddCheck(std::move(form));
     if (!parameters_.sends_degree()) return;
     Family integral("the noisy degree is an integer");
     if (all_.non_integer_degrees > 0) integral.Fail(absl::StrCat(all_.non_integer_degrees, " degrees with a fraction"));
-    Conclude(std::move(integral));
+    AddCheck(std::move(integral));
   }
 
-  void BitBounds() {
+  void BoundBits() {
     const ListCounts& a = evidence_.counts[kSparse];
     const ListCounts& b = evidence_.counts[kNeighbour];
     RatioBound direct(2);
@@ -76,7 +76,7 @@ class Judgement {
       };
       direct.Add(count(a), a.reports, count(b), b.reports);
     }
-    Bound("the bit in which two lists differ", direct.lower(), parameters_.epsilon_list());
+    AddBound("the bit in which two lists differ", direct.lower(), parameters_.epsilon_list());
     uint64_t fewest = all_.reports, total = 0;
     for (size_t j = 0; j < n_; ++j) {
       if (!IsBit(j)) continue;
@@ -87,13 +87,13 @@ class Judgement {
       const double most = UpperLimit(flips, trials, alpha);
       return most < 0.5 ? std::log1p(-most) - std::log(most) : 0;
     };
-    Bound("the bit that was flipped least, of all bits", from_flips(fewest, all_.reports, kFamilyAlpha / (n_ - 1)),
-          parameters_.epsilon_list());
+    AddBound("the bit that was flipped least, of all bits", from_flips(fewest, all_.reports, kFamilyAlpha / (n_ - 1)),
+             parameters_.epsilon_list());
     pooled_bit_ = from_flips(total, all_.reports * (n_ - 1), kFamilyAlpha);
-    Bound("a bit, pooled over all", pooled_bit_, parameters_.epsilon_list());
+    AddBound("a bit, pooled over all", pooled_bit_, parameters_.epsilon_list());
   }
 
-  void FlipRates() {
+  void CheckFlipRates() {
     Family pooled("all bits are flipped with probability p', pooled"),
         by_list("... whatever the list and its entry are");
     Family each("each bit is flipped with probability p'"), each_by_list("... under each list");
@@ -117,15 +117,15 @@ class Judgement {
     pooled.Add(total, all_.reports * (n_ - 1), p_, "all bits");
     each.AddAlike(
         all_.flips, all_.reports, p_, [this](size_t j) { return IsBit(j); }, BitName);
-    Conclude(std::move(pooled));
-    Conclude(std::move(by_list));
-    Conclude(std::move(each));
-    Conclude(std::move(each_by_list));
+    AddCheck(std::move(pooled));
+    AddCheck(std::move(by_list));
+    AddCheck(std::move(each));
+    AddCheck(std::move(each_by_list));
   }
 
-  // How many bits of a report are flipped: what a report without noise, or with another report's p', does to the rate
-  // of all bits drowns in it, but not in the one cell, or beyond the one tail, where such a report falls.
-  void FlipTotals() {
+  // How many bits of a report are flipped. A report without noise, or with another p', hardly changes the rate of all
+  // bits. But it stands out in the one cell, or beyond the one tail, in which it falls.
+  void CheckFlipTotals() {
     Family family("the number of flips of a report is binomial");
     const uint64_t bits = n_ - 1;
     uint64_t tests = 2 * n_;  // each number, and all numbers that are as far off or further
@@ -145,12 +145,12 @@ class Judgement {
       }
       below += count;
     }
-    Conclude(std::move(family));
+    AddCheck(std::move(family));
   }
 
-  // Bits j and j + distance, flipped together in counts[j] reports: each pair, and pooled over pairs that have no bit
-  // in common (then the pairs are independent, and the sum is binomial).
-  void PairsAt(size_t distance, const std::vector<uint64_t>& counts, const std::string& claim) {
+  // Bits j and j + distance are flipped together in counts[j] reports. Tests each pair, and the sums over pairs that
+  // have no bit in common. Such pairs are independent, so that their sum is binomial.
+  void CheckPairsAt(size_t distance, const std::vector<uint64_t>& counts, const std::string& claim) {
     Family each(claim), pooled(absl::StrCat(claim, ", pooled"));
     each.AddAlike(
         counts, all_.reports, p_ * p_, [&](size_t j) { return IsPair(j, distance); },
@@ -164,13 +164,13 @@ class Judgement {
       }
       pooled.Add(together, all_.reports * pairs, p_ * p_, parity == 0 ? "even pairs" : "odd pairs");
     }
-    Conclude(std::move(each));
-    Conclude(std::move(pooled));
+    AddCheck(std::move(each));
+    AddCheck(std::move(pooled));
   }
 
-  void Pairs() {
-    PairsAt(1, all_.adjacent, "adjacent bits are independent");
-    PairsAt(64, all_.lanes, "a lane of two words in a row: independent");
+  void CheckPairs() {
+    CheckPairsAt(1, all_.adjacent, "adjacent bits are independent");
+    CheckPairsAt(64, all_.lanes, "a lane of two words in a row: independent");
     Family every("every pair of bits is independent");
     const auto& counts = evidence_.pair_counts;
     const size_t paired = evidence_.paired_bits;
@@ -181,13 +181,13 @@ class Judgement {
       }
     }
     extremes.AddTo(every, evidence_.pair_reports, p_ * p_, "bits %d and %d");
-    Conclude(std::move(every));
+    AddCheck(std::move(every));
   }
 
-  // Bit i of one report and bit j of the next: each pair, and pooled over the pairs of one distance j - i, in which
-  // every bit of either report stands once, so that the sum is binomial. What a stale word or a generator's stream that
-  // is read again from another place does.
-  void CrossPairs() {
+  // Bit i of one report and bit j of the next. Tests each pair, and the sum over the pairs of one distance j - i. Such
+  // a sum is binomial, since it has every bit of either report once. This finds a stale word, and a generator's stream
+  // that is read again from another place.
+  void CheckCrossPairs() {
     const auto& counts = evidence_.cross_counts;
     const size_t paired = evidence_.paired_bits;
     PairExtremes extremes;
@@ -208,11 +208,11 @@ class Judgement {
       pooled.Add(together[d], evidence_.cross_reports * pairs[d], p_ * p_,
                  absl::StrCat("distance ", static_cast<int64_t>(d) - static_cast<int64_t>(paired)));
     }
-    Conclude(std::move(each));
-    Conclude(std::move(pooled));
+    AddCheck(std::move(each));
+    AddCheck(std::move(pooled));
   }
 
-  void SuccessiveBits() {
+  void CheckSuccessiveBits() {
     Family family("successive reports share no flips"), distant("... nor do reports that are further apart");
     for (int half = 0; half < 2; ++half) {
       family.Add(all_.distant[1].flips[half], all_.distant[1].pairs[half] * (n_ - 1), p_ * p_, "all bits");
@@ -223,12 +223,12 @@ class Judgement {
                     absl::StrCat("all bits, ", d, " reports apart"));
       }
     }
-    Conclude(std::move(family));
-    Conclude(std::move(distant));
+    AddCheck(std::move(family));
+    AddCheck(std::move(distant));
   }
 
-  // Adds every event of the noisy degree alone: a cell, all up to it, all from it on. `of` maps counts to counts by
-  // cell.
+  // Adds the events of the noisy degree alone: each cell, all up to it, and all from it on. `of` maps the counts of a
+  // list to counts by cell.
   template <typename Counts>
   void AddDegreeEvents(RatioBound& bound, const Counts& of) {
     const ListCounts& a = evidence_.counts[kSparse];
@@ -246,30 +246,30 @@ class Judgement {
     }
   }
 
-  static std::vector<uint64_t> BothBits(const ListCounts& counts) {
+  static std::vector<uint64_t> SumBothBits(const ListCounts& counts) {
     std::vector<uint64_t> sum = counts.degree_cells[0];
     for (size_t c = 0; c < sum.size(); ++c) sum[c] += counts.degree_cells[1][c];
     return sum;
   }
 
-  void DegreeBounds() {
+  void BoundDegree() {
     RatioBound bound(3 * evidence_.cells.size());
-    AddDegreeEvents(bound, BothBits);
+    AddDegreeEvents(bound, SumBothBits);
     degree_ = bound.lower();
-    Bound("the degree", degree_, parameters_.epsilon_degree());
+    AddBound("the degree", degree_, parameters_.epsilon_degree());
   }
 
-  void JointBounds() {
+  void BoundReport() {
     RatioBound bound(6 * evidence_.cells.size());
     for (int bit = 0; bit < 2; ++bit) {
       AddDegreeEvents(bound, [bit](const ListCounts& counts) { return counts.degree_cells[bit]; });
     }
-    Bound("the report: that bit and the degree", bound.lower(), parameters_.epsilon());
+    AddBound("the report: that bit and the degree", bound.lower(), parameters_.epsilon());
     // Bits and degree noise are independent (tested below), so what each spends adds up.
-    Bound("the report: a bit, pooled, and the degree", pooled_bit_ + degree_, parameters_.epsilon());
+    AddBound("the report: a bit, pooled, and the degree", pooled_bit_ + degree_, parameters_.epsilon());
   }
 
-  void DegreeNoise() {
+  void CheckDegreeNoise() {
     const double epsilon = parameters_.epsilon_degree();
     for (int name = 0; name < kAuditedLists; ++name) {
       const ListCounts& counts = evidence_.counts[name];
@@ -277,7 +277,7 @@ class Judgement {
       Family family(absl::StrCat("the degree noise is discrete Laplace: ", kListNames[name]));
       const std::vector<double> probabilities =
           evidence_.cells.Probabilities(list.degree() - list.degree_origin, epsilon);
-      const std::vector<uint64_t> cells = BothBits(counts);
+      const std::vector<uint64_t> cells = SumBothBits(counts);
       uint64_t below = 0;
       for (size_t c = 0; c < cells.size(); ++c) {
         const int64_t first = evidence_.cells.First(c) - (list.degree() - list.degree_origin);
@@ -293,7 +293,7 @@ class Judgement {
                      absl::StrCat("noise from ", next, " on"));
         }
       }
-      Conclude(std::move(family));
+      AddCheck(std::move(family));
     }
     Family successive("reports in a row, or a few apart, share no degree noise");
     // Pr[Y = Y'] = sum over y of Pr[Y = y]^2 = tanh(e/2)^2 / tanh(e).
@@ -304,10 +304,10 @@ class Judgement {
                        absl::StrCat("equal noise, ", d, d == 1 ? " report apart" : " reports apart"));
       }
     }
-    Conclude(std::move(successive));
+    AddCheck(std::move(successive));
   }
 
-  void BitsAgainstNoise() {
+  void CheckBitsAgainstNoise() {
     constexpr const char* kClassNames[kNoiseClasses] = {"positive", "negative", "large", "odd"};
     Family pooled("flips do not depend on the degree noise, pooled"), each("... each bit");
     for (int c = 0; c < kNoiseClasses; ++c) {
@@ -322,17 +322,17 @@ class Judgement {
           flips, reports, p_, [this](size_t j) { return IsBit(j); },
           [&suffix](size_t j) { return absl::StrCat(BitName(j), suffix); });
     }
-    Conclude(std::move(pooled));
-    Conclude(std::move(each));
+    AddCheck(std::move(pooled));
+    AddCheck(std::move(each));
   }
 
-  // By the normal approximation: a fault is noticed with probability 0.99 when it moves the expectation by the
-  // threshold's deviations and 2.33 more.
-  void Power() {
+  // Uses the normal approximation. A fault is noticed with probability 0.99 when it moves the expectation by 2.33
+  // standard deviations more than the threshold lies away.
+  void ComputeDetectionPower() {
     constexpr double kNinetyNinePercent = 2.33;
     const auto noticed = [&](double alpha) { return TwoSidedDeviations(alpha) + kNinetyNinePercent; };
     const double reports = static_cast<double>(all_.reports);
-    AuditPower& power = audit_.power;
+    DetectionPower& power = audit_.detection_power;
     if (parameters_.sends_bits()) {
       const double one = std::sqrt((1 - p_) / (p_ * reports));  // relative deviation of the rate of one bit
       power.flip_rate_change = noticed(kFamilyAlpha) * one / std::sqrt(n_ - 1.0);
@@ -373,19 +373,19 @@ class Judgement {
 
 }  // namespace
 
-double MedianNoise(double epsilon_degree) {
+double ComputeMedianNoise(double epsilon_degree) {
   // Pr[|Y| > m] = 2 a^(m+1) / (1 + a), a = e^-epsilon.
   const double a = std::exp(-epsilon_degree);
   return std::max(0.0, std::ceil(-std::log((1 + a) / 4) / epsilon_degree - 1));
 }
 
-uint64_t PairSample(double flip_probability) {
+uint64_t ChoosePairSample(double flip_probability) {
   constexpr double kFlipsTogetherMin = 48;  // of a reused coin; a pair of honest bits has at most a few
   uint64_t sample = 4096;
   while (sample < 65536 && static_cast<double>(sample) * flip_probability < kFlipsTogetherMin) sample *= 2;
   return sample;
 }
 
-void Judge(const AuditEvidence& evidence, MechanismAudit& audit) { Judgement(evidence, audit).Run(); }
+void JudgeEvidence(const AuditEvidence& evidence, MechanismAudit& audit) { EvidenceJudge(evidence, audit).JudgeAll(); }
 
 }  // namespace blink

@@ -1,5 +1,5 @@
-// From counts to findings: every bound and test of a mechanism audit, with its share of the probability of a false
-// alarm.
+// Makes the findings of a mechanism audit from its counts: every bound and every test, each with its share of the
+// probability of a false alarm.
 #ifndef BLINK_TOOLS_AUDIT_FINDINGS_H_
 #define BLINK_TOOLS_AUDIT_FINDINGS_H_
 
@@ -14,13 +14,13 @@ namespace blink {
 
 enum AuditedListName { kSparse, kNeighbour, kDense, kAuditedLists };
 
-// All that the reports of an audit leave behind.
+// What is kept of the reports of an audit.
 struct AuditEvidence {
   PrivacyParameters parameters;
   NodeIndex self = 0;
   NodeIndex target = 0;  // the entry in which kSparse and kNeighbour differ
   DegreeCells cells;
-  double large_noise = 0;  // the class kNoiseLarge lies beyond it
+  double large_noise = 0;  // noise beyond +-large_noise is the class kNoiseLarge
   std::array<AuditedList, kAuditedLists> lists;
   std::array<ListCounts, kAuditedLists> counts;
   // Pairs of bits are counted among the first `paired_bits` of a sample of the sparse list's reports; empty when s = 1.
@@ -32,14 +32,14 @@ struct AuditEvidence {
 };
 
 // The smallest m with Pr[|Y| > m] <= 1/2.
-double MedianNoise(double epsilon_degree);
+double ComputeMedianNoise(double epsilon_degree);
 
-// The least number of reports, a power of two from 4,096 to 65,536, in which one coin used for two bits would hardly be
-// missed.
-uint64_t PairSample(double flip_probability);
+// How many reports to look at for pairs of bits: a power of two from 4,096 to 65,536. The least number in which one
+// coin that is used for two bits is hardly missed.
+uint64_t ChoosePairSample(double flip_probability);
 
-// Fills `bounds`, `checks` and `power`.
-void Judge(const AuditEvidence& evidence, MechanismAudit& audit);
+// Fills `bounds`, `checks` and `detection_power`.
+void JudgeEvidence(const AuditEvidence& evidence, MechanismAudit& audit);
 
 }  // namespace blink
 

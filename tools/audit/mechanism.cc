@@ -58,8 +58,8 @@ void MakeLists(uint32_t n, AuditEvidence& evidence) {
 struct Shared {
   std::atomic<uint64_t> done{0};
   std::atomic<bool> stop{false};
-  Progress* progress = nullptr;  // updated by the first thread alone
-  std::mutex mutex;              // guards what follows
+  ProgressBar* progress = nullptr;  // updated by the first thread alone
+  std::mutex mutex;                 // guards what follows
   absl::Status status;
   AuditEvidence* evidence = nullptr;
   std::vector<std::vector<uint64_t>> sampled_rows;  // [thread]: the flips of its sample
@@ -114,7 +114,7 @@ absl::Status RunThreads(const MechanismAuditOptions& options, uint64_t sample, c
     std::lock_guard<std::mutex> lock(shared.mutex);
     shared.status.Update(status);
   };
-  Progress progress("reports", kAuditedLists * options.reports, options.progress);
+  ProgressBar progress("reports", kAuditedLists * options.reports, options.progress);
   shared.progress = &progress;
   RunOnThreads(options.threads, run);
   for (int t = 0; t < options.threads; ++t) {
@@ -158,10 +158,10 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
   MakeLists(parameters.node_count(), evidence);
   if (parameters.sends_degree()) {
     evidence.cells = DegreeCells::For(parameters.epsilon_degree(), options.reports);
-    evidence.large_noise = MedianNoise(parameters.epsilon_degree());
+    evidence.large_noise = ComputeMedianNoise(parameters.epsilon_degree());
   }
   const uint64_t sample =
-      parameters.sends_bits() ? std::min(options.reports, PairSample(parameters.flip_probability())) : 0;
+      parameters.sends_bits() ? std::min(options.reports, ChoosePairSample(parameters.flip_probability())) : 0;
   if (parameters.sends_bits())
     evidence.paired_bits = 64 * std::min(evidence.lists[kSparse].row.words().size(), kPairedBitsMax / 64);
   Shared shared;
@@ -181,7 +181,7 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
                        .reports_per_list = options.reports,
                        .pair_sample = evidence.pair_reports,
                        .threads = options.threads};
-  Judge(evidence, audit);
+  JudgeEvidence(evidence, audit);
   audit.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return audit;
 }

@@ -5,8 +5,8 @@
 //     options.reports of each, in threads       -> ListCounts       (audit/counts.h)
 //     lower bounds on epsilon, tests of every claim of the proof -> MechanismAudit   (audit/findings.cc)
 //
-// The audit is a black box: it sees lists and reports, and the parameters that the mechanism promises. It knows the
-// flip probability p' and the distribution of the degree noise as formulas, never the sampler's code.
+// The mechanism is a black box for the audit, which sees lists, reports and the parameters that the mechanism promises.
+// It knows the flip probability p' and the distribution of the degree noise as formulas, never the sampler's code.
 #ifndef BLINK_TOOLS_AUDIT_MECHANISM_H_
 #define BLINK_TOOLS_AUDIT_MECHANISM_H_
 
@@ -24,9 +24,9 @@
 
 namespace blink {
 
-// One report as a mechanism puts it out. The degree is a double, not the integer of PrivateReport, so that a mechanism
-// that leaks through its floating-point digits has a place to show them; every integer below 2^53 passes through
-// unchanged, and noise beyond that has a probability below e^-9000 for every budget that PrivacyParameters admits.
+// One report as a mechanism puts it out. The degree is a double, not the integer of PrivateReport. So a mechanism that
+// leaks through its floating-point digits has a place to show them. Every integer below 2^53 passes through unchanged.
+// Noise beyond that has a probability below e^-9000 for every budget that PrivacyParameters admits.
 struct AuditedReport {
   BitRow bits;        // [n]; empty when s = 1
   double degree = 0;  // meaningless when s = 0
@@ -43,19 +43,19 @@ class AuditedMechanism {
 // Makes the mechanism of thread `thread`.
 using AuditedMechanismFactory = std::function<std::unique_ptr<AuditedMechanism>(int thread)>;
 
-// What blink-node ships: DrawNoise with SecureRandom(), then ApplyNoise; nothing else.
+// The mechanism that blink-node ships: DrawNoise with SecureRandom(), then ApplyNoise, and nothing else.
 AuditedMechanismFactory ShippedMechanism(const PrivacyParameters& parameters);
 
-// Probability that an honest mechanism is accused of anything: split evenly among kAuditFamiliesMax families of tests,
-// and within a family among its tests (Bonferroni).
+// Probability that an honest mechanism is accused of anything. It is split evenly among kAuditFamiliesMax families of
+// tests, and within a family among its tests (Bonferroni).
 inline constexpr double kFalseAlarmMax = 1e-6;
 inline constexpr int kAuditFamiliesMax = 32;
 
-// Among so many bits, the first ones, every pair is looked at: two tables of 4 bytes a pair, 128 MiB, and a time that
-// grows with their square. All else is tested for every bit.
+// Every pair is looked at among this many first bits. That takes two tables of 4 bytes a pair (128 MiB), and a time
+// that grows with the square. All other tests are made for every bit.
 inline constexpr size_t kPairedBitsMax = 4096;
 
-// "With confidence, the mechanism spends at least `lower` on this." A violation when `lower` exceeds `promised`.
+// The mechanism spends at least `lower` on this, with confidence. It is a violation when `lower` exceeds `promised`.
 struct EpsilonBound {
   std::string of;
   double lower = 0;
@@ -74,8 +74,8 @@ struct AuditCheck {
   bool violated = false;
 };
 
-// What the audit would have noticed, for a fault of the named size.
-struct AuditPower {
+// The faults that the audit would have noticed.
+struct DetectionPower {
   double flip_rate_change = 0;          // relative change of p' over all bits, noticed with probability 0.99
   double one_bit_flip_rate_change = 0;  // ... of one bit alone
   double noise_scale_change = 0;        // relative change of the scale of the degree noise, ...
@@ -90,7 +90,7 @@ struct MechanismAudit {
   double seconds = 0;
   std::vector<EpsilonBound> bounds;
   std::vector<AuditCheck> checks;
-  AuditPower power;
+  DetectionPower detection_power;
   bool passed() const;
 };
 
@@ -101,8 +101,8 @@ struct MechanismAuditOptions {
   bool progress = false;
 };
 
-// INVALID_ARGUMENT for options out of range: n 1,024 .. 1,000,000. Otherwise the mechanism's own error, or the
-// findings. With one mechanism and one number of threads, a seeded mechanism gives the same findings every time.
+// Returns INVALID_ARGUMENT for options out of range (n is 1,024 .. 1,000,000), the mechanism's own error, or the
+// findings. A seeded mechanism gives the same findings every time, for the same number of threads.
 absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& options,
                                               const AuditedMechanismFactory& factory);
 

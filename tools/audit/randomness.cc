@@ -174,7 +174,7 @@ absl::Status CheckRange(const char* name, int value, int most) {
 absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Comparison& comparison,
                     RandomnessAudit& audit) {
   absl::Status status;
-  Progress progress("processes", children.size(), progress_wanted);
+  ProgressBar progress("processes", children.size(), progress_wanted);
   for (size_t c = 0; c < children.size(); ++c) {
     std::vector<Value> values;
     const bool read = ReadAll(children[c].file, values);

@@ -1,15 +1,15 @@
-// `blink audit randomness`: nodes that are forked or cloned from one process, and threads, never share noise.
+// `blink audit randomness`: tests that threads, and nodes that are forked or cloned from one process, share no noise.
 //
 //   the parent draws (so that its generator has a state worth copying)
 //     fork() / clone() per process:  draws -> threads draw -> forks once more -> draws
 //   the parent's threads draw; then all draws of all of them are compared
 //
 // A draw is what a node would use: the noise of one report (DrawNoise) and 16 raw bytes, both from the source under
-// audit. Two draws with 128 bits in common anywhere (aligned) are a collision; an honest generator has one with
+// audit. Two draws collide when they have 128 aligned bits in common anywhere. An honest generator has a collision with
 // probability below draws^2 / 2^120.
 //
-// What it cannot see: a whole machine that is copied. A virtual machine or container that is suspended and resumed
-// twice has the same kernel state, the same process number and the same generator in both copies; see
+// The audit cannot see a whole machine that is copied. A virtual machine or container that is suspended and resumed
+// twice has the same kernel state, the same process number and the same generator in both copies. See
 // common/privacy/README.md.
 #ifndef BLINK_TOOLS_AUDIT_RANDOMNESS_H_
 #define BLINK_TOOLS_AUDIT_RANDOMNESS_H_
@@ -42,8 +42,8 @@ struct RandomnessAudit {
   bool passed() const { return collisions == 0; }
 };
 
-// The caller has no other threads. INVALID_ARGUMENT for options out of range; UNAVAILABLE when the source fails in any
-// process; RESOURCE_EXHAUSTED when the system gives no more processes.
+// The caller must have no other threads. Returns INVALID_ARGUMENT for options out of range, UNAVAILABLE when the source
+// fails in any process, and RESOURCE_EXHAUSTED when the system gives no more processes.
 absl::StatusOr<RandomnessAudit> AuditRandomness(const RandomnessAuditOptions& options);
 
 }  // namespace blink

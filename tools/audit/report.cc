@@ -2,10 +2,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/privacy/parameters.h"
+#include "tools/audit/findings.h"
 
 namespace blink {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int kLists = kAuditedLists;
+
+}  // namespace
 
 Json MechanismAuditJson(const MechanismAudit& audit) {
   const PrivacyParameters& parameters = audit.parameters;
@@ -16,7 +24,7 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
                {"nodes", parameters.node_count()},
                {"flip_probability", parameters.flip_probability()},
                {"achieved_epsilon", parameters.achieved_epsilon()},
-               {"lists", 3},
+               {"lists", kLists},
                {"reports_per_list", audit.reports_per_list},
                {"pair_sample_reports", audit.pair_sample},
                {"threads", audit.threads},
@@ -38,11 +46,11 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
   }
   Json& power = json["power"] = Json::object();
   if (parameters.sends_bits()) {
-    power["flip_rate_change"] = audit.power.flip_rate_change;
-    power["one_bit_flip_rate_change"] = audit.power.one_bit_flip_rate_change;
-    power["reused_coin_miss_probability"] = audit.power.reused_coin_miss;
+    power["flip_rate_change"] = audit.detection_power.flip_rate_change;
+    power["one_bit_flip_rate_change"] = audit.detection_power.one_bit_flip_rate_change;
+    power["reused_coin_miss_probability"] = audit.detection_power.reused_coin_miss;
   }
-  if (parameters.sends_degree()) power["degree_noise_scale_change"] = audit.power.noise_scale_change;
+  if (parameters.sends_degree()) power["degree_noise_scale_change"] = audit.detection_power.noise_scale_change;
   return json;
 }
 
@@ -52,53 +60,53 @@ Json RandomnessAuditJson(const RandomnessAudit& audit) {
           {"collisions", audit.collisions}, {"examples", audit.examples}};
 }
 
-std::string MechanismAuditTable(const Json& json) {
-  const auto verdict = [](const Json& item) { return item["violated"].get<bool>() ? "VIOLATED" : "ok"; };
+std::string MechanismAuditTable(const MechanismAudit& audit) {
+  const PrivacyParameters& parameters = audit.parameters;
+  const auto verdict = [](bool violated) { return violated ? "VIOLATED" : "ok"; };
   std::string text = absl::StrFormat(
       "epsilon %.6g, degree share %.6g, n = %d, %d reports of each of %d lists, p' = %.6g (%.1f s, %d threads)\n"
       "An honest mechanism is accused with probability %.0e at most, over all that follows.\n\n",
-      json["epsilon"].get<double>(), json["degree_share"].get<double>(), json["nodes"].get<uint64_t>(),
-      json["reports_per_list"].get<uint64_t>(), json["lists"].get<int>(), json["flip_probability"].get<double>(),
-      json["seconds"].get<double>(), json["threads"].get<int>(), json["false_alarm_probability_max"].get<double>());
+      parameters.epsilon(), parameters.degree_share(), parameters.node_count(), audit.reports_per_list, kLists,
+      parameters.flip_probability(), audit.seconds, audit.threads, kFalseAlarmMax);
   absl::StrAppendFormat(&text, "%-48s %12s %12s\n", "epsilon spent on", "at least", "promised");
-  for (const Json& bound : json["epsilon_bounds"]) {
-    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound["of"].get<std::string>(),
-                          bound["lower"].get<double>(), bound["promised"].get<double>(), verdict(bound));
+  for (const EpsilonBound& bound : audit.bounds) {
+    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound.of, bound.lower, bound.promised,
+                          verdict(bound.violated));
   }
   absl::StrAppendFormat(&text, "\n%-58s %8s %10s %10s\n", "claim", "tests", "least p", "limit");
-  for (const Json& check : json["checks"]) {
-    absl::StrAppendFormat(&text, "%-58s %8d %10.2e %10.2e  %s\n", check["claim"].get<std::string>(),
-                          check["tests"].get<uint64_t>(), check["smallest_p"].get<double>(),
-                          check["threshold"].get<double>(), verdict(check));
-    if (check["violated"].get<bool>()) absl::StrAppend(&text, "    ", check["worst"].get<std::string>(), "\n");
+  for (const AuditCheck& check : audit.checks) {
+    absl::StrAppendFormat(&text, "%-58s %8d %10.2e %10.2e  %s\n", check.claim, check.tests, check.smallest_p,
+                          check.threshold, verdict(check.violated));
+    if (check.violated) absl::StrAppend(&text, "    ", check.worst, "\n");
   }
-  const Json& power = json["power"];
   absl::StrAppend(&text, "\nnoticed with probability 0.99 or more:\n");
-  const auto line = [&](const char* what, const char* key) {
-    if (power.contains(key)) absl::StrAppendFormat(&text, "  %-56s %10.4f %%\n", what, 100 * power[key].get<double>());
+  const auto append_change = [&](const char* what, double change) {
+    absl::StrAppendFormat(&text, "  %-56s %10.4f %%\n", what, 100 * change);
   };
-  line("a flip probability that is wrong everywhere by", "flip_rate_change");
-  line("a flip probability that is wrong at one bit by", "one_bit_flip_rate_change");
-  line("a scale of the degree noise that is wrong by", "degree_noise_scale_change");
-  if (power.contains("reused_coin_miss_probability")) {
-    absl::StrAppendFormat(&text, "  one coin used for two bits is missed with probability %.1e\n",
-                          power["reused_coin_miss_probability"].get<double>());
+  if (parameters.sends_bits()) {
+    append_change("a flip probability that is wrong everywhere by", audit.detection_power.flip_rate_change);
+    append_change("a flip probability that is wrong at one bit by", audit.detection_power.one_bit_flip_rate_change);
   }
-  absl::StrAppend(&text, json["passed"].get<bool>() ? "\nPASSED: nothing contradicts the promise.\n"
-                                                    : "\nVIOLATED: the mechanism does not keep its promise.\n");
+  if (parameters.sends_degree()) {
+    append_change("a scale of the degree noise that is wrong by", audit.detection_power.noise_scale_change);
+  }
+  if (parameters.sends_bits()) {
+    absl::StrAppendFormat(&text, "  one coin used for two bits is missed with probability %.1e\n",
+                          audit.detection_power.reused_coin_miss);
+  }
+  absl::StrAppend(&text, audit.passed() ? "\nPASSED: nothing contradicts the promise.\n"
+                                        : "\nVIOLATED: the mechanism does not keep its promise.\n");
   return text;
 }
 
-std::string RandomnessAuditTable(const Json& json) {
+std::string RandomnessAuditTable(const RandomnessAudit& audit) {
   std::string text = absl::StrFormat(
       "%d processes (forked, cloned, and the parent) and %d threads drew %d times: %d values of 128 bits\n",
-      json["processes"].get<int>(), json["threads"].get<uint64_t>(), json["draws"].get<uint64_t>(),
-      json["values"].get<uint64_t>());
-  for (const Json& example : json["examples"])
-    absl::StrAppend(&text, "  drawn twice: by ", example.get<std::string>(), "\n");
+      audit.processes, audit.threads, audit.draws, audit.values);
+  for (const std::string& example : audit.examples) absl::StrAppend(&text, "  drawn twice: by ", example, "\n");
   absl::StrAppend(&text, "Not seen: copies of a whole machine (a virtual machine's snapshot that is resumed twice).\n");
-  if (json["passed"].get<bool>()) return absl::StrCat(text, "PASSED: no value was drawn twice.\n");
-  return absl::StrCat(text, "VIOLATED: ", json["collisions"].get<uint64_t>(), " values were drawn twice.\n");
+  if (audit.passed()) return absl::StrCat(text, "PASSED: no value was drawn twice.\n");
+  return absl::StrCat(text, "VIOLATED: ", audit.collisions, " values were drawn twice.\n");
 }
 
 }  // namespace blink

@@ -10,12 +10,13 @@
 
 namespace blink {
 
+// For programs.
 nlohmann::ordered_json MechanismAuditJson(const MechanismAudit& audit);
 nlohmann::ordered_json RandomnessAuditJson(const RandomnessAudit& audit);
 
-// The same for a person, from the objects above.
-std::string MechanismAuditTable(const nlohmann::ordered_json& json);
-std::string RandomnessAuditTable(const nlohmann::ordered_json& json);
+// The same figures for a person.
+std::string MechanismAuditTable(const MechanismAudit& audit);
+std::string RandomnessAuditTable(const RandomnessAudit& audit);
 
 }  // namespace blink
 

@@ -1,5 +1,6 @@
-// The exact statistics of an audit: binomial tails, Clopper-Pearson limits, and the discrete Laplace distribution as a
-// formula (never the sampler's own code). Tails come from Boost.Math's regularised incomplete beta function.
+// The exact statistics of an audit: binomial tails, Clopper-Pearson limits, and the discrete Laplace distribution. That
+// distribution is a formula here, never the sampler's own code. Tails come from Boost.Math's regularised incomplete
+// beta function.
 #ifndef BLINK_TOOLS_AUDIT_STATISTICS_H_
 #define BLINK_TOOLS_AUDIT_STATISTICS_H_
 
@@ -16,13 +17,13 @@ double BinomialMass(uint64_t count, uint64_t trials, double probability);     //
 // min(1, twice the smaller tail): at most alpha with probability at most alpha under the hypothesis, for every alpha.
 double BinomialTwoSided(uint64_t count, uint64_t trials, double probability);
 
-// One-sided Clopper-Pearson limits: the true probability lies below LowerLimit (above UpperLimit) of what was counted
-// with probability at most alpha. 0 and 1 at the ends; trials = 0 gives 0 and 1. Relative accuracy 1e-10, rounded
-// outwards.
+// One-sided Clopper-Pearson limits of a count. The true probability lies below LowerLimit with probability at most
+// alpha, and above UpperLimit with probability at most alpha. The limits are 0 and 1 at the ends and for trials = 0.
+// Their relative accuracy is 1e-10, rounded outwards.
 double LowerLimit(uint64_t count, uint64_t trials, double alpha);
 double UpperLimit(uint64_t count, uint64_t trials, double alpha);
 
-// The z with Pr[|N(0,1)| > z] = alpha, 0 < alpha < 1: for statements of power only.
+// The z with Pr[|N(0,1)| > z] = alpha, 0 < alpha < 1. For statements of detection power only.
 double TwoSidedDeviations(double alpha);
 
 // Pr[Y >= t] and Pr[first <= Y <= last] of the discrete Laplace distribution, Pr[Y = y] proportional to e^(-epsilon
@@ -30,8 +31,8 @@ double TwoSidedDeviations(double alpha);
 double DiscreteLaplaceAtLeast(int64_t t, double epsilon);
 double DiscreteLaplaceWithin(int64_t first, int64_t last, double epsilon);
 
-// A partition of the integers (a noisy degree minus some origin) in 2 * half + 1 cells of `width` values; the two outer
-// cells are infinite. Cell c holds (c - half) * width .. (c - half) * width + width - 1.
+// Cuts the integers (a noisy degree minus some origin) into 2 * half + 1 cells of `width` values. Cell c holds
+// (c - half) * width .. (c - half) * width + width - 1. The two outer cells are infinite.
 struct DegreeCells {
   int64_t width = 1;
   int64_t half = 1;

@@ -3,29 +3,20 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "tools/command_line.h"
 #include "tools/dataset/files.h"
 
 namespace blink {
 namespace {
-
-int EndWith(const absl::Status& status) {
-  if (!status.ok()) std::fprintf(stderr, "blink: %s\n", std::string(status.message()).c_str());
-  return static_cast<int>(ExitCodeFor(status));
-}
-
-int EndWithWrongFlags(const std::string& message) {
-  std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n", message.c_str());
-  return static_cast<int>(ExitCode::kUsage);
-}
 
 // "mean_degree is ..." becomes "--mean-degree is ...".
 std::string NamingTheFlag(absl::string_view message) {
@@ -33,7 +24,8 @@ std::string NamingTheFlag(absl::string_view message) {
   return absl::StrCat("--", absl::StrReplaceAll(message.substr(0, name), {{"_", "-"}}), message.substr(name));
 }
 
-// A file or folder that is the first argument. As an option, which scripts have, it is good as well and not listed.
+// A file or folder that is the first argument. It may also be given as an option, as older scripts do. Then the help
+// does not list the option.
 struct FirstArgument {
   const char* name;
   const char* option_name;
@@ -42,7 +34,7 @@ struct FirstArgument {
     CLI::Option* option = command->add_option(option_name, value)->group("");
     command->add_option(name, value, what)->option_text("REQUIRED")->excludes(option);
   }
-  // To be called by the command: what it throws is thrown while the flags are parsed.
+  // To be called in CLI11's callback: then what it throws ends the parsing, as other wrong flags do.
   void Require(const CLI::App& command) const {
     if (command.count(option_name) + command.count(name) == 0) throw CLI::RequiredError(name);
   }
@@ -83,12 +75,32 @@ void PrintSummary(const DatasetSummary& s, bool json) {
   std::printf("  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
 }
 
-void AddGenerate(CLI::App& dataset, int& exit_code) {
-  struct Flags {
-    SyntheticOptions synthetic;
-    std::string output;
-  };
-  auto flags = std::make_shared<Flags>();
+struct GenerateFlags {
+  SyntheticOptions synthetic;
+  std::string output;
+};
+
+int RunGenerate(const GenerateFlags& flags) {
+  const absl::StatusOr<Dataset> made = GenerateDataset(flags.synthetic);
+  if (absl::IsInvalidArgument(made.status())) {  // the flags are all that it is made from
+    return FinishWrongFlags(absl::InvalidArgumentError(NamingTheFlag(made.status().message())));
+  }
+  return Finish([&]() -> absl::Status {
+    BLINK_RETURN_IF_ERROR(made.status());
+    std::error_code error;
+    if (std::filesystem::exists(flags.output + "/labels.csv", error)) {
+      return absl::InvalidArgumentError(absl::StrCat(flags.output, " holds a data set already: choose another folder"));
+    }
+    BLINK_RETURN_IF_ERROR(WriteDataset(*made, flags.output));
+    std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags.output.c_str(), made->graph.node_count(),
+                static_cast<unsigned long long>(made->graph.link_count()), made->attributes.features.cols,
+                made->attributes.class_count);
+    return absl::OkStatus();
+  }());
+}
+
+void AddGenerate(CLI::App& dataset, std::function<int()>* run) {
+  auto flags = std::make_shared<GenerateFlags>();
   CLI::App* command = dataset.add_subcommand(
       "generate",
       "Make a synthetic data set: a degree-corrected block model with features and labels; the defaults resemble Cora");
@@ -104,49 +116,48 @@ void AddGenerate(CLI::App& dataset, int& exit_code) {
       ->check(CLI::Validator(
           [](std::string& text) { return absl::StartsWith(text, "-") ? text + " is negative" : std::string(); }, ""))
       ->capture_default_str();
-  command->callback([flags, &exit_code] {
-    const absl::StatusOr<Dataset> generated = GenerateDataset(flags->synthetic);
-    if (absl::IsInvalidArgument(generated.status())) {  // the options are all that it is made from
-      exit_code = EndWithWrongFlags(NamingTheFlag(generated.status().message()));
-      return;
-    }
-    exit_code = EndWith([&]() -> absl::Status {
-      BLINK_RETURN_IF_ERROR(generated.status());
-      std::error_code error;
-      if (std::filesystem::exists(flags->output + "/labels.csv", error)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(flags->output, " holds a data set already: choose another folder"));
-      }
-      const Dataset& made = *generated;
-      BLINK_RETURN_IF_ERROR(WriteDataset(made, flags->output));
-      std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags->output.c_str(), made.graph.node_count(),
-                  static_cast<unsigned long long>(made.graph.link_count()), made.attributes.features.cols,
-                  made.attributes.class_count);
-      return absl::OkStatus();
-    }());
-  });
+  command->callback([flags, run] { *run = [flags] { return RunGenerate(*flags); }; });
 }
 
-void AddInfo(CLI::App& dataset, int& exit_code) {
-  struct Flags {
-    std::string folder;
-    bool json = false;
-  };
-  auto flags = std::make_shared<Flags>();
+struct InfoFlags {
+  std::string folder;
+  bool json = false;
+};
+
+absl::Status DescribeDataset(const InfoFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags.folder));
+  PrintSummary(SummariseDataset(read), flags.json);
+  return absl::OkStatus();
+}
+
+void AddInfo(CLI::App& dataset, std::function<int()>* run) {
+  auto flags = std::make_shared<InfoFlags>();
   CLI::App* command = dataset.add_subcommand("info", "Describe a data-set folder: counts, degrees, homophily, split");
   kDataset.AddTo(command, flags->folder, "Data-set folder");
   command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, command, &exit_code] {
+  command->callback([flags, command, run] {
     kDataset.Require(*command);
-    exit_code = EndWith([&]() -> absl::Status {
-      BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags->folder));
-      PrintSummary(Summarise(read), flags->json);
-      return absl::OkStatus();
-    }());
+    *run = [flags] { return Finish(DescribeDataset(*flags)); };
   });
 }
 
-void AddConvert(CLI::App& dataset, int& exit_code) {
+absl::Status ConvertToDataset(const ConvertOptions& options) {
+  CsrGraph graph;
+  BLINK_ASSIGN_OR_RETURN(const EdgeListReport report, ConvertEdgeList(options, &graph));
+  std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
+              options.output.c_str(), graph.node_count(), static_cast<unsigned long long>(graph.link_count()),
+              static_cast<unsigned long long>(report.lines), static_cast<unsigned long long>(report.duplicates_dropped),
+              static_cast<unsigned long long>(report.self_loops_dropped),
+              report.mapped ? "ids were renumbered, see map.csv" : "ids are as they were");
+  if (report.nodes_added > 0) std::printf("  %u nodes have a label but no link\n", report.nodes_added);
+  if (report.maybe_header) {
+    std::printf(
+        "  the first line was taken for a link, but no other line has its ids: if it is a header, put a # before it\n");
+  }
+  return absl::OkStatus();
+}
+
+void AddConvert(CLI::App& dataset, std::function<int()>* run) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = dataset.add_subcommand(
       "convert", "Turn an edge list (CSV, TSV or SNAP; plain or gzip; any ids) into a data-set folder");
@@ -164,62 +175,46 @@ void AddConvert(CLI::App& dataset, int& exit_code) {
   command->add_flag(
       "--names", options->names,
       "Ids are names, even where some look like numbers; otherwise a name in a list of integers is refused");
-  command->callback([options, command, &exit_code] {
+  command->callback([options, command, run] {
     kInput.Require(*command);
-    if (const absl::Status usable = CheckSplitOptions(*options); !usable.ok()) {
-      exit_code = EndWithWrongFlags(std::string(usable.message()));
-      return;
-    }
-    exit_code = EndWith([&]() -> absl::Status {
-      CsrGraph graph;
-      BLINK_ASSIGN_OR_RETURN(const EdgeListReport report, ConvertEdgeList(*options, &graph));
-      std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
-                  options->output.c_str(), graph.node_count(), static_cast<unsigned long long>(graph.link_count()),
-                  static_cast<unsigned long long>(report.lines),
-                  static_cast<unsigned long long>(report.duplicates_dropped),
-                  static_cast<unsigned long long>(report.self_loops_dropped),
-                  report.mapped ? "ids were renumbered, see map.csv" : "ids are as they were");
-      if (report.nodes_added > 0) std::printf("  %u nodes have a label but no link\n", report.nodes_added);
-      if (report.maybe_header) {
-        std::printf(
-            "  the first line was taken for a link, but no other line has its ids: if it is a header, put a # before "
-            "it\n");
-      }
-      return absl::OkStatus();
-    }());
+    *run = [options] {
+      const absl::Status usable = CheckSplitOptions(*options);
+      return usable.ok() ? Finish(ConvertToDataset(*options)) : FinishWrongFlags(usable);
+    };
   });
 }
 
-void AddShard(CLI::App& dataset, int& exit_code) {
-  struct Flags {
-    std::string folder, out;
-  };
-  auto flags = std::make_shared<Flags>();
+struct ShardFlags {
+  std::string folder, out;
+};
+
+absl::Status CutIntoKits(const ShardFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags.folder));
+  BLINK_ASSIGN_OR_RETURN(const ShardReport report, ShardDataset(read, flags.out));
+  std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags.out.c_str(),
+              report.nodes, read.graph.node_count(), report.kits);
+  return absl::OkStatus();
+}
+
+void AddShard(CLI::App& dataset, std::function<int()>* run) {
+  auto flags = std::make_shared<ShardFlags>();
   CLI::App* command = dataset.add_subcommand("shard",
                                              "Cut a data set for a simulated fleet: each node's list into its kit, the "
                                              "public attributes into the aggregator's folder");
   command->add_option("--dataset", flags->folder, "Data-set folder")->required();
   command->add_option("--out", flags->out, "Provisioning folder made by `blink provision`")->required();
-  command->callback([flags, &exit_code] {
-    exit_code = EndWith([&]() -> absl::Status {
-      BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags->folder));
-      BLINK_ASSIGN_OR_RETURN(const ShardReport report, ShardDataset(read, flags->out));
-      std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags->out.c_str(),
-                  report.nodes, read.graph.node_count(), report.kits);
-      return absl::OkStatus();
-    }());
-  });
+  command->callback([flags, run] { *run = [flags] { return Finish(CutIntoKits(*flags)); }; });
 }
 
 }  // namespace
 
-void AddDatasetCommand(CLI::App& app, int& exit_code) {
+void AddDatasetCommand(CLI::App& app, std::function<int()>* run) {
   CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert and cut data sets");
   dataset->require_subcommand(1);
-  AddGenerate(*dataset, exit_code);
-  AddInfo(*dataset, exit_code);
-  AddConvert(*dataset, exit_code);
-  AddShard(*dataset, exit_code);
+  AddGenerate(*dataset, run);
+  AddInfo(*dataset, run);
+  AddConvert(*dataset, run);
+  AddShard(*dataset, run);
 }
 
 }  // namespace blink

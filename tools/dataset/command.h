@@ -1,13 +1,15 @@
-// `blink dataset generate | info | convert | shard`.
+// `blink dataset generate | info | convert | shard`
 #ifndef BLINK_TOOLS_DATASET_COMMAND_H_
 #define BLINK_TOOLS_DATASET_COMMAND_H_
+
+#include <functional>
 
 #include "CLI/CLI.hpp"
 
 namespace blink {
 
-// Adds the command to `app`; its callback does the work and stores how the program ends in `exit_code`.
-void AddDatasetCommand(CLI::App& app, int& exit_code);
+// Adds the command to `app`, as tools/command_line.h describes.
+void AddDatasetCommand(CLI::App& app, std::function<int()>* run);
 
 }  // namespace blink
 

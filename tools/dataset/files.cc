@@ -180,7 +180,7 @@ absl::Status CopyCompanions(const ConvertOptions& options, const std::vector<Row
 
 }  // namespace
 
-DatasetSummary Summarise(const Dataset& dataset) {
+DatasetSummary SummariseDataset(const Dataset& dataset) {
   const CsrGraph& graph = dataset.graph;
   const NodeAttributes& attributes = dataset.attributes;
   DatasetSummary summary{.name = dataset.name,

@@ -1,4 +1,5 @@
-// blink provision init | enrol | sign | request | revoke | crl | roster | simulate
+#include "tools/provision/command.h"
+
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -19,7 +20,7 @@
 namespace blink {
 namespace {
 
-// `read` takes the flags apart: what it refuses are wrong flags. `work` uses files.
+// Lets *run read the flags and then do the work. What `read` refuses are wrong flags; only `work` uses files.
 void Bind(CLI::App* command, std::function<int()>* run, std::function<absl::Status()> read,
           std::function<absl::Status()> work) {
   command->callback([run, read = std::move(read), work = std::move(work)] {
@@ -30,7 +31,7 @@ void Bind(CLI::App* command, std::function<int()>* run, std::function<absl::Stat
   });
 }
 
-// The reading of a flag that says for how long something is good.
+// Returns a function that reads a flag that says for how long something is good.
 std::function<absl::Status()> ReadDuration(const char* flag, const std::string& text, absl::Duration& duration) {
   return [flag, &text, &duration]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(duration, ParsePositiveDuration(flag, text));
@@ -186,7 +187,7 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
   Bind(command, run, ReadDuration("--valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(const absl::Time end,
-                           SignFor(flags->out, flags->name, flags->request, flags->certificate, flags->duration));
+                           SignRequest(flags->out, flags->name, flags->request, flags->certificate, flags->duration));
     std::printf("Signed for %s: %s, good until %s.\n", flags->name.c_str(), flags->certificate.c_str(),
                 TimeText(end).c_str());
     return absl::OkStatus();
@@ -261,8 +262,8 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   });
 }
 
-// A fleet has a hundred thousand of them; enrolment.json lists them all.
-std::string NamesOf(const std::vector<std::string>& names) {
+// Lists the first names alone: a fleet has a hundred thousand, and enrolment.json has them all.
+std::string ListNames(const std::vector<std::string>& names) {
   constexpr size_t kNamesMax = 20;
   if (names.size() <= kNamesMax) return absl::StrJoin(names, ", ");
   return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kNamesMax, ", "), " and ", names.size() - kNamesMax,
@@ -277,12 +278,12 @@ void PrintSummary(const RosterSummary& summary, const std::string& out) {
       static_cast<unsigned long long>(summary.version), summary.node_count, summary.active_count, out.c_str(),
       summary.kits);
   if (!summary.revoked.empty()) {
-    std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n", NamesOf(summary.revoked).c_str(),
-                out.c_str());
+    std::printf("Revoked the certificates of %s: bring %s/revoked.crl.pem as well.\n",
+                ListNames(summary.revoked).c_str(), out.c_str());
   }
   if (!summary.kits_missing.empty()) {
     std::printf("Not in %s/kits, so their kit.json needs \"node_count\" and \"roster_version\" by hand: %s\n",
-                out.c_str(), NamesOf(summary.kits_missing).c_str());
+                out.c_str(), ListNames(summary.kits_missing).c_str());
   }
 }
 
@@ -335,7 +336,7 @@ void AddSimulate(CLI::App* provision, std::function<int()>* run) {
     return CheckFleetOptions(flags->Fleet());
   };
   Bind(command, run, read, [flags]() -> absl::Status {
-    Progress progress("folders", flags->kits + 2, flags->kits > 100);
+    ProgressBar progress("folders", flags->kits + 2, flags->kits > 100);
     BLINK_RETURN_IF_ERROR(ProvisionFleet(flags->Fleet(), [&](uint32_t done) { progress.Update(done); }));
     std::printf("Made %s: an aggregator, an operator and %u kits for %u nodes. Next: blink dataset shard.\n",
                 flags->options.out.c_str(), flags->kits, flags->options.node_count);

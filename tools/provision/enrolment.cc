@@ -197,7 +197,8 @@ absl::StatusOr<Enrolled*> Enrolment::Find(absl::string_view name) {
       absl::StrCat("nobody is enrolled as '", name, "': enrol it first (blink provision enrol --name ", name, " ...)"));
 }
 
-absl::Status Enrolment::Advance(std::optional<uint32_t> node_count, std::vector<NodeRange> retired, absl::Time date) {
+absl::Status Enrolment::AdvanceRoster(std::optional<uint32_t> node_count, std::vector<NodeRange> retired,
+                                      absl::Time date) {
   const Roster& now = roster();
   const uint32_t nodes = node_count.value_or(now.node_count());
   if (nodes < now.node_count()) {

@@ -1,5 +1,5 @@
-// OUT/enrolment.json: the authority's own list of who may have which certificate. Whatever a certificate says comes
-// from here.
+// OUT/enrolment.json: the authority's own list of who may have which certificate. Everything that a certificate says
+// comes from this list.
 //
 //   {"format":1,"deployment":"demo","node_count":2708,"roster_version":1,"aggregator":"host:7443","insecure":false,
 //    "policy":{...},"rosters":[{"version":1,"node_count":2708,"retired":[],"date":"2026-11-28T10:00:00Z"}, ...],
@@ -7,7 +7,7 @@
 //                 "certificates":[{"serial":"...","key":"<SHA-256 of the public key>","not_after":"...",
 //                                  "revoked":{"date":"...","reason":"superseded"}}, ...]}, ...]}
 //
-// The last of "rosters" is the one in use; "node_count" and "roster_version" repeat it. Lists of before there were
+// The last of "rosters" is in use, and "node_count" and "roster_version" repeat it. Lists that are older than
 // revocations have "serials" in the place of "certificates", and no "rosters".
 #ifndef BLINK_TOOLS_PROVISION_ENROLMENT_H_
 #define BLINK_TOOLS_PROVISION_ENROLMENT_H_
@@ -28,7 +28,7 @@
 
 namespace blink {
 
-// The policy that is suggested to a node; the members of its policy.json.
+// The policy that is suggested to a node: the members of its policy.json.
 struct KitPolicy {
   uint64_t epsilon_micro_per_round_max = 8'000'000;
   uint64_t epsilon_micro_lifetime_max = 64'000'000;
@@ -64,29 +64,33 @@ class Enrolment {
     absl::Time date;
   };
 
-  // INVALID_ARGUMENT naming the value and its range.
+  // Returns INVALID_ARGUMENT, naming the value and its range.
   static absl::StatusOr<Enrolment> Create(std::string deployment, uint32_t node_count, uint64_t roster_version);
   static absl::StatusOr<Enrolment> FromJson(const std::string& text);
   std::string ToJson() const;
 
-  // INVALID_ARGUMENT when the name is taken or malformed, the identity of another deployment, already enrolled, or
-  // shares a node with one that is; and when one of its nodes is retired or past the roster.
+  // Returns INVALID_ARGUMENT when
+  // - the name is taken or malformed,
+  // - the identity is of another deployment, is enrolled already, or shares a node with one that is,
+  // - one of its nodes is retired or past the roster.
   absl::Status Add(Enrolled entry);
-  // INVALID_ARGUMENT when nobody of that name is enrolled.
+  // Returns INVALID_ARGUMENT when nobody of that name is enrolled.
   absl::StatusOr<Enrolled*> Find(absl::string_view name);
 
-  // The next roster: `node_count` nodes (absent: as many as now), and `retired` as well as those that are retired
-  // already. INVALID_ARGUMENT: fewer nodes than before, nothing changes, or Roster::Create refuses.
-  absl::Status Advance(std::optional<uint32_t> node_count, std::vector<NodeRange> retired, absl::Time date);
-  // Nodes that are retired, all of them.
+  // Makes the next roster, of `node_count` nodes (absent: as many as now). The nodes of `retired` are retired as well
+  // as those that are already. Returns INVALID_ARGUMENT when there are fewer nodes than before, when nothing changes,
+  // or when Roster::Create refuses.
+  absl::Status AdvanceRoster(std::optional<uint32_t> node_count, std::vector<NodeRange> retired, absl::Time date);
+  // Whether `entry` is of nodes that are all retired.
   bool IsRetired(const Enrolled& entry) const;
 
-  // Revokes the certificate `serial` of `name`, or all of its certificates that are neither revoked nor past their date
-  // `when`; how many. INVALID_ARGUMENT: unknown name, serial number or reason; nothing is left to revoke.
+  // Revokes the certificate `serial` of `name`. Without a serial number, revokes all certificates of the name that are
+  // not revoked and have not expired at `when`. Returns how many. Returns INVALID_ARGUMENT for an unknown name, serial
+  // number or reason, and when nothing is left to revoke.
   absl::StatusOr<size_t> Revoke(absl::string_view name, const std::optional<std::string>& serial,
                                 const std::string& reason, absl::Time when);
   std::vector<RevokedCertificate> revoked() const;
-  // The name that a certificate with this key was issued to; empty: none.
+  // The name that a certificate with this key was issued to, or "".
   std::string OwnerOfKey(absl::string_view key_digest) const;
 
   const std::string& deployment() const { return roster().deployment(); }
@@ -99,7 +103,7 @@ class Enrolment {
   std::string aggregator;  // HOST:PORT that the kits are told; may be empty
   bool insecure = false;
   KitPolicy policy;
-  uint64_t crl_number = 0;  // of the last revocation list; 0: none was made
+  uint64_t crl_number = 0;  // of the last revocation list; 0: none was made yet
 
  private:
   absl::Status Insert(Enrolled entry);

@@ -100,7 +100,7 @@ std::string PolicyJson(const Enrolment& enrolment) {
   return json.dump(2) + "\n";
 }
 
-Place PlaceOf(const std::string& out, const Enrolled& entry) {
+Place FindPlace(const std::string& out, const Enrolled& entry) {
   switch (entry.identity.kind) {
     case Identity::Kind::kAggregator:
       return {out + "/aggregator", "server"};
@@ -114,7 +114,7 @@ Place PlaceOf(const std::string& out, const Enrolled& entry) {
 
 absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, const Enrolled& entry,
                         const std::string& ca, const std::string& listen) {
-  const Place place = PlaceOf(out, entry);
+  const Place place = FindPlace(out, entry);
   BLINK_RETURN_IF_ERROR(MakeFolder(std::filesystem::path(place.folder).parent_path().string()));
   BLINK_RETURN_IF_ERROR(MakeFolder(place.folder));
   if (!enrolment.insecure) {

@@ -1,10 +1,10 @@
-// The files of an authority's folder OUT, for those who change them: provision/provision.cc and membership.cc.
+// The files of an authority's folder OUT, for the two sources that change them: provision.cc and membership.cc.
 //
 //   enrolment.json               the list of names
 //   ca/ca.key, ca/ca.crt         the authority
 //   revoked.crl.pem              its list of revocations
 //   aggregator/, operator/, operators/<name>/, kits/<name>/
-//                                what the programs start from: a place each
+//                                a place for each program, from which it starts
 #ifndef BLINK_TOOLS_PROVISION_FILES_H_
 #define BLINK_TOOLS_PROVISION_FILES_H_
 
@@ -17,28 +17,29 @@
 
 namespace blink::provision_internal {
 
-// INVALID_ARGUMENT naming the file. NOT_FOUND: there is no authority in OUT.
+// Returns INVALID_ARGUMENT, naming the file, or NOT_FOUND when there is no authority in OUT.
 absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out);
 absl::Status SaveEnrolment(const std::string& out, const Enrolment& enrolment);
 absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out);
 
-// Signs the list of all that `enrolment` says is revoked, under the next number, which is written into `enrolment`.
+// Signs the list of all certificates that `enrolment` says are revoked. It has the next number, which is kept in
+// `enrolment`.
 absl::StatusOr<std::string> SignNextList(const CertificateAuthority& authority, Enrolment& enrolment,
                                          absl::Duration valid_for);
 
-// Where the program of a name starts from.
+// The place from which the program of a name starts.
 struct Place {
   std::string folder;
   std::string side;  // the stem of the files of key and certificate: "client" or "server"
 };
-Place PlaceOf(const std::string& out, const Enrolled& entry);
+Place FindPlace(const std::string& out, const Enrolled& entry);
 
-// Makes the place of `entry`, without key and certificate. `ca`: the authority's certificate; `listen`: what the
-// aggregator binds.
+// Makes the place of `entry`, without key and certificate. `ca` is the authority's certificate, and `listen` the
+// address that the aggregator binds.
 absl::Status WritePlace(const std::string& out, const Enrolment& enrolment, const Enrolled& entry,
                         const std::string& ca, const std::string& listen);
 
-// policy.json of a kit. A suggestion: the file belongs to the owner of the lists.
+// The policy.json of a kit. It is a suggestion, since the file belongs to the owner of the lists.
 std::string PolicyJson(const Enrolment& enrolment);
 
 }  // namespace blink::provision_internal

@@ -1,7 +1,8 @@
-// Who leaves and who joins: revocations and the next roster.
+// Lets nodes leave and join: revocations and the next roster.
 //
-// The authority's own list is written first, then what follows from it. A crash in between leaves files that are older
-// than the list; the same command without a change (blink provision crl, blink provision roster) writes them again.
+// The authority's own list is written first, then the files that follow from it. A crash in between leaves files that
+// are older than the list. The same command without a change (blink provision crl, blink provision roster) writes them
+// again.
 #include <algorithm>
 #include <filesystem>
 
@@ -32,8 +33,9 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// An enrolment that was restored from a copy has forgotten what was revoked since: the list that it would sign gives
-// those certificates back, under numbers that were used already. FAILED_PRECONDITION: OUT/revoked.crl.pem knows more.
+// Returns FAILED_PRECONDITION when OUT/revoked.crl.pem knows more than `enrolment`. An enrolment that was restored from
+// a copy has forgotten what was revoked since. Its next list would give those certificates back, under numbers that
+// were used already.
 absl::Status CheckNothingForgotten(const std::string& out, const CertificateAuthority& authority,
                                    const Enrolment& enrolment) {
   const std::string path = out + "/revoked.crl.pem";
@@ -113,7 +115,7 @@ absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Dur
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
   const absl::Time now = absl::Now();
   if (change.node_count.has_value() || !change.retire.empty()) {
-    BLINK_RETURN_IF_ERROR(enrolment.Advance(change.node_count, change.retire, now));
+    BLINK_RETURN_IF_ERROR(enrolment.AdvanceRoster(change.node_count, change.retire, now));
   }
   const Roster& roster = enrolment.roster();
   RosterSummary summary = {

@@ -21,10 +21,10 @@
 namespace blink {
 namespace {
 
+using provision_internal::FindPlace;
 using provision_internal::LoadAuthority;
 using provision_internal::LoadEnrolment;
 using provision_internal::Place;
-using provision_internal::PlaceOf;
 using provision_internal::PolicyJson;
 using provision_internal::SaveEnrolment;
 using provision_internal::SignNextList;
@@ -65,7 +65,7 @@ absl::Status CheckNewKey(const Enrolment& enrolment, const CertificateAuthority&
 }
 
 absl::Status WriteKeyAndCertificate(const std::string& out, const CertificateAuthority& authority, Enrolled& entry) {
-  const Place place = PlaceOf(out, entry);
+  const Place place = FindPlace(out, entry);
   const std::string stem = absl::StrCat(place.folder, "/tls/", place.side);
   BLINK_ASSIGN_OR_RETURN(const std::string key, GenerateKey());
   BLINK_ASSIGN_OR_RETURN(const std::string request, MakeRequest(key, entry.name));
@@ -177,7 +177,7 @@ absl::Status Enrol(const std::string& out, Enrolled entry) {
   entry.identity.deployment = enrolment.deployment();
   BLINK_RETURN_IF_ERROR(enrolment.Add(entry));
   BLINK_ASSIGN_OR_RETURN(const CertificateAuthority authority, LoadAuthority(out));
-  const std::string place = PlaceOf(out, entry).folder;
+  const std::string place = FindPlace(out, entry).folder;
   std::error_code ignored;
   if (std::filesystem::exists(place, ignored))
     return absl::InvalidArgumentError(absl::StrCat(place, " exists already"));
@@ -185,8 +185,8 @@ absl::Status Enrol(const std::string& out, Enrolled entry) {
   return SaveEnrolment(out, enrolment);
 }
 
-absl::StatusOr<absl::Time> SignFor(const std::string& out, const std::string& name, const std::string& request_path,
-                                   const std::string& certificate_path, absl::Duration valid_for) {
+absl::StatusOr<absl::Time> SignRequest(const std::string& out, const std::string& name, const std::string& request_path,
+                                       const std::string& certificate_path, absl::Duration valid_for) {
   BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
   BLINK_ASSIGN_OR_RETURN(Enrolled * entry, enrolment.Find(name));

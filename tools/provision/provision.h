@@ -1,11 +1,11 @@
-// Who is who in a deployment: the certificate authority, its list of names, and the folders that the programs start
-// from.
+// Says who is who in a deployment. Makes the certificate authority, its list of names, and the folders from which the
+// programs start.
 //
 //   in the field                                          for a simulation
 //   InitAuthority(OUT)        ca/, enrolment.json         ProvisionFleet(OUT): all of it at once, keys included
 //   Enrol(OUT, "nodes-0-9")   kits/nodes-0-9/ (no key)
 //   ... blink-node init makes key and request on the device ...
-//   SignFor(OUT, "nodes-0-9", request, certificate)
+//   SignRequest(OUT, "nodes-0-9", request, certificate)
 //   Revoke(OUT, "nodes-0-9", ...)                         revoked.crl.pem
 //   ChangeRoster(OUT, ...)                                aggregator/roster.json, kits/*/kit.json, revoked.crl.pem
 //
@@ -25,7 +25,7 @@
 
 namespace blink {
 
-// How long a revocation list is good unless said otherwise; within it a new one has to reach the aggregator.
+// How long a revocation list is good by default. A new one must reach the aggregator within this time.
 inline constexpr absl::Duration kRevocationListValidFor = absl::Hours(24 * 90);
 
 struct AuthorityOptions {
@@ -38,27 +38,27 @@ struct AuthorityOptions {
   KitPolicy policy;
   absl::Duration valid_for = absl::Hours(24 * 3650);
 };
-// INVALID_ARGUMENT naming a value that is out of its range; no file is looked at.
+// Returns INVALID_ARGUMENT, naming the value that is out of its range. Looks at no file.
 absl::Status CheckAuthorityOptions(const AuthorityOptions& options);
 
-// What CheckAuthorityOptions says; INVALID_ARGUMENT when OUT exists.
+// Returns what CheckAuthorityOptions returns, and INVALID_ARGUMENT when OUT exists.
 absl::Status InitAuthority(const AuthorityOptions& options);
 
 // Adds one name to the list, and makes its folder: a kit for nodes, operator/ or aggregator/ with the configuration.
 absl::Status Enrol(const std::string& out, Enrolled entry);
 
-// Signs `request_path` for an enrolled name into `certificate_path`. Certificates that it has already stay good until
-// they expire or are revoked. INVALID_ARGUMENT when it is not enrolled or retired, the request is malformed, or its key
-// was certified before. Until when it is good.
-absl::StatusOr<absl::Time> SignFor(const std::string& out, const std::string& name, const std::string& request_path,
-                                   const std::string& certificate_path, absl::Duration valid_for);
+// Signs `request_path` for an enrolled name, writes the certificate to `certificate_path`, and returns when it expires.
+// Certificates that the name has already stay good until they expire or are revoked. Returns INVALID_ARGUMENT when the
+// name is not enrolled or retired, when the request is malformed, or when its key was certified before.
+absl::StatusOr<absl::Time> SignRequest(const std::string& out, const std::string& name, const std::string& request_path,
+                                       const std::string& certificate_path, absl::Duration valid_for);
 
 struct RevokeOptions {
   std::string out, name;
   std::string serial;  // empty: every certificate of the name
   std::string reason = "unspecified";
 };
-// Records it, and writes the list as RenewRevocationList does. How many certificates were revoked.
+// Records the revocation, and writes the list as RenewRevocationList does. Returns how many certificates were revoked.
 absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_valid_for);
 
 struct RevocationListSummary {
@@ -66,8 +66,8 @@ struct RevocationListSummary {
   size_t revoked = 0;  // certificates on it
   absl::Time good_until;
 };
-// OUT/revoked.crl.pem, under the next number, and its copy in OUT/aggregator where that folder is. Also for folders of
-// before there were revocations.
+// Writes OUT/revoked.crl.pem under the next number, and a copy into OUT/aggregator if that folder exists. Works also in
+// folders that are older than revocations.
 absl::StatusOr<RevocationListSummary> RenewRevocationList(const std::string& out, absl::Duration list_valid_for);
 
 struct RosterChange {
@@ -80,16 +80,16 @@ struct RosterSummary {
   uint32_t node_count = 0;
   uint32_t active_count = 0;
   size_t kits = 0;                        // whose kit.json was brought up to date
-  std::vector<std::string> kits_missing;  // not in OUT/kits
-  std::vector<std::string> revoked;       // names that are retired altogether
+  std::vector<std::string> kits_missing;  // names whose kit is not in OUT/kits
+  std::vector<std::string> revoked;       // names whose nodes are all retired
 };
 // Makes the next roster, writes OUT/aggregator/roster.json and the kits' kit.json, and revokes the certificates of
-// names that are retired altogether. Without a change it writes the files of the roster as it is again, should a crash
-// have left some undone.
+// names whose nodes are all retired. Without a change it writes the files of the present roster again, since a crash
+// may have left some undone.
 absl::StatusOr<RosterSummary> ChangeRoster(const RosterChange& change, absl::Duration list_valid_for);
 
-// A key (0600) and a request for it, for those who have no blink-node: the aggregator and operators. Refuses to replace
-// a key.
+// Makes a key (0600) and a request for it. The aggregator and operators need this, since they have no blink-node. Never
+// replaces a key.
 absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& request_path,
                                const std::string& common_name);
 
@@ -99,11 +99,11 @@ struct FleetOptions {
   // empty: the aggregator's address when it is loopback, otherwise every interface at its port
   std::string listen;
 };
-// As CheckAuthorityOptions.
+// Returns INVALID_ARGUMENT, naming the value that is out of its range. Looks at no file.
 absl::Status CheckFleetOptions(const FleetOptions& options);
 
-// Everything that a simulated fleet needs, journals included, but its lists and attributes (blink dataset shard).
-// `progress(done)` after every folder, ascending, from one thread at a time.
+// Makes everything that a simulated fleet needs, journals included, except its lists and attributes, which
+// `blink dataset shard` makes. Calls `progress(done)` after every folder, ascending, from one thread at a time.
 absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress = nullptr);
 
 }  // namespace blink

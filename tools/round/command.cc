@@ -1,4 +1,5 @@
-// blink round create | list | status | watch | seal | cancel | result
+#include "tools/round/command.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -7,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
+#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/progress.h"
@@ -18,6 +19,7 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/command_line.h"
+#include "tools/round/metrics_table.h"
 #include "tools/round/operator_client.h"
 #include "tools/round/report.h"
 #include "tools/round/result_download.h"
@@ -45,16 +47,16 @@ struct Connection {
   }
 };
 
-// The exit code of a command that has asked the aggregator. Its "there is no such round" is no missing file of this
-// machine.
+// The exit code of a command that has asked the aggregator. When the aggregator says "there is no such round", no file
+// of this machine is missing.
 int FinishCall(const absl::Status& status) {
   const int code = Finish(status, ExitCode::kRefusedByPeer);
   const bool refused = IsAggregatorsAnswer(status) && ExitCode(code) == ExitCode::kBadInput;
   return refused ? static_cast<int>(ExitCode::kRefusedByPeer) : code;
 }
 
-// Connects, and runs `work`. What is wrong before the first call is local; a FAILED_PRECONDITION after it is the
-// aggregator's refusal.
+// Lets *run connect and then do `work`. What is wrong before the first call is wrong on this machine. A
+// FAILED_PRECONDITION after it is the aggregator's refusal.
 void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Connection>& connection,
           std::function<absl::StatusOr<ExitCode>(OperatorClient&)> work) {
   command->callback([=] {
@@ -67,12 +69,12 @@ void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Co
   });
 }
 
-void Print(const v1::Round& round, bool json) {
+void PrintRound(const v1::Round& round, bool json) {
   std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str());
 }
 
-// Says why a round that has ended has no result.
-ExitCode Judge(const v1::Round& round) {
+// Says why a round that has ended has no result. kOk when it has one, or has not ended.
+ExitCode ExplainMissingResult(const v1::Round& round) {
   if (round.state() == v1::ROUND_STATE_FAILED) {
     std::fprintf(stderr, "blink: the round failed: %s\n", PeerText(round.failure_reason()).c_str());
     return ExitCode::kRoundFailed;
@@ -123,23 +125,17 @@ struct CreateFlags : Connection {
                         "The same id again returns the round that it made, unless other parameters stand beside it");
   }
 
-  absl::StatusOr<v1::CreateRoundRequest> Parse() const {
+  absl::StatusOr<v1::CreateRoundRequest> MakeRequest() const {
     v1::CreateRoundRequest request;
-    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseMicro("--epsilon", epsilon));
+    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseEpsilon("--epsilon", epsilon));
     BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
-    uint64_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
+    uint32_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
     if (degree_share.has_value()) {
-      BLINK_ASSIGN_OR_RETURN(share_ppm, ParseMicro("--degree-share", *degree_share));
+      BLINK_ASSIGN_OR_RETURN(share_ppm, ParseDegreeShare("--degree-share", *degree_share));
     }
     BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
-    if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
-      return absl::InvalidArgumentError(absl::StrCat("--epsilon: '", epsilon, "' is not from 0.000001 to 50"));
-    }
-    if (share_ppm > kPartsPerMillion) {
-      return absl::InvalidArgumentError(absl::StrCat("--degree-share: '", *degree_share, "' is not from 0 to 1"));
-    }
     request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
-    request.mutable_parameters()->set_degree_share_ppm(static_cast<uint32_t>(share_ppm));
+    request.mutable_parameters()->set_degree_share_ppm(share_ppm);
     request.mutable_parameters()->set_mechanism(kMechanismVersion);
     request.set_open_for_ms(absl::ToInt64Milliseconds(open));
     request.set_quorum(quorum);
@@ -157,7 +153,7 @@ struct CreateFlags : Connection {
   }
 };
 
-// An older aggregator skips what it does not know.
+// An older aggregator skips the prior, which it does not know.
 absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
   if (request.training().prior() != v1::PRIOR_ATTRIBUTED || created.training().prior() == v1::PRIOR_ATTRIBUTED)
     return absl::OkStatus();
@@ -171,7 +167,7 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
   auto flags = std::make_shared<CreateFlags>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
-    const absl::StatusOr<v1::CreateRoundRequest> request = flags->Parse();
+    const absl::StatusOr<v1::CreateRoundRequest> request = flags->MakeRequest();
     if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
@@ -220,36 +216,23 @@ void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::f
   flags->AddTo(command);
   Bind(command, run, flags, [flags, ask](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round answer, (client.*ask)(flags->round_id));
-    Print(answer, flags->json);
+    PrintRound(answer, flags->json);
     return ExitCode::kOk;
   });
 }
 
-// One bar for every state that the round passes through.
-class WatchBars {
- public:
-  explicit WatchBars(bool enabled) : enabled_(enabled) {}
-  void Show(const v1::Round& round) {
-    const bool open = round.state() == v1::ROUND_STATE_OPEN;
-    if (bar_ == nullptr || round.state() != state_) {
-      state_ = round.state();
-      bar_ = nullptr;  // ends its line before the next begins
-      const bool shown = enabled_ && !IsTerminal(state_);
-      bar_ = open ? std::make_unique<Progress>("reports", round.parameters().node_count(), shown)
-                  : Progress::Percent(RoundStateName(state_), shown);
-    }
-    if (open)
-      bar_->Update(round.reports());  // its text says the same
-    else
-      bar_->Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+// Shows a bar for each state that the round passes through.
+void ShowProgress(const v1::Round& round, StageBars& bars) {
+  if (round.state() == v1::ROUND_STATE_OPEN) {  // its text says no more than its bar
+    bars.ShowCount("reports", round.parameters().node_count()).Update(round.reports());
+    return;
   }
-  void End() { bar_ = nullptr; }
-
- private:
-  const bool enabled_;
-  v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
-  std::unique_ptr<Progress> bar_;
-};
+  if (IsTerminal(round.state())) return bars.End();
+  const TimeLeft time_left =
+      round.state() == v1::ROUND_STATE_TRAINING ? TimeLeftOfTraining(round.training()) : TimeLeft::kFromPace;
+  bars.ShowShares(RoundStateName(round.state()), time_left)
+      .Update(static_cast<uint64_t>(100 * round.progress()), PeerText(round.progress_text()));
+}
 
 void AddWatch(CLI::App* round, std::function<int()>* run) {
   CLI::App* command =
@@ -257,13 +240,13 @@ void AddWatch(CLI::App* round, std::function<int()>* run) {
   auto flags = std::make_shared<RoundFlags>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
-    WatchBars bars(!flags->quiet);
+    StageBars bars(!flags->quiet);
     const absl::StatusOr<v1::Round> end =
-        client.Watch(flags->round_id, [&](const v1::Round& seen) { bars.Show(seen); });
+        client.Watch(flags->round_id, [&](const v1::Round& seen) { ShowProgress(seen, bars); });
     bars.End();
     if (!end.ok()) return end.status();
-    Print(*end, flags->json);
-    return Judge(*end);
+    PrintRound(*end, flags->json);
+    return ExplainMissingResult(*end);
   });
 }
 
@@ -276,7 +259,7 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
                       "DIR.partial, which the next try clears if this one is killed");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
-    if (const ExitCode judged = Judge(status); judged != ExitCode::kOk) return judged;
+    if (const ExitCode code = ExplainMissingResult(status); code != ExitCode::kOk) return code;
     std::string metrics;
     BLINK_RETURN_IF_ERROR(client.Fetch(flags->round_id, "metrics.json", [&](const std::string& chunk) -> absl::Status {
       metrics += chunk;

@@ -4,8 +4,8 @@
 //   BLINK_ASSIGN_OR_RETURN(OperatorClient client, OperatorClient::Connect(config));
 //   BLINK_ASSIGN_OR_RETURN(v1::Round round, client.Seal(round_id));
 //
-// Errors are the aggregator's, with its code and sentence, and name its address. Without an answer they are UNAVAILABLE
-// and carry what DiagnoseHandshake found out.
+// An error is the aggregator's, with its code and message, and names its address. Without an answer the error is
+// UNAVAILABLE, and says what DiagnoseHandshake found out.
 #ifndef BLINK_TOOLS_ROUND_OPERATOR_CLIENT_H_
 #define BLINK_TOOLS_ROUND_OPERATOR_CLIENT_H_
 
@@ -28,16 +28,16 @@ struct OperatorConfig {
   bool insecure = false;
 };
 
-// operator.conf: key="value" lines; relative paths start at the file's folder. NOT_FOUND, or INVALID_ARGUMENT naming
-// the key.
+// Reads operator.conf: lines of key="value", with paths relative to the file's folder. Returns NOT_FOUND, or
+// INVALID_ARGUMENT naming the key.
 absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path);
 
-// Whether `status` is the aggregator's answer to a call, whatever its code: nothing on this machine is wrong then.
+// Whether `status` is the aggregator's answer to a call, whatever its code. Then nothing is wrong on this machine.
 bool IsAggregatorsAnswer(const absl::Status& status);
 
 class OperatorClient {
  public:
-  // FAILED_PRECONDITION: unusable TLS files, or insecure and not loopback.
+  // Returns FAILED_PRECONDITION for unusable TLS files, and for an insecure connection that is not on loopback.
   static absl::StatusOr<OperatorClient> Connect(OperatorConfig config, absl::Duration timeout = absl::Seconds(20));
 
   absl::StatusOr<v1::Round> Create(v1::CreateRoundRequest request);
@@ -45,11 +45,11 @@ class OperatorClient {
   absl::StatusOr<v1::Round> GetStatus(const std::string& round_id);
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
   absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
-  // Calls `seen` with the round now and at every change; returns it when it has ended. A connection that breaks is made
-  // anew, with jitter, for as long as `give_up_after`.
+  // Calls `seen` with the round now and at every change, and returns the round when it has ended. Connects again, with
+  // jitter, when the connection breaks, for as long as `give_up_after`.
   absl::StatusOr<v1::Round> Watch(const std::string& round_id, const std::function<void(const v1::Round&)>& seen,
                                   absl::Duration give_up_after = absl::Minutes(10));
-  // The artifact, piece by piece. What `sink` returns ends the transfer.
+  // Calls `sink` with the pieces of the artifact. An error that `sink` returns ends the transfer.
   absl::Status Fetch(const std::string& round_id, const std::string& artifact,
                      const std::function<absl::Status(const std::string&)>& sink);
 

@@ -98,22 +98,6 @@ Json ToJson(const v1::Round& round) {
 
 std::string Line(const std::string& key, const std::string& value) { return absl::StrFormat("%-24s %s\n", key, value); }
 
-// The number or text at `path` in `document`, or nothing.
-std::string Show(const Json& document, const std::string& path) {
-  const Json::json_pointer pointer(path);
-  if (!document.contains(pointer)) return "";
-  const Json& value = document.at(pointer);
-  if (value.is_null()) return "";
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return absl::StrFormat("%.6g", value.get<double>());
-  return value.dump();
-}
-
-std::string LineOf(const Json& document, const std::string& key, const std::string& path) {
-  const std::string value = Show(document, path);
-  return value.empty() ? "" : Line(key, PeerText(value));
-}
-
 }  // namespace
 
 std::string RoundJson(const v1::Round& round) { return ToJson(round).dump(2) + "\n"; }
@@ -152,72 +136,6 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
                           TrainingText(round.training()));
   }
   return table;
-}
-
-namespace {
-
-// How many reports are flagged, what became of them, and the worst of them.
-std::string PlausibilityLines(const Json& metrics) {
-  const Json::json_pointer list("/plausibility/flags");
-  std::string lines = absl::StrCat(LineOf(metrics, "implausible reports", "/plausibility/flagged"),
-                                   LineOf(metrics, "implausible, dropped", "/plausibility/dropped"),
-                                   Line("implausible, policy", Show(metrics, "/plausibility/policy")));
-  if (const std::string note = Show(metrics, "/plausibility/note"); !note.empty()) {
-    absl::StrAppend(&lines, Line("note", PeerText(note)));
-  }
-  if (!metrics.contains(list) || !metrics.at(list).is_array()) return lines;
-  constexpr size_t kShown = 10;
-  size_t shown = 0;
-  for (const Json& flag : metrics.at(list)) {
-    if (++shown > kShown) return lines + Line("", "and more: see plausibility.csv of the result");
-    absl::StrAppend(&lines, Line(absl::StrCat("flagged node ", PeerText(Show(flag, "/node"))),
-                                 absl::StrCat(PeerText(Show(flag, "/test")), ", z ", PeerText(Show(flag, "/z")))));
-  }
-  return lines;
-}
-
-}  // namespace
-
-namespace {
-
-// Names of classes come from the data set: text of a peer.
-std::string WarningLines(const Json& metrics) {
-  std::string text;
-  const Json::json_pointer at("/train/warnings");
-  if (!metrics.contains(at) || !metrics[at].is_array()) return text;
-  for (const Json& warning : metrics[at]) {
-    if (warning.is_string()) absl::StrAppend(&text, Line("warning", PeerText(warning.get<std::string>())));
-  }
-  return text;
-}
-
-}  // namespace
-
-// Older aggregators say 0 of a model that has no epochs.
-std::string EpochLine(const Json& metrics) {
-  constexpr char kAt[] = "/train/epoch_ms_mean";
-  return Show(metrics, kAt) == "0" ? "" : LineOf(metrics, "epoch, ms", kAt);
-}
-
-std::string MetricsTable(const std::string& metrics_json) {
-  const Json metrics = Json::parse(metrics_json, nullptr, /*allow_exceptions=*/false);
-  if (!metrics.is_object()) return metrics_json;
-  return absl::StrCat(LineOf(metrics, "epsilon of a list entry", "/privacy/achieved_epsilon"),
-                      LineOf(metrics, "epsilon of a link", "/privacy/achieved_epsilon_per_undirected_link"),
-                      LineOf(metrics, "reports", "/reports/received"),
-                      LineOf(metrics, "missing reports", "/reports/missing"),
-                      metrics.contains("plausibility") ? PlausibilityLines(metrics) : "",
-                      LineOf(metrics, "retired nodes", "/reports/retired"), LineOf(metrics, "prior", "/estimate/prior"),
-                      LineOf(metrics, "distinct degrees", "/estimate/distinct_degrees"),
-                      LineOf(metrics, "network rounds", "/estimate/network_rounds"),
-                      LineOf(metrics, "expected links", "/estimate/expected_links"),
-                      LineOf(metrics, "links of Hard", "/estimate/links"),
-                      LineOf(metrics, "links trained on", "/estimate/trained_links"),
-                      LineOf(metrics, "model", "/train/model"), LineOf(metrics, "variant", "/train/variant"),
-                      LineOf(metrics, "chosen", "/train/chosen"), LineOf(metrics, "device", "/train/device"),
-                      EpochLine(metrics), LineOf(metrics, "validation accuracy", "/train/validation_accuracy"),
-                      LineOf(metrics, "test accuracy", "/train/test_accuracy"),
-                      LineOf(metrics, "test macro-F1", "/train/test_macro_f1"), WarningLines(metrics));
 }
 
 }  // namespace blink

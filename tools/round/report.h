@@ -1,4 +1,4 @@
-// Rounds and results for people (tables, one-line progress) and for programs (JSON).
+// Rounds for people (tables) and for programs (JSON).
 #ifndef BLINK_TOOLS_ROUND_REPORT_H_
 #define BLINK_TOOLS_ROUND_REPORT_H_
 
@@ -9,20 +9,16 @@
 
 namespace blink {
 
-// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (decimal text, exact),
+// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (both as exact decimal text),
 // node_count, reports, implausible (flag, drop, keep), degree_max (null: no bound), flagged (by the checks of a single
-// report), quorum, created, deadline (RFC 3339), progress, progress_text, attempts, training{...}, and in READY
-// result{...}.
+// report), quorum, created, deadline (RFC 3339), progress, progress_text, attempts, training{...}. A round that is
+// ready also has result{...}.
 std::string RoundJson(const v1::Round& round);
 std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array
 
-// "key  value" lines; a table of one line a round.
+// "key  value" lines of a round, and a table with one line for each of many rounds.
 std::string RoundTable(const v1::Round& round);
 std::string RoundsTable(const std::vector<v1::Round>& rounds);
-
-// What a person wants to know of a result, from metrics.json. Members that are missing are left out; a text that is no
-// JSON is returned as it is.
-std::string MetricsTable(const std::string& metrics_json);
 
 }  // namespace blink
 

@@ -1,4 +1,4 @@
-// The files of a round's result, from an aggregator into a new folder.
+// Downloads the files of a round's result into a new folder.
 #ifndef BLINK_TOOLS_ROUND_RESULT_DOWNLOAD_H_
 #define BLINK_TOOLS_ROUND_RESULT_DOWNLOAD_H_
 
@@ -9,11 +9,12 @@
 
 namespace blink {
 
-// Fetches every artifact into DIR.partial, which becomes DIR when it is complete, and is locked until then. One that
-// was left by a process that was killed is cleared, of the files of a result and of nothing else.
-// INVALID_ARGUMENT before anything is fetched: DIR exists already, be it as a symbolic link to nothing, or DIR.partial
-// is no folder, or holds something else. ABORTED: another process fetches into DIR. Otherwise what the aggregator or
-// the file system says.
+// Fetches every artifact into `folder`.partial, which is locked, and becomes `folder` when it is complete. A killed
+// process may have left an older one: its files of a result are removed, and nothing else.
+//
+// Returns INVALID_ARGUMENT before anything is fetched when `folder` exists (even as a symbolic link to nothing), or
+// when `folder`.partial is not a folder or holds another file. Returns ABORTED when another process fetches into
+// `folder`, and otherwise what the aggregator or the file system says.
 absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, std::string folder);
 
 }  // namespace blink

@@ -87,7 +87,7 @@ int RunSimulation(const Flags& flags) {
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, int& exit_code) {
+void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
   auto flags = std::make_shared<Flags>();
   SimulateOptions& options = flags->options;
   CLI::App* command = app.add_subcommand(
@@ -164,7 +164,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag_callback(
       "--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
-  command->callback([flags, &exit_code] { exit_code = RunSimulation(*flags); });
+  command->callback([flags, run] { *run = [flags] { return RunSimulation(*flags); }; });
 }
 
 }  // namespace blink

@@ -2,13 +2,15 @@
 #ifndef BLINK_TOOLS_SIMULATE_COMMAND_H_
 #define BLINK_TOOLS_SIMULATE_COMMAND_H_
 
+#include <functional>
+
 #include "CLI/CLI.hpp"
 
 namespace blink {
 
-// Adds the subcommand to `app`. When the command line chooses it, CLI11's callback does the work and stores how the
-// program ends.
-void AddSimulateCommand(CLI::App& app, int& exit_code);
+// Adds the command to `app`, as tools/command_line.h describes. A build without LibTorch has no such command: then this
+// adds nothing.
+void AddSimulateCommand(CLI::App& app, std::function<int()>* run);
 
 }  // namespace blink
 

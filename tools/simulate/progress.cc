@@ -14,7 +14,7 @@ constexpr double kDrawing = 0.02, kEstimating = 0.10;  // shares of a trial
 
 TrialProgress::TrialProgress(int trials, bool enabled)
     : trials_(trials),
-      bar_(Progress::Percent("simulating", enabled, /*tells_time=*/false)),
+      bar_(ProgressBar::OfShares("simulating", TimeLeft::kInText, enabled)),
       started_(absl::Now()),
       trial_began_(started_) {}
 

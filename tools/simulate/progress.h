@@ -29,7 +29,7 @@ class TrialProgress {
   void Update(int trial, double part, const std::string& text);
 
   const int trials_;
-  const std::unique_ptr<Progress> bar_;
+  const std::unique_ptr<ProgressBar> bar_;
   const absl::Time started_;
   int trial_ = 0;
   absl::Time trial_began_;

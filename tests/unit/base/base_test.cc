@@ -9,12 +9,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/format_number.h"
-#include "common/cli/progress.h"
 
 namespace blink {
 namespace {
@@ -51,22 +49,6 @@ class DurableFileTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string folder_;
 };
-
-TEST(Progress, TellsCountsAndSharesInWords) {
-  EXPECT_EQ(Progress("reports", 60, false).Text(60, "all are there"), "reports 60/60  all are there");
-  EXPECT_EQ(Progress("reports", 0, false).Text(7, ""), "reports 7");
-  EXPECT_EQ(Progress::Percent("simulating", false)->Text(0, "trial 1 of 5"), "simulating 0 %  trial 1 of 5");
-}
-
-TEST(Progress, TellsOneRemainingTime) {
-  const Progress progress("trials", 100, false);
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_THAT(progress.Text(1, "epoch 3 of 300"), testing::EndsWith("s left"));
-  EXPECT_EQ(progress.Text(1, "epoch 3 of 300, 8 s left"), "trials 1/100  epoch 3 of 300, 8 s left");
-  const auto silent = Progress::Percent("simulating", false, /*tells_time=*/false);
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(silent->Text(1, ""), "simulating 1 %");
-}
 
 TEST_F(DurableFileTest, ReplacesAFileAndLeavesNothingElse) {
   const std::string path = folder_ + "/a/file";

@@ -31,6 +31,24 @@ TEST(ParseMicro, RefusesEverythingElseAndNamesIt) {
   EXPECT_FALSE(ParseMicro("x", "99999999999999999999999").ok());
 }
 
+TEST(ParseEpsilon, RefusesWhatNoBudgetMayBeAndNamesTheRange) {
+  EXPECT_EQ(ParseEpsilon("--epsilon", "0.000001").value(), 1u);
+  EXPECT_EQ(ParseEpsilon("--epsilon", "50").value(), 50'000'000u);
+  EXPECT_EQ(ParseEpsilon("--epsilon", "50.000001").status().message(),
+            "--epsilon: '50.000001' is not from 0.000001 to 50");
+  for (const char* text : {"0", "-1", "1e0", "nan", "51", "0.0000001", ""}) {
+    EXPECT_EQ(ParseEpsilon("--epsilon", text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(ParseDegreeShare, RefusesWhatIsNoShareAndNamesTheRange) {
+  EXPECT_EQ(ParseDegreeShare("--degree-share", "0").value(), 0u);
+  EXPECT_EQ(ParseDegreeShare("--degree-share", "0.1").value(), 100'000u);
+  EXPECT_EQ(ParseDegreeShare("--degree-share", "1").value(), 1'000'000u);
+  EXPECT_EQ(ParseDegreeShare("--degree-share", "1.000001").status().message(),
+            "--degree-share: '1.000001' is not from 0 to 1");
+}
+
 TEST(FormatMicro, IsTheShortestTextThatReadsBack) {
   EXPECT_EQ(FormatMicro(6'000'000), "6");
   EXPECT_EQ(FormatMicro(100'000), "0.1");

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "common/base/exit_code.h"
 #include "common/cli/strict_numbers.h"
-#include "tools/command_line.h"
+#include "tools/audit/command.h"
 #include "tools/dataset/command.h"
+#include "tools/provision/command.h"
+#include "tools/round/command.h"
 
 namespace blink {
 namespace {
@@ -21,14 +24,13 @@ using ::testing::StartsWith;
 struct Program {
   CLI::App app{"test", "blink"};
   std::function<int()> command;
-  int exit_code = 0;
 
   Program() {
     app.require_subcommand(1);
     AddProvisionCommand(app, &command);
     AddRoundCommand(app, &command);
     AddAuditCommand(app, &command);
-    AddDatasetCommand(app, exit_code);
+    AddDatasetCommand(app, &command);
   }
   // What is wrong with the flags as they are read; empty: nothing.
   std::string Parse(const std::vector<std::string>& arguments) {
@@ -45,15 +47,14 @@ struct Program {
 
 struct Flag {
   std::vector<std::string> command;
-  std::string name, type;
+  std::string name;
+  NumberKind kind;
 };
 
 void Walk(const CLI::App& app, std::vector<std::string> command, std::vector<Flag>& flags) {
   for (const CLI::Option* option : app.get_options()) {
-    const std::string type = option->get_type_name();
-    const bool is_number =
-        absl::StartsWith(type, "UINT") || absl::StartsWith(type, "INT") || absl::StartsWith(type, "FLOAT");
-    if (is_number) flags.push_back({command, option->get_name(), type});
+    const NumberKind kind = NumberKindOf(*option);
+    if (kind != NumberKind::kNone) flags.push_back({command, option->get_name(), kind});
   }
   for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) {
     std::vector<std::string> path = command;
@@ -79,7 +80,7 @@ TEST(NumericFlags, NameThemselvesTheValueAndWhatItMayBe) {
   ASSERT_GT(flags.size(), 20u);
   for (const Flag& flag : flags) {
     for (const char* const value : {"six", "99999999999999999999999", "-99999999999999999999999", "nan"}) {
-      if (absl::StartsWith(flag.type, "FLOAT") && absl::StrContains(value, "9999")) continue;  // a number like others
+      if (flag.kind == NumberKind::kReal && absl::StrContains(value, "9999")) continue;  // a number like others
       const std::string told = Told(flag, value);
       EXPECT_THAT(told, StartsWith(flag.name + ": ")) << value;
       EXPECT_THAT(told, HasSubstr(value));

@@ -1,10 +1,12 @@
+#include "tools/audit/command.h"
+
 #include <functional>
 #include <string>
 
+#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tools/command_line.h"
 
 namespace blink {
 namespace {
@@ -59,7 +61,7 @@ TEST_F(AuditCommand, RefusesABudgetOutOfRange) {
     EXPECT_THAT(err_, HasSubstr("epsilon"));
   }
   EXPECT_EQ(Blink("audit mechanism --degree-share 1.5"), 2);
-  EXPECT_THAT(err_, HasSubstr("--degree-share must be 0 .. 1"));
+  EXPECT_THAT(err_, HasSubstr("is not from 0 to 1"));
 }
 
 TEST_F(AuditCommand, RefusesSizesOutOfRange) {

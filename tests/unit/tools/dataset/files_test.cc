@@ -39,11 +39,11 @@ class DatasetFilesTest : public testing::Test {
   }
   int Run(std::vector<std::string> arguments) {
     CLI::App app;
-    int exit_code = -1;
-    AddDatasetCommand(app, exit_code);
+    std::function<int()> command;
+    AddDatasetCommand(app, &command);
     std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
-    return exit_code;
+    return command();
   }
   std::string folder_;
   Dataset dataset_;
@@ -167,7 +167,7 @@ TEST_F(DatasetFilesTest, ConvertDrawsASplitOfTheLabelledNodes) {
   EXPECT_EQ(Read("one/split.csv"), Read("two/split.csv"));
   const auto read = ReadDataset(Path("one"));
   ASSERT_TRUE(read.ok()) << read.status();
-  const DatasetSummary summary = Summarise(*read);
+  const DatasetSummary summary = SummariseDataset(*read);
   EXPECT_EQ(summary.train, 4u);
   EXPECT_EQ(summary.validation, 2u);
   EXPECT_EQ(summary.test, 2u);
@@ -200,8 +200,8 @@ TEST_F(DatasetFilesTest, TheFirstArgumentMayBeAnOptionIsNeededOnceAndListedOnce)
   EXPECT_THROW(Run({"dataset", "convert", "--output", Path("x")}), CLI::RequiredError);
   EXPECT_THROW(Run({"dataset", "info", Path("set"), "--dataset", Path("set")}), CLI::ExcludesError);
   CLI::App app;
-  int exit_code = 0;
-  AddDatasetCommand(app, exit_code);
+  std::function<int()> command;
+  AddDatasetCommand(app, &command);
   const std::string help = app.get_subcommand("dataset")->get_subcommand("info")->help();
   EXPECT_THAT(help, HasSubstr("dataset REQUIRED"));
   EXPECT_THAT(help, testing::Not(HasSubstr("--dataset")));
@@ -214,13 +214,13 @@ TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
   small.attributes.labels = {0, 0, 1, -1};
   small.attributes.split = {Split::kTrain, Split::kTrain, Split::kTest, Split::kNone};
   small.attributes.class_count = 2;
-  const DatasetSummary summary = Summarise(small);
+  const DatasetSummary summary = SummariseDataset(small);
   EXPECT_EQ(summary.isolated, 1u);
   EXPECT_EQ(summary.degree_max, 2u);
   EXPECT_DOUBLE_EQ(summary.homophily, 0.5);
   EXPECT_EQ(summary.unlabelled, 1u);
   small.graph = *CsrGraph::FromLinks(4, {});
-  EXPECT_TRUE(std::isnan(Summarise(small).homophily));
+  EXPECT_TRUE(std::isnan(SummariseDataset(small).homophily));
 }
 
 TEST_F(DatasetFilesTest, TheCommandEndsWithADocumentedCode) {

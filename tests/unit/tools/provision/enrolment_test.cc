@@ -33,7 +33,7 @@ TEST_F(EnrolmentTest, ComesBackFromJsonAsItWas) {
       {.serial = "ab", .key_digest = "cd", .not_after = absl::FromUnixSeconds(1'900'000'000)},
       {.serial = "ac", .revoked = {{absl::FromUnixSeconds(1'800'000'000), "superseded"}}}};
   list_.crl_number = 3;
-  ASSERT_TRUE(list_.Advance(120, {{7, 9}}, absl::FromUnixSeconds(1'800'000'000)).ok());
+  ASSERT_TRUE(list_.AdvanceRoster(120, {{7, 9}}, absl::FromUnixSeconds(1'800'000'000)).ok());
   const absl::StatusOr<Enrolment> again = Enrolment::FromJson(list_.ToJson());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->ToJson(), list_.ToJson());
@@ -105,8 +105,8 @@ TEST_F(EnrolmentTest, RevokesWhatItNamesOnce) {
 TEST_F(EnrolmentTest, ARosterGrowsAndRetiresAndKeepsItsHistory) {
   ASSERT_TRUE(list_.Add(Nodes(10, 19)).ok());
   ASSERT_TRUE(list_.Add(Nodes(20, 29)).ok());
-  ASSERT_TRUE(list_.Advance(110, {{10, 24}}, absl::Now()).ok());
-  ASSERT_TRUE(list_.Advance(std::nullopt, {{50, 50}}, absl::Now()).ok());
+  ASSERT_TRUE(list_.AdvanceRoster(110, {{10, 24}}, absl::Now()).ok());
+  ASSERT_TRUE(list_.AdvanceRoster(std::nullopt, {{50, 50}}, absl::Now()).ok());
   EXPECT_EQ(list_.roster_version(), 9u);
   EXPECT_EQ(list_.roster().active_count(), 110u - 16u);
   EXPECT_EQ(list_.rosters().size(), 3u);
@@ -116,11 +116,13 @@ TEST_F(EnrolmentTest, ARosterGrowsAndRetiresAndKeepsItsHistory) {
 }
 
 TEST_F(EnrolmentTest, RefusesRostersThatShrinkStayOrReuseIds) {
-  ASSERT_TRUE(list_.Advance(std::nullopt, {{50, 50}}, absl::Now()).ok());
+  ASSERT_TRUE(list_.AdvanceRoster(std::nullopt, {{50, 50}}, absl::Now()).ok());
   for (const absl::Status& status :
-       {list_.Advance(99, {}, absl::Now()), list_.Advance(100, {}, absl::Now()),
-        list_.Advance(std::nullopt, {{50, 50}}, absl::Now()), list_.Advance(std::nullopt, {{99, 100}}, absl::Now()),
-        list_.Advance(std::nullopt, {{0, 97}}, absl::Now()), list_.Add(Nodes(50, 50)), list_.Add(Nodes(40, 60))}) {
+       {list_.AdvanceRoster(99, {}, absl::Now()), list_.AdvanceRoster(100, {}, absl::Now()),
+        list_.AdvanceRoster(std::nullopt, {{50, 50}}, absl::Now()),
+        list_.AdvanceRoster(std::nullopt, {{99, 100}}, absl::Now()),
+        list_.AdvanceRoster(std::nullopt, {{0, 97}}, absl::Now()), list_.Add(Nodes(50, 50)),
+        list_.Add(Nodes(40, 60))}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   }
   EXPECT_EQ(list_.roster_version(), 8u);

@@ -211,7 +211,7 @@ TEST_F(Provision, SignsForEnrolledNamesWithWhatTheListSays) {
   ASSERT_TRUE(Enrol(out_, {.name = "nodes-0-9", .identity = {.first_node = 0, .last_node = 9}}).ok());
   EXPECT_TRUE(LoadKitConfig(out_ + "/kits/nodes-0-9").ok());
   const std::string certificate = folder_ + "/client.crt";
-  const absl::StatusOr<absl::Time> end = SignFor(out_, "nodes-0-9", Request(), certificate, absl::Hours(24));
+  const absl::StatusOr<absl::Time> end = SignRequest(out_, "nodes-0-9", Request(), certificate, absl::Hours(24));
   ASSERT_TRUE(end.ok()) << end.status();
   const CertificateInfo info = InspectCertificate(ReadFile(certificate, 1 << 20).value()).value();
   EXPECT_EQ(*end, info.not_after);
@@ -222,7 +222,7 @@ TEST_F(Provision, SignsForEnrolledNamesWithWhatTheListSays) {
 TEST_F(Provision, RefusesToSignForAnybodyElse) {
   InitDemo();
   const std::string certificate = folder_ + "/client.crt";
-  const absl::Status status = SignFor(out_, "mallory", Request(), certificate, absl::Hours(24)).status();
+  const absl::Status status = SignRequest(out_, "mallory", Request(), certificate, absl::Hours(24)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("nobody is enrolled as 'mallory'"));
   EXPECT_FALSE(fs::exists(certificate));
@@ -233,7 +233,7 @@ TEST_F(Provision, RefusesAMalformedRequestByItsFileName) {
   ASSERT_TRUE(Enrol(out_, {.name = "node-3", .identity = {.first_node = 3, .last_node = 3}}).ok());
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/bad.csr", "garbage").ok());
   const absl::Status status =
-      SignFor(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1)).status();
+      SignRequest(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("bad.csr"));
 }
@@ -256,14 +256,14 @@ TEST_F(Provision, RefusesAKeyThatWasCertifiedBefore) {
         Enrol(out_, {.name = NameOfNodes(node, node), .identity = {.first_node = node, .last_node = node}}).ok());
   }
   const std::string request = Request();
-  ASSERT_TRUE(SignFor(out_, "node-3", request, folder_ + "/a.crt", absl::Hours(1)).ok());
+  ASSERT_TRUE(SignRequest(out_, "node-3", request, folder_ + "/a.crt", absl::Hours(1)).ok());
   for (const char* name : {"node-3", "node-4"}) {
-    const absl::Status status = SignFor(out_, name, request, folder_ + "/b.crt", absl::Hours(1)).status();
+    const absl::Status status = SignRequest(out_, name, request, folder_ + "/b.crt", absl::Hours(1)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("issued to node-3 already"));
   }
   EXPECT_FALSE(fs::exists(folder_ + "/b.crt"));
-  EXPECT_TRUE(SignFor(out_, "node-3", Request(), folder_ + "/b.crt", absl::Hours(1)).ok())
+  EXPECT_TRUE(SignRequest(out_, "node-3", Request(), folder_ + "/b.crt", absl::Hours(1)).ok())
       << "a new key for the same name";
 }
 
@@ -348,7 +348,7 @@ TEST_F(Provision, TheNextRosterReachesAggregatorKitsAndList) {
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-4-5")->roster_version, 2u);
   EXPECT_EQ(LoadKitConfig(out_ + "/kits/nodes-2-3")->roster_version, 1u);
   EXPECT_NE(RevocationList::Parse(Read("aggregator/tls/revoked.crl.pem"), Read("ca/ca.crt"))->Find(gone), nullptr);
-  EXPECT_EQ(SignFor(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).status().code(),
+  EXPECT_EQ(SignRequest(out_, "nodes-2-3", Request(), folder_ + "/x.crt", absl::Hours(1)).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(Enrol(out_, {.name = "nodes-10-11", .identity = {.first_node = 10, .last_node = 11}}).ok());
 }

@@ -1,4 +1,6 @@
 // The command line of `blink round` against a real aggregator-like server in process.
+#include "tools/round/command.h"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -12,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "blink/v1/operator.grpc.pb.h"
 #include "common/base/durable_file.h"
+#include "common/cli/training_flags.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
 #include "nlohmann/json.hpp"
-#include "tools/command_line.h"
 
 namespace blink {
 namespace {
@@ -504,6 +506,13 @@ TEST_F(RoundCommand, AMissingConfigurationIsBadInput) {
   fs::remove(folder_ + "/operator.conf");
   EXPECT_EQ(Round({"status", kId}), 3);
   EXPECT_THAT(err_, HasSubstr("operator.conf"));
+}
+
+TEST(TimeLeftOfTraining, IsInTheTextOfOneTrainingAndNotInThatOfASearch) {
+  v1::TrainingSpec spec;
+  EXPECT_EQ(TimeLeftOfTraining(spec), TimeLeft::kInText);
+  spec.set_candidates(24);
+  EXPECT_EQ(TimeLeftOfTraining(spec), TimeLeft::kFromPace);
 }
 
 }  // namespace

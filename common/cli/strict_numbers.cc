@@ -1,0 +1,197 @@
+#include "common/cli/strict_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/exit_code.h"
+
+namespace blink {
+namespace {
+
+bool AllDigits(absl::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+// Says why `text` is no whole number, or returns "" and removes leading zeros, which would make it octal for CLI11.
+// It does not judge the size: the option's own range speaks first, and RefuseTooLarge last.
+std::string RefuseStrangeWhole(std::string& text, bool is_signed) {
+  const bool negative = is_signed && absl::StartsWith(text, "-");
+  std::string digits = text.substr(negative ? 1 : 0);
+  if (!AllDigits(digits)) {
+    return text + (is_signed ? " is not a whole number" : " is not a whole number of 0 or more");
+  }
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  text = (negative ? "-" : "") + digits;
+  return "";
+}
+
+std::string RefuseTooLarge(const std::string& text, bool is_signed) {
+  uint64_t value = 0;
+  int64_t signed_value = 0;
+  if (is_signed ? absl::SimpleAtoi(text, &signed_value) : absl::SimpleAtoi(text, &value)) return "";
+  return text + (is_signed ? " does not fit into 64 bits" : " is larger than 18446744073709551615");
+}
+
+std::string RefuseStrangeReal(const std::string& text) {
+  double value = 0;
+  const bool plain =
+      !text.empty() && text.find_first_not_of("0123456789.eE+-") == std::string::npos;  // no nan, no hexadecimal
+  return plain && absl::SimpleAtod(text, &value) && std::isfinite(value) ? "" : text + " is not a finite number";
+}
+
+void RefuseStrangeWholes(CLI::Option& option, bool is_signed) {
+  // CLI11 runs a transform before the checks that are there already, and a new check after them.
+  option.transform(CLI::Validator([=](std::string& text) { return RefuseStrangeWhole(text, is_signed); }, ""));
+  option.check(CLI::Validator([=](std::string& text) { return RefuseTooLarge(text, is_signed); }, ""));
+}
+
+std::vector<CLI::App*> CommandsOf(CLI::App& app) {
+  return app.get_subcommands([](CLI::App*) { return true; });
+}
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void RefuseStrangeNumbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const NumberKind kind = NumberKindOf(*option);
+    if (kind == NumberKind::kReal) {
+      option->transform(CLI::Validator([](std::string& text) { return RefuseStrangeReal(text); }, ""));
+    } else if (kind != NumberKind::kNone) {
+      RefuseStrangeWholes(*option, kind == NumberKind::kSigned);
+    }
+  }
+  for (CLI::App* command : CommandsOf(app)) RefuseStrangeNumbers(*command);
+}
+
+// For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs.
+void RefuseEmptyValues(int argc, const char* const* argv) {
+  for (int k = 1; k < argc; ++k) {
+    const std::string argument = argv[k];
+    if (argument == "--") return;  // no options from here on
+    if (absl::StartsWith(argument, "--") && argument.find('=') == argument.size() - 1) {
+      throw CLI::ValidationError(argument.substr(0, argument.size() - 1), "there is no value behind the =");
+    }
+  }
+}
+
+// The innermost of the commands that were given.
+const CLI::App& FindCommandGiven(const CLI::App& app) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  return given.empty() ? app : FindCommandGiven(*given.front());
+}
+
+// "there is no option --modle": the first argument that no command of `app` knows. Empty when all are known. CLI11
+// would first say what is missing, and would list several in reverse order.
+std::string DescribeUnknownArgument(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  const auto first = std::find_if(left.begin(), left.end(), [](const std::string& text) { return text != "--"; });
+  if (first == left.end()) return "";
+  const CLI::App& command = FindCommandGiven(app);
+  if (absl::StartsWith(*first, "-") && first->size() > 1) {
+    return "there is no option " + first->substr(0, first->find('='));
+  }
+  if (command.get_require_subcommand_min() == 0) return "'" + *first + "' was not expected";
+  std::string names;
+  for (const CLI::App* known : CommandsOf(command))
+    absl::StrAppend(&names, names.empty() ? "" : ", ", known->get_name());
+  return "there is no subcommand " + *first + ": choose one of " + names;
+}
+
+// The option that CLI11 converted last. It converts the options of a command in their order, then those of its
+// subcommands, and marks each one before it tries. So after a CLI::ConversionError this is the one that failed.
+const CLI::Option* FindLastConverted(const CLI::App& app) {
+  const CLI::Option* last = nullptr;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0 && option->get_callback_run()) last = option;
+  }
+  for (const CLI::App* command : CommandsOf(app)) {
+    if (const CLI::Option* option = FindLastConverted(*command); option != nullptr) last = option;
+  }
+  return last;
+}
+
+bool FitsInto32Bits(const std::string& text, bool is_signed) {
+  int32_t signed_value = 0;
+  uint32_t value = 0;
+  return is_signed ? absl::SimpleAtoi(text, &signed_value) : absl::SimpleAtoi(text, &value);
+}
+
+// CLI11 only says "Could not convert" of a number that does not fit into 32 bits. Throws a better error of that number,
+// and does nothing after another failure.
+void ExplainTooWide(const CLI::App& app) {
+  const CLI::Option* const option = FindLastConverted(app);
+  if (option == nullptr) return;
+  const NumberKind kind = NumberKindOf(*option);
+  if (kind != NumberKind::kUnsigned && kind != NumberKind::kSigned) return;
+  const bool is_signed = kind == NumberKind::kSigned;
+  for (const std::string& text : option->results()) {
+    if (FitsInto32Bits(text, is_signed)) continue;
+    throw CLI::ValidationError(option->get_name(),
+                               absl::StrCat(text, " is not a whole number from ",
+                                            is_signed ? "-2147483648 to 2147483647" : "0 to 4294967295"));
+  }
+}
+
+// CLI11 says "A subcommand is required" of a misspelt one.
+void ExplainUnknownArgument(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string unknown = DescribeUnknownArgument(app);
+  if (!unknown.empty()) throw CLI::ParseError(unknown, error.get_exit_code());
+}
+
+}  // namespace
+
+NumberKind NumberKindOf(const CLI::Option& option) {
+  // "UINT", and "UINT:INT in [1 - 8]" with a range. CLI11's own names, so that a new version may choose others.
+  const std::string type = option.get_type_name();
+  if (absl::StartsWith(type, CLI::detail::type_name<uint64_t>())) return NumberKind::kUnsigned;
+  if (absl::StartsWith(type, CLI::detail::type_name<int64_t>())) return NumberKind::kSigned;
+  if (absl::StartsWith(type, CLI::detail::type_name<double>())) return NumberKind::kReal;
+  return NumberKind::kNone;
+}
+
+std::optional<uint64_t> ParseWholeNumber(absl::string_view text) {
+  uint64_t value = 0;
+  if (!AllDigits(text) || !absl::SimpleAtoi(text, &value)) return std::nullopt;
+  return value;
+}
+
+CLI::Validator WholeNumber(uint64_t min, uint64_t max) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        const std::optional<uint64_t> value = ParseWholeNumber(text);
+        if (value && *value >= min && *value <= max) return "";
+        return absl::StrCat(text, " is not a whole number from ", min, " to ", max);
+      },
+      "");
+}
+
+void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
+  RefuseStrangeNumbers(app);
+  RefuseEmptyValues(argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    ExplainUnknownArgument(app, error);
+    throw;
+  } catch (const CLI::ExtrasError& error) {
+    ExplainUnknownArgument(app, error);
+    throw;
+  } catch (const CLI::ConversionError&) {
+    ExplainTooWide(app);
+    throw;
+  }
+}
+
+int EndOfParsing(const CLI::App& app, const CLI::ParseError& error, const char* program) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  std::fprintf(stderr, "%s: %s\nRun with --help for the options.\n", program, error.what());
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+}  // namespace blink

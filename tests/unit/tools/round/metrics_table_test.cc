@@ -1,0 +1,50 @@
+#include "tools/round/metrics_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ParseMetrics, KeepsTheFiguresThatAreThereAndLeavesTheOthersEmpty) {
+  const auto figures = ParseMetrics(R"({"reports":{"received":12,"missing":null},
+      "train":{"model":"gcn","test_accuracy":0.8125,"warnings":["no node of class 3",4]}})");
+  ASSERT_TRUE(figures.has_value());
+  EXPECT_EQ(figures->reports, "12");
+  EXPECT_EQ(figures->missing_reports, "");
+  EXPECT_EQ(figures->model, "gcn");
+  EXPECT_EQ(figures->test_accuracy, "0.8125");
+  EXPECT_EQ(figures->prior, "");
+  EXPECT_FALSE(figures->plausibility.has_value());
+  EXPECT_THAT(figures->warnings, ::testing::ElementsAre("no node of class 3"));
+}
+
+TEST(ParseMetrics, LetsNoTextOfAPeerReachTheTerminalUnprinted) {
+  const auto figures = ParseMetrics(R"({"train":{"device":"a\u001bb","warnings":["c\u001bd"]},
+      "plausibility":{"policy":"e\u001bf","flags":[{"node":1,"test":"g\u001bh","z":2}]}})");
+  ASSERT_TRUE(figures.has_value());
+  EXPECT_EQ(figures->device, "a?b");
+  EXPECT_EQ(figures->warnings.at(0), "c?d");
+  EXPECT_EQ(figures->plausibility->policy, "e?f");
+  EXPECT_EQ(figures->plausibility->nodes.at(0).test, "g?h");
+}
+
+TEST(ParseMetrics, RefusesWhatIsNoObject) {
+  for (const char* text : {"", "{", "[1]", "12", "\"text\"", "null"}) {
+    EXPECT_FALSE(ParseMetrics(text).has_value()) << text;
+    EXPECT_EQ(MetricsTable(text), text);
+  }
+}
+
+TEST(MetricsTable, SurvivesMembersOfOtherKindsThanItExpects) {
+  const std::string table = MetricsTable(R"({"privacy":7,"plausibility":[1],"reports":null,
+      "train":{"warnings":"none","model":["gcn"],"variant":{"a":1}}})");
+  EXPECT_THAT(table, HasSubstr("gcn"));
+}
+
+}  // namespace
+}  // namespace blink

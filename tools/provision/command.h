@@ -1,0 +1,16 @@
+// `blink provision init | enrol | sign | request | revoke | crl | roster | simulate`
+#ifndef BLINK_TOOLS_PROVISION_COMMAND_H_
+#define BLINK_TOOLS_PROVISION_COMMAND_H_
+
+#include <functional>
+
+#include "CLI/CLI.hpp"
+
+namespace blink {
+
+// Adds the command to `app`, as tools/command_line.h describes.
+void AddProvisionCommand(CLI::App& app, std::function<int()>* run);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_PROVISION_COMMAND_H_
