@@ -59,7 +59,9 @@ TEST_F(AnchorTest, HasOneSpelling) {
     changed[bit / 8] ^= 1 << (bit % 8);
     const bool other_format = absl::IsFailedPrecondition(ParseAnchor(changed, "a").status());
     ASSERT_EQ(other_format, changed[13] != '1' && absl::ascii_isdigit(changed[13])) << bit;
-    if (!other_format) ASSERT_EQ(ParseAnchor(changed, "a").status().code(), absl::StatusCode::kDataLoss) << bit;
+    if (!other_format) {
+      ASSERT_EQ(ParseAnchor(changed, "a").status().code(), absl::StatusCode::kDataLoss) << bit;
+    }
   }
   for (size_t size = 0; size < text.size(); ++size) ASSERT_FALSE(ParseAnchor(text.substr(0, size), "a").ok());
   for (const char* more : {"\n", "x", "\n\n", " "}) ASSERT_FALSE(ParseAnchor(text + more, "a").ok());
