@@ -118,7 +118,9 @@ TEST_P(Samples, AStoreOfANewerFormatIsRefusedWithItsEntriesAsTheyWere) {
     rocksdb::DB* raw = nullptr;
     EXPECT_TRUE(rocksdb::DB::Open(rocksdb::Options(), path, &raw).ok());
     const std::unique_ptr<rocksdb::DB> db(raw);
-    if (renumber) EXPECT_TRUE(db->Put(rocksdb::WriteOptions(), records::kFormatKey, "blink-store-2").ok());
+    if (renumber) {
+      EXPECT_TRUE(db->Put(rocksdb::WriteOptions(), records::kFormatKey, "blink-store-2").ok());
+    }
     const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions()));
     for (it->SeekToFirst(); it->Valid(); it->Next()) found[it->key().ToString()] = it->value().ToString();
     return found;
