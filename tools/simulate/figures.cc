@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace blink {
 namespace {
@@ -234,17 +235,18 @@ EstimateFigures FiguresOfTrial(const Trial& trial, uint64_t true_links) {
   }
   if (!estimates.attributed) return figures;
   const LinkEstimate& attributed = *estimates.attributed;
-  figures.attributed.emplace();
-  figures.attributed->seconds = attributed.seconds;
-  figures.attributed->network_rounds = attributed.attributed_fit->network_rounds;
-  figures.attributed->left_out_links = attributed.left_out_links;
+  EstimateFigures::Attributed second;
+  second.seconds = attributed.seconds;
+  second.network_rounds = attributed.attributed_fit->network_rounds;
+  second.left_out_links = attributed.left_out_links;
   for (const auto& [feature, theta] : attributed.attributed_fit->coefficients) {
-    figures.attributed->coefficients.emplace_back(feature, theta);
+    second.coefficients.emplace_back(feature, theta);
   }
-  figures.attributed->training_expected_links = attributed.expected_links;
-  figures.attributed->training_links = static_cast<double>(attributed.links().link_count());
-  figures.attributed->training_mae = attributed.mae;
-  figures.attributed->beta = FiguresOfPosterior(beta, true_links);
+  second.training_expected_links = attributed.expected_links;
+  second.training_links = static_cast<double>(attributed.links().link_count());
+  second.training_mae = attributed.mae;
+  second.beta = FiguresOfPosterior(beta, true_links);
+  figures.attributed = std::move(second);
   return figures;
 }
 

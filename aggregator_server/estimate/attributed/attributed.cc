@@ -110,11 +110,12 @@ class Estimator {
                                                                        HybridLinkCount(estimate.expected_links),
                                                                        options_.tie_seed, threads_, parts_.Next(2))));
     }
-    estimate.attributed_fit.emplace();
-    estimate.attributed_fit->network_rounds = network_rounds_;
-    estimate.attributed_fit->coefficients = std::move(coefficients_);
-    estimate.attributed_fit->class_sums = ClassSums(sums[kOfTraining]);
-    BLINK_RETURN_IF_ERROR(Fill(sums[kOfLinks], estimate.attributed_fit->best_guess));
+    LinkEstimate::AttributedFit fit;
+    fit.network_rounds = network_rounds_;
+    fit.coefficients = std::move(coefficients_);
+    fit.class_sums = ClassSums(sums[kOfTraining]);
+    BLINK_RETURN_IF_ERROR(Fill(sums[kOfLinks], fit.best_guess));
+    estimate.attributed_fit = std::move(fit);
     return estimate;
   }
 
