@@ -20,9 +20,11 @@ target_compile_options(blink_torch INTERFACE
 target_compile_definitions(blink_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 target_link_libraries(blink_torch INTERFACE ${BLINK_TORCH_ROOT}/lib/libtorch_cpu.so ${BLINK_TORCH_ROOT}/lib/libc10.so
     ${CMAKE_DL_LIBS})
-# An installed program prefers what lies in its prefix (BlinkInstall.cmake).
-target_link_options(blink_torch INTERFACE "LINKER:--disable-new-dtags"
-  "LINKER:-rpath,$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/blink/torch/lib" "LINKER:-rpath,${BLINK_TORCH_ROOT}/lib")
+# An installed program prefers what lies in its prefix (BlinkInstall.cmake). The linker reads this from a file, because
+# between CMake, Ninja and the shell a "$" in an option does not survive.
+file(WRITE ${CMAKE_BINARY_DIR}/prefix-rpath.ld "-rpath=$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/blink/torch/lib\n")
+target_link_options(blink_torch INTERFACE "LINKER:--disable-new-dtags" "LINKER:@${CMAKE_BINARY_DIR}/prefix-rpath.ld"
+  "LINKER:-rpath,${BLINK_TORCH_ROOT}/lib")
 foreach(_lib IN LISTS _cuda_libs)
   file(REAL_PATH ${_lib} _lib)
   target_link_options(blink_torch INTERFACE "LINKER:-rpath,${_lib}" "LINKER:-rpath-link,${_lib}")

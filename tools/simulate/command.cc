@@ -49,10 +49,10 @@ absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& opti
 absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
   SimulateOptions options = flags.options;
   if (flags.epsilon) {
-    BLINK_ASSIGN_OR_RETURN(options.epsilon_micro, ParseMicro("--epsilon", *flags.epsilon));
+    BLINK_ASSIGN_OR_RETURN(options.epsilon_micro, ParseEpsilon("--epsilon", *flags.epsilon));
   }
   if (flags.degree_share) {
-    BLINK_ASSIGN_OR_RETURN(options.degree_share_ppm, ParseMicro("--degree-share", *flags.degree_share));
+    BLINK_ASSIGN_OR_RETURN(options.degree_share_ppm, ParseDegreeShare("--degree-share", *flags.degree_share));
   }
   BLINK_ASSIGN_OR_RETURN(options.training, flags.training.Spec());
   if (!flags.on_out_of_memory.empty()) {
@@ -65,11 +65,7 @@ absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
 
 int RunSimulation(const Flags& flags) {
   const absl::StatusOr<SimulateOptions> options = OptionsOf(flags);
-  if (!options.ok()) {
-    std::fprintf(stderr, "blink: %s\nRun with --help for the options.\n",
-                 std::string(options.status().message()).c_str());
-    return static_cast<int>(ExitCode::kUsage);
-  }
+  if (!options.ok()) return FinishWrongFlags(options.status());
   const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options);
   if (!simulation.ok()) {
     std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
