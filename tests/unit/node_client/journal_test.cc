@@ -196,6 +196,9 @@ TEST_F(JournalTest, AJournalOfAnotherFormatIsRefusedByItsNumber) {
                                        ", and this program reads format 2")));
     EXPECT_EQ(ReadText(path()), other);
   }
+  other.replace(0, journal_format::kMagicBytes, "BLINKJ02");  // the same number, spelt as no program writes it
+  WriteText(path(), other);
+  EXPECT_EQ(Journal::Open(folder_.path(), identity_).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(JournalTest, ARecordRemovedFromTheMiddleIsRefused) {
