@@ -295,8 +295,10 @@ std::string Enrolment::ToJson() const {
 
 absl::StatusOr<Enrolment> Enrolment::FromJson(const std::string& text) try {
   const json document = json::parse(text);
-  if (const uint64_t format = document.at("format"); format != kFormat) {
-    return absl::InvalidArgumentError(OtherFormat("the enrolment", format, kFormat).message());
+  const json& format = document.at("format");
+  if (!format.is_number_unsigned()) return absl::InvalidArgumentError("\"format\" must be a whole number");
+  if (format != kFormat) {
+    return absl::InvalidArgumentError(OtherFormat("the enrolment", format.get<uint64_t>(), kFormat).message());
   }
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment,
                          Create(document.at("deployment"), document.at("node_count").get<uint32_t>(),

@@ -158,6 +158,7 @@ TEST_F(EnrolmentTest, RefusesMalformedJson) {
   for (const std::string& text :
        {std::string(), std::string("{}"), good.substr(0, good.size() / 2),
         absl::StrReplaceAll(good, {{"\"format\": 1", "\"format\": 2"}}),
+        absl::StrReplaceAll(good, {{"\"format\": 1", "\"format\": 1.9"}}),
         absl::StrReplaceAll(good, {{"/node/3", "/node/03"}}), absl::StrReplaceAll(good, {{"/node/3", "/node/100"}}),
         absl::StrReplaceAll(good, {{"\"node-3\"", "\"../x\""}}),
         absl::StrReplaceAll(good, {{"\"node_count\": 100", "\"node_count\": \"100\""}})}) {
