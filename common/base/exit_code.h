@@ -25,7 +25,7 @@ enum class ExitCode : int {
 };
 
 // The exit code for a status, where the caller knows nothing more specific:
-//   kBadInput       INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE
+//   kBadInput       INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, FAILED_PRECONDITION
 //   kUnreachable    UNAVAILABLE, DEADLINE_EXCEEDED
 //   kNoResources    RESOURCE_EXHAUSTED
 //   kInterrupted    CANCELLED
