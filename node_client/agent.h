@@ -129,7 +129,7 @@ class Agent {
   void RefuseRound(const std::string& round_id, const absl::Status& why);
   void FailRound(TrackedRound& round, ExitCode code, const std::string& why);
   void FinishRound(TrackedRound& round, const char* how);
-  void CloseRound(TrackedRound& round);  // the last step of FailRound and FinishRound: kOver, also in the journal
+  void CloseRound(TrackedRound& round);  // makes it kOver, also in the journal
 
   absl::Status CommitJournal();                                 // ends the run when it fails
   absl::Status EndRun(ExitCode code, const absl::Status& why);  // remembers the outcome, returns ABORTED

@@ -43,7 +43,8 @@ std::string AnchorToText(const Anchor& anchor);
 // messages.
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path);
 
-// Returns NOT_FOUND, with the remedy, when the file is missing; otherwise as ParseAnchor.
+// Returns the errors of ReadFile, such as NOT_FOUND, and of ParseAnchor. All but those for another format name the
+// remedy. A file that is too large is DATA_LOSS.
 absl::StatusOr<Anchor> ReadAnchor(const std::string& path);
 // Replaces the file as a whole, so that it is always the old or the new one. It is durable when this returns OK. A
 // symbolic link stays, and the file that it points to is replaced.

@@ -65,7 +65,8 @@ absl::Status CreateJournal(const std::string& folder, const JournalIdentity& ide
 
 // Gives an existing journal an anchor. Returns FAILED_PRECONDITION when it has one already, and ALREADY_EXISTS when the
 // file exists. With `replace` neither is an error, and the caller vouches that the journal is the latest one. Even then
-// the anchor of another journal is not overwritten, nor the journal itself.
+// neither the journal itself nor an anchor of another journal (ALREADY_EXISTS) or of another format
+// (FAILED_PRECONDITION) is overwritten.
 absl::Status AnchorJournal(const std::string& folder, const JournalIdentity& identity, const std::string& anchor_path,
                            bool replace);
 
@@ -81,7 +82,8 @@ class Journal final : public JournalIndex {
   //   ABORTED              another process holds the journal
   //   DATA_LOSS            journal or anchor is damaged, or the journal is an older copy
   //   FAILED_PRECONDITION  the journal is of another format, deployment or range; the roster is older or smaller than
-  //                        the journal's; an anchor is given and the journal has none, or the other way round
+  //                        the journal's; an anchor is given and the journal has none, or the other way round; the
+  //                        anchor is of another format or another journal
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder, const JournalIdentity& identity,
                                                        const std::string& anchor_path = "");
   // For `account`: opens without the lock, beside a running process. A torn end is ignored, any roster will do, and the

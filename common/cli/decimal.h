@@ -13,7 +13,8 @@
 namespace blink {
 
 // "6", "0.1", "2.25" in millionths: digits, at most one point with digits on both sides, at most six of them behind it.
-// Returns INVALID_ARGUMENT, naming `what`, for signs, exponents, a seventh decimal, or more than 2^53 millionths.
+// Returns INVALID_ARGUMENT, naming `what`, for signs, exponents, a seventh decimal, or 9007199254 and more. So the
+// result stays below 2^53.
 absl::StatusOr<uint64_t> ParseMicro(absl::string_view what, absl::string_view text);
 
 // The privacy budget of a report, in millionths. As ParseMicro, and refuses what is not from 0.000001 to 50.
