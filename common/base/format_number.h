@@ -2,8 +2,8 @@
 // program does not read. docs/VERSIONS.md says when a number grows.
 //
 //   if (bytes != kMagic) {  // "BLINKJ2\n"
-//     if (const auto found = FormatNumber(bytes, "BLINKJ")) return OtherFormat(path, *found, 2);
-//     return absl::DataLossError(...);
+//     if (const auto found = FormatNumber(bytes, "BLINKJ"); found && *found != 2) return OtherFormat(path, *found, 2);
+//     return absl::DataLossError(...);  // or the number that is read, spelt as no program writes it
 //   }
 #ifndef BLINK_COMMON_BASE_FORMAT_NUMBER_H_
 #define BLINK_COMMON_BASE_FORMAT_NUMBER_H_

@@ -125,6 +125,9 @@ TEST_F(ReportFileTest, RefusesAFileOfAnotherFormatByItsNumber) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("reports.blr has format 2, and this program reads format 1"));
   EXPECT_EQ(Bytes(), other);
+  other.replace(0, 8, "BLINKR1\n");  // the number that is read, spelt as no program writes it
+  ASSERT_TRUE(WriteFileAtomically(Path(), other).ok());
+  EXPECT_EQ(ReadRoundFolder(folder_).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(ReportFileTest, RefusesBytesBehindTheEnd) {
