@@ -116,7 +116,7 @@ class Pipeline {
       std::string text;
       bool is_training = false;  // the store knows that the round is in training
     };
-    std::optional<Progress> progress;  // of the run; unknown until its worker tells
+    std::optional<Progress> progress;  // as the worker told, or why the round waits; unknown before either
   };
   using Records = std::map<std::string, RoundRecord>;  // by round id
 

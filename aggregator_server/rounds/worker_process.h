@@ -40,9 +40,9 @@ struct WorkerProgress {
 struct WorkerExit {
   enum class Kind {
     kDone,      // exit code 0
-    kError,     // its own verdict, which another attempt would not change; or limits.memory_bytes is probably too small
-    kDiskFull,  // its own verdict too, which more room changes
-    kSignal,    // killed, by whatever
+    kError,     // its own verdict, or a limit (cpu_seconds, probably memory_bytes): another attempt would end likewise
+    kDiskFull,  // its own verdict, which more room changes
+    kSignal,    // killed, by whatever else
     kTimeout,   // killed by us: longer than limits.wall_time
     kStopped,   // killed by us: `should_stop` asked for it
   };

@@ -26,7 +26,7 @@ class CandidateGrid {
  public:
   // `spec` restricts the grid by what it sets. `estimated`: the links come from reports, so there are variants to
   // choose from. A pair that would take more than kNominalSecondsMax is left out, unless the spec insists on it. If all
-  // pairs are too costly, the least costly one stays.
+  // pairs are too costly, the least costly one stays, but never one that attends to all pairs of nodes.
   // INVALID_ARGUMENT: the spec is out of range, asks for no search, or asks for what its prior does not have.
   static absl::StatusOr<CandidateGrid> Create(const v1::TrainingSpec& spec, bool estimated, const ProblemSize& size);
 

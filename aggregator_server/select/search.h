@@ -20,7 +20,8 @@ namespace blink {
 struct TrainedModel {
   Candidate trained;
   TrainResult result;
-  std::vector<Tried> search;  // in the order of the search, ensembles last; empty: there was no search
+  // In the order of the search, then the ensembles, then what was left out as too costly. Empty: there was no search.
+  std::vector<Tried> search;
 };
 
 struct TrainingOptions {

@@ -1,5 +1,7 @@
 #include "aggregator_server/service/node_service.h"
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -40,9 +42,9 @@ class ListDigestsReactor final : public GuardedReactor<grpc::ServerWriteReactor<
     WriteNextLocked();
   }
   // A peer that asks and does not read holds a page until then: a write that is stuck ends only with the call.
+  // Without the lock, which is held while a page is read from the disk: all streams share the timer.
   Time OnTime() override {
-    const Lock lock(mutex_);
-    if (written_ != std::exchange(seen_, written_)) return In(ingest_.limits().report_time_max);
+    if (const uint64_t now = written_; now != std::exchange(seen_, now)) return In(ingest_.limits().report_time_max);
     LogRefusal(context_, absl::DeadlineExceededError("a list of digests was not read in time"));
     context_.TryCancel();
     return kNever;
@@ -73,10 +75,10 @@ class ListDigestsReactor final : public GuardedReactor<grpc::ServerWriteReactor<
   const v1::ListDigestsRequest request_;
   ReportStore& store_;
   const Ingest& ingest_;
+  std::atomic<uint64_t> written_{0};
+  uint64_t seen_ = 0;  // of written_, by OnTime
 
   // Guarded by mutex_.
-  uint64_t written_ = 0;
-  uint64_t seen_ = 0;  // of written_, by OnTime
   uint64_t next_;
   bool ended_ = false;
   std::deque<v1::ListDigestsResponse> page_;  // front: being written
