@@ -315,8 +315,12 @@ TEST_F(HostileNode, AStormOfFailuresIsLoggedAFewTimesASecond) {
   const std::string log = Log();
   int lines = 0;
   for (size_t at = 0; (at = log.find("TLS handshake with", at)) != std::string::npos; ++at) ++lines;
-  EXPECT_GE(lines, 1);
   EXPECT_LE(lines, 5 * (seconds + 2));
+  // A test before this one may have used up the lines of this second.
+  EXPECT_TRUE(Eventually([&] {
+    DiagnosePlaintext(address());
+    return Log().find("TLS handshake with") != std::string::npos;
+  })) << Log();
 }
 
 TEST_F(HostileNode, AKitForPlaintextAtATlsPortLearnsWhy) {
