@@ -49,9 +49,7 @@ std::string AnchorToText(const Anchor& anchor) {
 }
 
 absl::StatusOr<Anchor> ParseAnchor(const std::string& text, const std::string& path) {
-  if (const auto format = FormatNumber(text, kName); format && *format != kFormat) {
-    return OtherFormat(absl::StrCat("the anchor ", path), *format, kFormat);
-  }
+  BLINK_RETURN_IF_ERROR(RefuseOtherFormat(absl::StrCat("the anchor ", path), text, kName, kFormat));
   Anchor anchor;
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   // When it is written again, the text must be the same. So spelling and checksum need no other check.

@@ -231,9 +231,7 @@ absl::Status Journal::ScanFile(const JournalIdentity& kit) {
   if (end < fmt_::kMagicBytes) return Damaged(0, "it is too short");
   BLINK_RETURN_IF_ERROR(ReadAt(0, fmt_::kMagicBytes, &bytes));
   if (bytes != fmt_::kMagic) {
-    if (const auto format = FormatNumber(bytes, fmt_::kName); format && *format != fmt_::kFormat) {
-      return OtherFormat(path_, *format, fmt_::kFormat);
-    }
+    BLINK_RETURN_IF_ERROR(RefuseOtherFormat(path_, bytes, fmt_::kName, fmt_::kFormat));
     return Damaged(0, "it does not begin as a journal");
   }
   chain_ = fmt_::ChainStart();

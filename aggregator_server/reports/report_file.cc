@@ -186,9 +186,7 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   std::string bytes;
   BLINK_RETURN_IF_ERROR(reader.Read(kMagicBytes, bytes));
   if (bytes != kMagic) {
-    if (const auto format = FormatNumber(bytes, kName); format && *format != kFormat) {
-      return OtherFormat(path, *format, kFormat);
-    }
+    BLINK_RETURN_IF_ERROR(RefuseOtherFormat(path, bytes, kName, kFormat));
     return damaged("it does not begin as a file of reports");
   }
   uint64_t coded_bytes = 0;

@@ -108,9 +108,7 @@ absl::Status RocksDbStore::CheckFormat() {
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the store's format"));
   if (format == records::kFormat) return absl::OkStatus();
-  if (const auto number = FormatNumber(format, records::kFormatName); number && *number != records::kFormatNumber) {
-    return OtherFormat("the store", *number, records::kFormatNumber);
-  }
+  BLINK_RETURN_IF_ERROR(RefuseOtherFormat("the store", format, records::kFormatName, records::kFormatNumber));
   return absl::FailedPreconditionError(absl::StrCat("the store has format \"", format, "\", this program reads \"",
                                                     records::kFormat, "\": use the version that wrote it"));
 }

@@ -24,4 +24,10 @@ absl::Status OtherFormat(absl::string_view file, uint64_t found, uint64_t known)
                                                     "was changed"));
 }
 
+absl::Status RefuseOtherFormat(absl::string_view file, absl::string_view bytes, absl::string_view name,
+                               uint32_t known) {
+  const std::optional<uint32_t> found = FormatNumber(bytes, name);
+  return found && *found != known ? OtherFormat(file, *found, known) : absl::OkStatus();
+}
+
 }  // namespace blink

@@ -2,8 +2,8 @@
 // program does not read. docs/VERSIONS.md says when a number grows.
 //
 //   if (bytes != kMagic) {  // "BLINKJ2\n"
-//     if (const auto found = FormatNumber(bytes, "BLINKJ"); found && *found != 2) return OtherFormat(path, *found, 2);
-//     return absl::DataLossError(...);  // or the number that is read, spelt as no program writes it
+//     BLINK_RETURN_IF_ERROR(RefuseOtherFormat(path, bytes, "BLINKJ", 2));
+//     return absl::DataLossError(...);  // no format at all, or number 2, spelt as no program writes it
 //   }
 #ifndef BLINK_COMMON_BASE_FORMAT_NUMBER_H_
 #define BLINK_COMMON_BASE_FORMAT_NUMBER_H_
@@ -22,6 +22,9 @@ std::optional<uint32_t> FormatNumber(absl::string_view bytes, absl::string_view 
 
 // FAILED_PRECONDITION, naming the file, both numbers and the remedy. The caller has changed nothing.
 absl::Status OtherFormat(absl::string_view file, uint64_t found, uint64_t known);
+
+// OtherFormat, when `bytes` begin with `name` and another number than `known`; OK otherwise.
+absl::Status RefuseOtherFormat(absl::string_view file, absl::string_view bytes, absl::string_view name, uint32_t known);
 
 }  // namespace blink
 
