@@ -22,6 +22,7 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
   grid.prior_ = FromProto(normal.prior()).value_or(Prior::kBeta);
+  grid.score_ = FromProto(normal.score());
   grid.count_max_ = normal.candidates();
   grid.ListPairs(normal, estimated);
   for (const Prior prior : {Prior::kBeta, Prior::kAttributed}) grid.RestrictSettings(normal, prior);

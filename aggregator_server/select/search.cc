@@ -147,7 +147,7 @@ class Searcher {
       candidate = tried_[index].candidate;
     }
     candidate.options.device = device_;
-    candidate.options.target = target_;
+    if (grid_.score() == Measure::kAccuracy) candidate.options.target = target_;  // which is about accuracy
     candidate.options.threads = std::max(1, threads_ / workers);
     SetCheckpoint(options_, absl::StrCat("candidate-", index + 1), candidate.options);
     double told = 0;
@@ -182,7 +182,7 @@ class Searcher {
     KeepBest(index, *std::move(result));
   }
 
-  static void Fill(const TrainResult& result, Tried& tried) {
+  void Fill(const TrainResult& result, Tried& tried) const {
     tried.best_epoch = result.best_epoch;
     const auto epochs = static_cast<int>(result.validation_losses.size());
     if (IsNetwork(tried.candidate.options.model) && epochs < tried.candidate.options.epochs) tried.ended_after = epochs;
@@ -190,6 +190,8 @@ class Searcher {
     tried.validation_loss = result.validation_loss;
     tried.validation_accuracy = result.validation_accuracy;
     tried.test_accuracy = result.test_accuracy;
+    const double measure = result.validation.Of(grid_.score());
+    if (grid_.score() != Measure::kAccuracy && std::isfinite(measure)) tried.validation_measure = measure;
   }
 
   // Of equals the first, in whatever order they end.
