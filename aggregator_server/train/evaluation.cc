@@ -20,7 +20,7 @@ void ForEachLabelled(const NodeAttributes& attributes, Split split, const Count&
 }
 
 // ln p - ln(1 - p) of every class of a row of logits. It orders nodes as the probability p does, but still tells them
-// apart where p is rounded to 1.
+// apart where p is rounded to 1. In steps of 1e-9, so that rows which differ by the order of their sums are ties.
 void WriteLogOdds(const float* logits, size_t classes, double* log_odds) {
   constexpr double kLowest = -std::numeric_limits<double>::infinity();
   const size_t top = std::max_element(logits, logits + classes) - logits;
@@ -38,7 +38,7 @@ void WriteLogOdds(const float* logits, size_t classes, double* log_odds) {
   for (size_t c = 0; c < classes; ++c) {
     const double others = c == top ? second + std::log(beside_second)
                                    : most + std::log1p(std::max(0.0, beside_most - std::exp(logits[c] - most)));
-    log_odds[c] = logits[c] - others;
+    log_odds[c] = std::round((logits[c] - others) * 0x1p30) / 0x1p30;
     if (std::isnan(log_odds[c])) log_odds[c] = kLowest;  // of a logit that is no number
   }
 }
