@@ -42,9 +42,10 @@ Candidate MakeCandidate(const v1::TrainingSpec& normal, Prior prior, Model model
 }
 
 std::string PairName(const Candidate& candidate) {
-  return absl::StrCat(ModelName(candidate.options.model), candidate.variant ? " " : "",
-                      candidate.variant ? VariantName(*candidate.variant) : "",
-                      candidate.variant && candidate.prior == Prior::kAttributed ? " attributed" : "");
+  return absl::StrCat(
+      ModelName(candidate.options.model), candidate.variant ? " " : "",
+      candidate.variant ? VariantName(*candidate.variant) : "",
+      TakesVariant(candidate.options.model) && candidate.prior == Prior::kAttributed ? " attributed" : "");
 }
 
 std::string CandidateName(const Candidate& candidate) {

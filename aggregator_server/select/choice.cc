@@ -57,7 +57,7 @@ std::vector<std::vector<size_t>> EnsemblesToTry(const std::vector<Candidate>& be
   };
   std::optional<size_t> beta, beta_stacked;  // the best network that sees links, and the stacked model
   for (size_t k = best_of_kind.size(); k-- > 0;) {
-    if (best_of_kind[k].prior != Prior::kBeta || !best_of_kind[k].variant) continue;
+    if (best_of_kind[k].prior != Prior::kBeta || !ReadsReports(best_of_kind[k])) continue;
     (IsNetwork(best_of_kind[k].options.model) ? beta : beta_stacked) = k;
   }
   const auto add = [&](std::vector<size_t> members) {

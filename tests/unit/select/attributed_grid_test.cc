@@ -273,8 +273,20 @@ TEST(CheckTrainable, RefusesTheAttributedPriorWhereThereAreTooManyPairs) {
   EXPECT_TRUE(CheckTrainable(beta, Facts(1'000'000, false), {}).ok());
 }
 
-TEST(CheckTrainable, RefusesAPriorOfLinksThatAreGiven) {
-  ExpectRefused(AttributedSpec(24), Facts(1000, false), {.estimated = false}, "training.prior", "--prior");
+TEST(CheckTrainable, TakesTheAttributedPriorForLinksThatAreGivenWithinTheSameLimits) {
+  EXPECT_TRUE(CheckTrainable(AttributedSpec(24), Facts(1000, false), {.estimated = false}).ok());
+  ExpectRefused(AttributedSpec(24), Facts(1'000'000, false), {.estimated = false}, "training.prior", "--prior beta");
+}
+
+TEST(AttributedGrid, OnGivenLinksEachModelOfEachPriorIsTriedOnceAndTheStackedOneOnce) {
+  CandidateGrid grid = CandidateGrid::Create(AttributedSpec(9), /*estimated=*/false, kSmall).value();
+  std::vector<std::string> names;
+  for (const Candidate& pair : grid.pairs()) {
+    EXPECT_EQ(pair.variant, std::nullopt);
+    names.push_back(PairName(pair));
+  }
+  EXPECT_THAT(names, ElementsAre("mlp", "stacked attributed", "class-model", "gcn attributed", "graphsage attributed",
+                                 "graphsage", "gcn", "gat", "gat attributed"));
 }
 
 TEST(CheckTrainable, TakesFeaturesForDenseByTheirValuesAndNotByTheFormOfTheirFile) {
