@@ -35,10 +35,10 @@ struct SplitFigures {
 // `predictions` [n], each below class_count.
 SplitFigures EvaluateSplit(const std::vector<int32_t>& predictions, const NodeAttributes& attributes, Split split);
 
-// The area under the ROC curve of each class against the others, by its probability; the mean over the classes that some
-// of the split's labelled nodes have and some have not. As scikit-learn's roc_auc_score(multi_class="ovr",
-// average="macro"), which wants every class to be there. `logits` [n, class_count]. NaN where there is no such class, and
-// beyond kRocAucWorkMax labelled nodes x classes, since it sorts the nodes once a class.
+// The area under the ROC curve of each class against the others, by its probability; the mean over the classes that
+// some of the split's labelled nodes have and some have not. As scikit-learn's roc_auc_score(multi_class="ovr",
+// average="macro"), which wants every class to be there. `logits` [n, class_count]. NaN where there is no such class,
+// and beyond kRocAucWorkMax labelled nodes x classes, since it sorts the nodes once a class.
 double RocAuc(const std::vector<float>& logits, const NodeAttributes& attributes, Split split);
 inline constexpr double kRocAucWorkMax = 1e8;
 

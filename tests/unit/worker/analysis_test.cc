@@ -245,6 +245,26 @@ TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
   EXPECT_EQ(Lines(out + "/plausibility.csv"), 1u);
 }
 
+TEST_F(AnalysisTest, ASearchSaysWhatTheFeaturesAloneGiveByValidation) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  v1::TrainingSpec spec = testing::SmallSpec();
+  spec.set_candidates(2);
+  spec.set_score(v1::MEASURE_MACRO_F1);
+  const Analysis analysis = Analyse(round.reports, data_.attributes, spec, {}).value();
+  ASSERT_TRUE(analysis.features_only.has_value());
+  const auto metrics = MetricsJson(parameters_, 180, analysis, ReportOrigin::kRound);
+  const auto& features_only = metrics["train"]["features_only"];
+  EXPECT_EQ(features_only["name"], CandidateName(analysis.features_only->candidate));
+  EXPECT_EQ(features_only["validation_accuracy"], analysis.features_only->validation_accuracy);
+  EXPECT_EQ(features_only["validation_measure"], *analysis.features_only->validation_measure);
+  EXPECT_FALSE(features_only.contains("test_accuracy")) << "a round has no use for it";
+  EXPECT_TRUE(metrics["train"]["test_roc_auc"].is_number());
+  spec.set_candidates(0);
+  spec.clear_score();
+  const Analysis one = Analyse(round.reports, data_.attributes, spec, {}).value();
+  EXPECT_FALSE(MetricsJson(parameters_, 180, one, ReportOrigin::kRound)["train"].contains("features_only"));
+}
+
 TEST_F(AnalysisTest, RefusesToEstimateWhenEveryReportWouldBeDropped) {
   ReportSet reports(parameters_);
   for (NodeIndex i = 0; i < 3; ++i) {

@@ -23,6 +23,16 @@ TEST(ParseMetrics, KeepsTheFiguresThatAreThereAndLeavesTheOthersEmpty) {
   EXPECT_THAT(figures->warnings, ::testing::ElementsAre("no node of class 3"));
 }
 
+TEST(MetricsTable, ShowsWhatTheFeaturesAloneGiveBesideTheChosenModel) {
+  const std::string table = MetricsTable(R"({"train":{"validation_accuracy":0.75,"validation_roc_auc":0.875,
+      "features_only":{"name":"class-model","validation_accuracy":0.8}}})");
+  EXPECT_THAT(table, HasSubstr("  of features alone      0.8 (class-model)"));
+  EXPECT_LT(table.find("validation accuracy"), table.find("of features alone"));
+  EXPECT_THAT(table, HasSubstr("0.875"));
+  EXPECT_THAT(MetricsTable(R"({"train":{"validation_accuracy":0.75,"features_only":null}})"),
+              ::testing::Not(HasSubstr("features alone")));
+}
+
 TEST(ParseMetrics, LetsNoTextOfAPeerReachTheTerminalUnprinted) {
   const auto figures = ParseMetrics(R"({"train":{"device":"a\u001bb","warnings":["c\u001bd"]},
       "plausibility":{"policy":"e\u001bf","flags":[{"node":1,"test":"g\u001bh","z":2}]}})");
