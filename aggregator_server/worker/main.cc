@@ -65,13 +65,18 @@ bool IsForAPerson() { return ::isatty(STDOUT_FILENO) == 1; }
 
 const char* NameOf(Stage stage) { return stage == Stage::kEstimating ? "estimating" : "training"; }
 
-void PrintFigures(const TrainResult& training, const std::string& folder) {
-  const auto line = [](const char* name, double value) {
-    std::printf("%s", absl::StrFormat("%-24s %.6g\n", name, value).c_str());
+void PrintFigures(const Analysis& analysis, const std::string& folder) {
+  const auto line = [](const char* name, double value, const std::string& of = "") {
+    std::printf("%s", absl::StrFormat("%-24s %.6g%s\n", name, value, of.empty() ? "" : " (" + of + ")").c_str());
   };
+  const TrainResult& training = analysis.training;
   line("validation accuracy", training.validation_accuracy);
+  if (const auto& bound = analysis.features_only) {
+    line("  of features alone", bound->validation_accuracy, CandidateName(bound->candidate));
+  }
   line("test accuracy", training.test_accuracy);
   line("test macro-F1", training.test.macro_f1);
+  line("test ROC-AUC", training.test.roc_auc);
   std::printf("%-24s %s/metrics.json\n", "all figures", folder.c_str());
 }
 
@@ -135,7 +140,7 @@ absl::Status RunRound(const WorkerOptions& options) {
       is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
   bars.End();
-  if (IsForAPerson()) PrintFigures(analysis.training, place.folder());
+  if (IsForAPerson()) PrintFigures(analysis, place.folder());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
 }

@@ -2,6 +2,8 @@
 --trials 1`."""
 import dataclasses
 
+from bounds import TRUE_LINKS
+
 DATASETS = ("cora", "citeseer", "twitch_ptbr", "lastfm", "facebook")
 EPSILONS = tuple(range(1, 9))
 INGREDIENTS = ("nearest", "features", "latent", "classes", "network", "degrees", "total")
@@ -16,8 +18,8 @@ ESTIMATE_ONLY = ("--tune", "0", "--model", "mlp", "--epochs", "1")
 # would spare; of the graphs of which accuracy/results.csv has none.
 BASELINE_DATASETS, BETA_PAIRS = ("twitch_ptbr", "lastfm"), ("--tune", "10")
 GROWTH_NODES, GROWTH_EPSILON = (2_500, 5_000, 10_000, 20_000, 40_000), 3
-# The same search on the true links: it draws nothing, so no epsilon.
-TRUE_LINKS, NO_EPSILON = "true links", 0
+# Of the same search on the true links, which draws nothing.
+NO_EPSILON = 0
 PARTS = ("main", "bounds", "beta", "baseline", "ablation", "growth")
 
 

@@ -6,7 +6,9 @@ import json
 import math
 import statistics
 
+import bounds
 import plan
+from bounds import pair_of, with_deviation
 
 FIELDS = ("dataset", "what", "epsilon", "draw", "seed", "chosen", "validation_accuracy", "test_accuracy", "mae",
           "log_likelihood", "auc", "links", "expected_links", "seconds", "estimate_seconds", "peak_rss_bytes",
@@ -15,11 +17,8 @@ FIELDS = ("dataset", "what", "epsilon", "draw", "seed", "chosen", "validation_ac
 TARGETS = {("cora", 1): (74.5, 3.9), ("cora", 2): (77.5, 2.2), ("cora", 3): (82.5, 1.05), ("cora", 4): (85.0, 0.40),
            ("cora", 5): (86.5, 0.12), ("citeseer", 1): (77.5, None), ("citeseer", 2): (78.0, 1.5),
            ("citeseer", 3): (78.0, 0.75), ("citeseer", 4): (78.0, 0.28), ("citeseer", 5): (79.0, 0.09)}
-
-
 # Of a trial that takes the links as they are.
 NO_ESTIMATE = {"mle_seconds": 0.0, "denoise_seconds": 0.0, "mae": "", "expected_links": ""}
-SMALLEST_GAP = 0.01  # between the bounds, as of blink simulate --bounds: less is too little to divide by
 
 
 class Unknown(Exception):
@@ -36,7 +35,7 @@ def row_of(trial, result):
     try:
         one = result["trials"][0]
         train = one["train"]
-        estimate = one["estimate"] if trial.what != plan.TRUE_LINKS else NO_ESTIMATE
+        estimate = one["estimate"] if trial.what != bounds.TRUE_LINKS else NO_ESTIMATE
         quality = estimate.get("quality") or {}
         trained = trial.what not in ("beta", "links")
         chosen = train.get("chosen") or " ".join(filter(None, (train["variant"], train["model"])))
@@ -87,59 +86,8 @@ class Rows:
         return [name for name in plan.DATASETS if name in found]
 
 
-def reads_no_report(name):
-    """Whether a candidate is the MLP, the class-model, or a mean of these."""
-    members = pair_of(name).removeprefix("mean of ").split(" + ")
-    return all(member in ("mlp", "class-model") for member in members)
-
-
-def features_only(row):
-    """Of a draw of a search the test accuracy of the best candidate that reads no report, by validation; or None."""
-    found = [(accuracy - 0.5 * loss, test)
-             for name, loss, accuracy, test in json.loads(row["candidates"] or "[]") if reads_no_report(name)]
-    return max(found)[1] if found else None
-
-
-class Bounds:
-    """What the features alone and what the true links give, and the share of the way between that was recovered: of the
-    means, and of each draw over the same gap."""
-
-    def __init__(self, rows, dataset, epsilon):
-        found = rows.of(dataset, "attributed", epsilon)
-        self.features_only = [features_only(row) for row in found]
-        if None in self.features_only:
-            self.features_only = []
-        self.true_links = rows.figures(dataset, plan.TRUE_LINKS, plan.NO_EPSILON, "test_accuracy")
-        self.recovered, self.gap = [], None
-        if not self.features_only or not self.true_links:
-            return
-        self.gap = statistics.fmean(self.true_links) - statistics.fmean(self.features_only)
-        if self.gap >= SMALLEST_GAP:
-            self.recovered = [(float(row["test_accuracy"]) - one) / self.gap
-                              for row, one in zip(found, self.features_only)]
-
-    def share_text(self):
-        """**Bold**: not above zero."""
-        if self.gap is not None and not self.recovered:
-            return "gap too small"
-        text = with_deviation(self.recovered, 100, 0)
-        return f"**{text}**" if self.recovered and statistics.fmean(self.recovered) <= 0 else text
-
-
-def with_deviation(values, scale=1.0, digits=1):
-    if not values:
-        return ""
-    deviation = f" ± {scale * statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{scale * statistics.fmean(values):.{digits}f}{deviation}"
-
-
 def number(value, scale=1.0, digits=3):
     return "" if value is None else f"{scale * value:.{digits}g}"
-
-
-def pair_of(name):
-    """Of a candidate's name the model, the variant and the prior, without the settings of the training."""
-    return name.partition(", ")[0]
 
 
 def is_baseline(name):
@@ -215,10 +163,10 @@ def main_table(rows, baselines):
             found = rows.of(dataset, "attributed", epsilon)
             accuracy = rows.figures(dataset, "attributed", epsilon, "test_accuracy")
             best, asked = baselines.best(dataset, epsilon), TARGETS.get((dataset, epsilon), (None, None))
-            bounds = Bounds(rows, dataset, epsilon)
-            yield (f"| {dataset} | {epsilon} | {len(found)} | {with_deviation(bounds.features_only, 100)} | "
-                   f"{with_deviation(accuracy, 100)} | {with_deviation(bounds.true_links, 100)} | "
-                   f"{bounds.share_text()} | {number(asked[0])} | "
+            share = bounds.Share(found, rows.figures(dataset, bounds.TRUE_LINKS, plan.NO_EPSILON, "test_accuracy"))
+            yield (f"| {dataset} | {epsilon} | {len(found)} | {with_deviation(share.features_only, 100)} | "
+                   f"{with_deviation(accuracy, 100)} | {with_deviation(share.true_links, 100)} | "
+                   f"{share.text()} | {number(asked[0])} | "
                    f"{beside(accuracy, best)} | "
                    f"{with_deviation(rows.figures(dataset, 'attributed', epsilon, 'mae'), 1e3, 3)} | "
                    f"{number(asked[1])} | {number(rows.mean(dataset, 'beta', epsilon, 'mae'), 1e3)} | "
