@@ -2,10 +2,14 @@
 
 #include <utility>
 
+#include "common/cli/program_json.h"
+
 namespace blink {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr char kDeviationIs[] = "sample standard deviation over the trials (n - 1)";
 
 // The count of a mean over all trials; null where a trial has none.
 Json OptionalCountJson(const std::optional<double>& count) { return count ? CountJson(*count) : Json(nullptr); }
@@ -124,6 +128,7 @@ Json TrainPart(const TrainFigures& figures) {
   json["epoch_ms_mean"] = OptionalJson(figures.epoch_ms_mean);
   json["test_accuracy_mean"] = figures.test_accuracy_mean;
   json["test_accuracy_std"] = OptionalJson(figures.test_accuracy_std);
+  json["test_accuracy_std_is"] = kDeviationIs;
   json["validation_accuracy_mean"] = figures.validation_accuracy_mean;
   json["test_macro_f1_mean"] = figures.test_macro_f1_mean;
   json["learning_rate"] = OptionalJson(figures.learning_rate);
@@ -163,7 +168,14 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
 nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   const Simulation& simulation = *figures.simulation;
   Json json;
+  json["format"] = 1;
+  json["program"] = ProgramJson();
+  json["partial"] = simulation.partial();
+  json["trials_asked"] = simulation.trials_asked;
+  json["trials_done"] = simulation.trials.size();
   json["dataset"] = {{"name", simulation.dataset_name},
+                     {"sha256", simulation.dataset_sha256},
+                     {"attributes_sha256", simulation.attributes_sha256},
                      {"nodes", simulation.nodes},
                      {"links", simulation.links},
                      {"features", simulation.features},
@@ -174,7 +186,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["report"] = ReportJson(figures.report);
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
   json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate) : Json(nullptr);
-  json["train"] = TrainPart(figures.train);
+  json["train"] = simulation.trials.empty() ? Json(nullptr) : TrainPart(figures.train);
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
   json["trials"] = Json::array();
   for (size_t t = 0; t < simulation.trials.size(); ++t) {
