@@ -55,7 +55,8 @@ struct Analysis {
   uint64_t tie_seed = 0;
   Candidate trained;
   TrainResult training;
-  std::vector<Tried> search;  // empty: none was asked for
+  std::vector<Tried> search;           // empty: none was asked for
+  std::optional<Tried> features_only;  // the strongest model that reads no report; absent: not asked for, or none
 };
 
 // The links that `trained` saw:

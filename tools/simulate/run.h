@@ -36,6 +36,7 @@ struct SimulateOptions {
   std::optional<int> network_rounds;
   std::string reports;                 // round folder to replay, or empty
   bool insecure_seeded_noise = false;  // NOT PRIVATE
+  bool bounds = false;                 // measure what the features alone and what the true links give, too
   double missing = 0;                  // [0, 1): share of the nodes that never report, chosen by the trial's seed
   std::optional<int> trials;           // default 5; 1 for a replay. Trial t trains with seed + t
   std::optional<uint64_t> seed;        // default 1, or the round's
@@ -69,6 +70,7 @@ struct Trial {
   Candidate trained;
   TrainResult training;
   std::vector<Tried> search;
+  std::optional<Tried> features_only;  // after a search, and for `bounds`
 };
 
 struct Simulation {
@@ -80,9 +82,14 @@ struct Simulation {
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
   int trials_asked = 0;
+  bool bounds_asked = false;
   std::vector<Trial> trials;  // those that are finished: fewer than were asked for when the simulation was interrupted
+  // For `bounds`: the same training on the true links, with the seed of the first trial. It depends on no draw.
+  std::optional<Trial> true_links;
 
-  bool partial() const { return trials.size() < static_cast<size_t>(trials_asked); }
+  bool partial() const {
+    return trials.size() < static_cast<size_t>(trials_asked) || (bounds_asked && !true_links.has_value());
+  }
 };
 
 // What --without can leave out of the attributed prior, each on its own.
