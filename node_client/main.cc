@@ -16,6 +16,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
@@ -214,7 +215,7 @@ int Main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, 2);  // a node process is small; many of them share a machine
   CLI::App app{"blink-node: sends privatised reports on adjacency lists to an aggregator that is not trusted"};
   Flags flags;
-  app.set_version_flag("--version", "blink-node 0.1.0");
+  app.set_version_flag("--version", VersionText("blink-node"));
   app.footer(ExitCodeTable());
   app.require_subcommand(1);
   auto add = [&](const char* name, const char* what) {

@@ -7,6 +7,7 @@
 
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "tools/audit/command.h"
@@ -40,7 +41,7 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "Trains graph neural networks on graphs whose links nobody may see: the operator's and the researcher's command.",
       "blink");
-  app.set_version_flag("--version", "blink " BLINK_VERSION);
+  app.set_version_flag("--version", blink::VersionText("blink"));
   app.footer(blink::ExitCodeTable());
   app.require_subcommand(1);
   std::function<int()> command;

@@ -17,6 +17,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
@@ -72,7 +73,7 @@ void DefineFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")->capture_default_str();
-  app.set_version_flag("--version", "blink-aggregator " BLINK_VERSION);
+  app.set_version_flag("--version", VersionText("blink-aggregator"));
   app.footer(ExitCodeTable());
 }
 

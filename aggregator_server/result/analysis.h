@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "aggregator_server/estimate/link_estimate.h"
@@ -40,7 +41,15 @@ struct Estimates {
   const LinkPosterior& BestGuess() const { return Of(prior()).BestGuess(); }
 };
 
+// What the reports were analysed with. Public, so that a result may name it.
+struct DatasetFacts {
+  std::string name;  // of its folder
+  uint32_t nodes = 0, features = 0, classes = 0;
+  std::string attributes_sha256;  // DigestOfAttributes (common/graph/dataset_digest.h), hexadecimal
+};
+
 struct Analysis {
+  DatasetFacts dataset;
   Checks checks;
   Estimates estimates;
   uint64_t tie_seed = 0;

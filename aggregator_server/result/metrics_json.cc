@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/program.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -269,6 +270,12 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
                                    ReportOrigin origin, uint32_t active) {
   if (active == 0) active = parameters.node_count();
   nlohmann::ordered_json json;
+  json["program"] = {{"version", ProgramVersion()}, {"commit", ProgramCommit()}};
+  json["dataset"] = {{"name", analysis.dataset.name},
+                     {"nodes", analysis.dataset.nodes},
+                     {"features", analysis.dataset.features},
+                     {"classes", analysis.dataset.classes},
+                     {"attributes_sha256", analysis.dataset.attributes_sha256}};
   json["kind"] = IsSimulated(origin) ? "simulation" : origin == ReportOrigin::kReplay ? "replay" : "round";
   json["privacy"] = PrivacyJson(FiguresOfPrivacy(parameters, origin));
   json["reports"] = {{"received", reports},

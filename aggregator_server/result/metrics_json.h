@@ -84,6 +84,8 @@ nlohmann::ordered_json NameJson(const std::optional<Value>& value, const char* (
 }
 
 // metrics.json:
+//   program       version and commit
+//   dataset       name and counts of what the reports were analysed with; digest of its features, labels and split
 //   kind          "round", "replay" or "simulation"
 //   privacy, reports, plausibility, estimate
 //   train         accuracies, macro-F1, ROC-AUC, device, threads, seed, hyper-parameters, warnings; what was searched

@@ -16,6 +16,7 @@
 #include "common/base/digest.h"
 #include "common/base/progress_parts.h"
 #include "common/base/status_macros.h"
+#include "common/graph/dataset_digest.h"
 #include "common/wire/training_spec.h"
 
 namespace blink {
@@ -139,6 +140,11 @@ class Analyst {
     size_.flip_probability = all_reports_.parameters().sends_bits() ? all_reports_.parameters().flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, attributes_, /*estimated=*/true, size_.flip_probability));
     BLINK_ASSIGN_OR_RETURN(plan_, Plan::Make(spec_, /*estimated=*/true, size_));
+    analysis_.dataset = {.name = options_.dataset_name,
+                         .nodes = attributes_.node_count,
+                         .features = attributes_.features.cols,
+                         .classes = attributes_.class_count,
+                         .attributes_sha256 = DigestToHex(DigestOfAttributes(attributes_))};
     analysis_.tie_seed = options_.tie_seed;
     BLINK_RETURN_IF_ERROR(Estimate());
     plan_.CompleteCosts(size_);

@@ -22,6 +22,7 @@ namespace blink {
 enum class Stage { kEstimating, kTraining };
 
 struct AnalysisOptions {
+  std::string dataset_name;         // for the result
   const CsrGraph* truth = nullptr;  // simulation only
   int threads = 0;
   v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;

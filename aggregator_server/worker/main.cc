@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/cli/progress.h"
 #include "common/cli/standard_output.h"
@@ -118,6 +120,9 @@ absl::Status RunRound(const WorkerOptions& options) {
     BLINK_ASSIGN_OR_RETURN(attributes, KeepFirstNodes(std::move(attributes), folder.reports.node_count()));
   }
   AnalysisOptions analysis_options;
+  const std::filesystem::path attributes_folder = std::filesystem::path(options.attributes).lexically_normal();
+  analysis_options.dataset_name =
+      (attributes_folder.has_filename() ? attributes_folder : attributes_folder.parent_path()).filename().string();
   analysis_options.checkpoint_folder = place.folder() + ".checkpoint";
   analysis_options.checkpoint_every_s = options.checkpoint_every_s;
   analysis_options.threads = options.threads;
@@ -206,7 +211,7 @@ int Main(int argc, char** argv) {
       "folder or a copy of it, to train again, or search, on the reports that were collected, which costs no privacy: "
       "what a flag says goes before round.json.",
       "blink-worker");
-  app.set_version_flag("--version", std::string(BLINK_VERSION));
+  app.set_version_flag("--version", VersionText("blink-worker"));
   app.footer(ExitCodeTable());
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();

@@ -12,11 +12,13 @@
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
+#include "common/cli/interrupt.h"
 #include "common/cli/training_flags.h"
 #include "tools/command_line.h"
 #include "tools/simulate/figures.h"
 #include "tools/simulate/json_report.h"
 #include "tools/simulate/run.h"
+#include "tools/simulate/so_far.h"
 #include "tools/simulate/text_report.h"
 
 namespace blink {
@@ -36,9 +38,9 @@ uint64_t PeakRssBytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& options) {
+absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& options, SimulationSoFar& so_far) {
   try {
-    return Simulate(options);
+    return Simulate(options, so_far);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the simulation ran out of memory");
   } catch (const std::exception& error) {
@@ -63,21 +65,40 @@ absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
+void PrintSimulation(const Simulation& simulation, bool json) {
+  const SimulationFigures figures = FiguresOf(simulation, PeakRssBytes());
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
+  const std::string text =
+      json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
+  std::printf("%s", text.c_str());
+}
+
+void TellWhatIsKept(const SimulateOptions& options) {
+  if (!KeepsReports(options)) return;
+  std::fprintf(stderr,
+               "blink: --checkpoint keeps the reports of every trial in %s, readable by their owner alone: remove the "
+               "folder when the simulation is finished\n",
+               options.checkpoint.c_str());
+}
+
 int RunSimulation(const Flags& flags) {
   const absl::StatusOr<SimulateOptions> options = OptionsOf(flags);
   if (!options.ok()) return FinishWrongFlags(options.status());
-  const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options);
+  TellWhatIsKept(*options);
+  SimulationSoFar so_far;
+  Interrupt interrupt("blink", [&](ExitCode code) {
+    so_far.Look([&](const Simulation& simulation) { PrintSimulation(simulation, flags.json); });
+    return code;
+  });
+  const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options, so_far);
+  interrupt.Disarm();
   if (!simulation.ok()) {
     std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
     // Files and data sets are all it reads: what does not suit is bad input.
     const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
     return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
   }
-  const SimulationFigures figures = FiguresOf(*simulation, PeakRssBytes());
-  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
-  const std::string text =
-      flags.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
-  std::printf("%s", text.c_str());
+  PrintSimulation(*simulation, flags.json);
   return 0;
 }
 
@@ -151,8 +172,8 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
   command
       ->add_option(
           "--checkpoint", options.checkpoint,
-          "Folder for the state of the trainings: the same command goes on where it was ended (with --reports, "
-          "--graph true or --insecure-seeded-noise)")
+          "Folder for the state of the trainings: the same command goes on where it was ended. Its mode becomes 0700. "
+          "Reports that are drawn are kept in it too, mode 0600: a second draw would be another one")
       ->check(NotEmpty());
   CLI::Option* every =
       command->add_option("--checkpoint-every", options.checkpoint_every_s,

@@ -295,6 +295,7 @@ SimulationFigures FiguresOf(const Simulation& simulation, uint64_t peak_rss_byte
   figures.simulation = &simulation;
   figures.peak_rss_bytes = peak_rss_bytes;
   if (simulation.parameters) figures.privacy = FiguresOfPrivacy(*simulation.parameters, *simulation.origin);
+  if (trials.empty()) return figures;
   if (trials[0].report) figures.report = MeanOfReports(trials);
   if (trials[0].checks) figures.plausibility = MeanOfChecks(trials);
   if (trials[0].estimates) {

@@ -2,10 +2,14 @@
 
 #include <utility>
 
+#include "common/cli/program_json.h"
+
 namespace blink {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr char kDeviationIs[] = "sample standard deviation over the trials (n - 1)";
 
 // The count of a mean over all trials; null where a trial has none.
 Json OptionalCountJson(const std::optional<double>& count) { return count ? CountJson(*count) : Json(nullptr); }
@@ -149,6 +153,7 @@ Json TrainPart(const TrainFigures& figures, const std::optional<BoundsFigures>& 
   json["epoch_ms_mean"] = OptionalJson(figures.epoch_ms_mean);
   json["test_accuracy_mean"] = figures.test_accuracy_mean;
   json["test_accuracy_std"] = OptionalJson(figures.test_accuracy_std);
+  json["test_accuracy_std_is"] = kDeviationIs;
   json["validation_accuracy_mean"] = figures.validation_accuracy_mean;
   json["test_macro_f1_mean"] = figures.test_macro_f1_mean;
   json["test_roc_auc_mean"] = figures.test_roc_auc_mean;  // NaN becomes null
@@ -191,7 +196,14 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
 nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   const Simulation& simulation = *figures.simulation;
   Json json;
+  json["format"] = 1;
+  json["program"] = ProgramJson();
+  json["partial"] = simulation.partial();
+  json["trials_asked"] = simulation.trials_asked;
+  json["trials_done"] = simulation.trials.size();
   json["dataset"] = {{"name", simulation.dataset_name},
+                     {"sha256", simulation.dataset_sha256},
+                     {"attributes_sha256", simulation.attributes_sha256},
                      {"nodes", simulation.nodes},
                      {"links", simulation.links},
                      {"features", simulation.features},
@@ -202,7 +214,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["report"] = ReportJson(figures.report);
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
   json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate, simulation) : Json(nullptr);
-  json["train"] = TrainPart(figures.train, figures.bounds);
+  json["train"] = simulation.trials.empty() ? Json(nullptr) : TrainPart(figures.train, figures.bounds);
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
   if (simulation.true_links) json["true_links"] = TrialJson(*simulation.true_links, nullptr);
   json["trials"] = Json::array();

@@ -20,13 +20,16 @@
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/training_flags.h"
+#include "common/graph/dataset_digest.h"
 #include "common/privacy/privatizer.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
+#include "tools/simulate/kept_reports.h"
 #include "tools/simulate/noise.h"
 #include "tools/simulate/progress.h"
+#include "tools/simulate/so_far.h"
 
 namespace blink {
 namespace {
@@ -122,18 +125,11 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
         "with "
         "--model mlp alone");
   }
-  const bool draws_secretly = DrawsOrReadsReports(options) && options.reports.empty() && !options.insecure_seeded_noise;
   if (!options.checkpoint.empty() && !options.output.empty() &&
       ResultPlace::Takes(options.output, options.checkpoint)) {
     return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint,
                                                    " is, or is in, a folder that the result ", options.output,
                                                    " takes: name a folder apart from --output"));
-  }
-  if (!options.checkpoint.empty() && draws_secretly) {
-    return absl::InvalidArgumentError(
-        "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with "
-        "--reports, "
-        "--graph true or --insecure-seeded-noise");
   }
   if (options.bounds && !DrawsOrReadsReports(options)) {
     return absl::InvalidArgumentError(
@@ -172,6 +168,11 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   return MakeParameters(options, kNodesMin).status();
 }
 
+bool KeepsReports(const SimulateOptions& options) {
+  return !options.checkpoint.empty() && DrawsOrReadsReports(options) && options.reports.empty() &&
+         !options.insecure_seeded_noise;
+}
+
 namespace {
 
 struct DrawnReports {
@@ -193,9 +194,9 @@ BitRow ChooseMissing(uint32_t n, double share, uint64_t seed) {
   return missing;
 }
 
-// The report of every node that is not missing, drawn and coded as a node does.
+// The report of every node that is not missing, drawn and coded as a node does. `keeper`: may be none.
 absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
-                                         const BitRow& missing, RandomSource& random,
+                                         const BitRow& missing, RandomSource& random, ReportKeeper* keeper,
                                          const std::function<void(double)>& progress) {
   const uint32_t n = graph.node_count();
   DrawnReports drawn{ReportSet(parameters), {}};
@@ -206,7 +207,9 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
     BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
     privatizing += std::chrono::steady_clock::now() - started;
-    drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size());
+    const CodedReport coded = EncodeReport(parameters, report);
+    if (keeper != nullptr) BLINK_RETURN_IF_ERROR(keeper->Add(i, coded));
+    drawn.figures.bytes_mean += static_cast<double>(coded.coded_bits.size());
     if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count());
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
     progress((i + 1.0) / n);
@@ -238,25 +241,6 @@ absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const 
   return NormalizeTrainingSpec(std::move(spec));
 }
 
-template <typename T>
-void HashAll(absl::Span<const T> values, Sha256& hash) {
-  hash.UpdateUint64(values.size()).Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-}
-
-void HashDataset(const Dataset& dataset, Sha256& hash) {
-  const NodeAttributes& attributes = dataset.attributes;
-  hash.UpdateUint64(dataset.graph.node_count())
-      .UpdateUint64(attributes.class_count)
-      .UpdateUint64(attributes.features.cols);
-  HashAll<uint64_t>(dataset.graph.offsets(), hash);
-  HashAll<NodeIndex>(dataset.graph.neighbours(), hash);
-  HashAll<int64_t>(attributes.features.row_offsets, hash);
-  HashAll<int32_t>(attributes.features.columns, hash);
-  HashAll<float>(attributes.features.values, hash);
-  HashAll<int32_t>(attributes.labels, hash);
-  HashAll<Split>(attributes.split, hash);
-}
-
 // What of a trial's estimate could be large and is of no more use.
 void ForgetWeights(Estimates& estimates) {
   for (LinkEstimate* estimate : {&estimates.beta, estimates.attributed ? &*estimates.attributed : nullptr}) {
@@ -269,8 +253,8 @@ void ForgetWeights(Estimates& estimates) {
 
 class Simulator {
  public:
-  Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place)
-      : options_(options), dataset_(std::move(dataset)), place_(std::move(place)) {}
+  Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place, SimulationSoFar& so_far)
+      : options_(options), dataset_(std::move(dataset)), place_(std::move(place)), so_far_(so_far) {}
 
   absl::StatusOr<Simulation> Run() {
     if (!options_.reports.empty()) {
@@ -292,10 +276,14 @@ class Simulator {
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
     if (!options_.checkpoint.empty()) {
-      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, DigestRun()));
+      digest_ = DigestRun();
+      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
     }
 
-    const int trials = options_.trials.value_or(folder_ ? 1 : 5);
+    simulation_.trials_asked = options_.trials.value_or(folder_ ? 1 : 5);
+    simulation_.bounds_asked = options_.bounds;
+    so_far_.Begin(simulation_);
+    const int trials = simulation_.trials_asked;
     TrialProgress progress(trials + (options_.bounds ? 1 : 0), options_.progress);
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
@@ -303,18 +291,21 @@ class Simulator {
       BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
                                               ? RunTrialOnReports(spec, t, progress)
                                               : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
-      simulation_.trials.push_back(std::move(trial));
+      so_far_.Add(std::move(trial));
     }
     if (options_.bounds) {
-      BLINK_ASSIGN_OR_RETURN(simulation_.true_links,
+      BLINK_ASSIGN_OR_RETURN(Trial true_links,
                              RunTrialWithoutReports(spec_, trials, progress, "true-links", "on the true links: "));
+      so_far_.AddTrueLinks(std::move(true_links));
     }
-    return std::move(simulation_);
+    return so_far_.Take();
   }
 
  private:
   void DescribeSimulation() {
     simulation_.dataset_name = dataset_.name;
+    simulation_.dataset_sha256 = DigestToHex(DigestOfDataset(dataset_));
+    simulation_.attributes_sha256 = DigestToHex(DigestOfAttributes(dataset_.attributes));
     simulation_.nodes = dataset_.graph.node_count();
     simulation_.links = dataset_.graph.link_count();
     simulation_.features = dataset_.attributes.features.cols;
@@ -342,8 +333,8 @@ class Simulator {
       hash.UpdateUint64(simulation_.parameters->epsilon_micro())
           .UpdateUint64(simulation_.parameters->degree_share_ppm());
     }
-    hash.Update(folder_ ? folder_->round.round_id() : "no round");
-    HashDataset(dataset_, hash);
+    hash.Update(folder_ ? folder_->round.round_id() : KeepsReports(options_) ? "kept reports" : "no round");
+    hash.Update(DigestToBytes(DigestOfDataset(dataset_)));
     return hash.Finish();
   }
 
@@ -383,19 +374,39 @@ class Simulator {
 
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
+    if (KeepsReports(options_)) {
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept, ReadKeptReports(CheckpointFolder(index)));
+      if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
+    }
+    BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
+    return AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress);
+  }
+
+  absl::StatusOr<DrawnReports> DrawTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     InsecureSeededNoise seeded(spec.seed());
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
-    BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
-                           DrawReports(dataset_.graph, *simulation_.parameters,
-                                       ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
-                                       [&](double fraction) { progress.TellDrawing(index, fraction); }));
-    return AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress);
+    std::optional<ReportKeeper> keeper;
+    if (KeepsReports(options_)) {
+      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(index)));
+    }
+    BLINK_ASSIGN_OR_RETURN(
+        DrawnReports drawn,
+        DrawReports(dataset_.graph, *simulation_.parameters,
+                    ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
+                    keeper ? &*keeper : nullptr, [&](double fraction) { progress.TellDrawing(index, fraction); }));
+    if (keeper) {
+      Sha256 name;
+      name.Update("kept reports").Update(DigestToBytes(digest_)).UpdateUint64(index);
+      BLINK_RETURN_IF_ERROR(keeper->Finish(*simulation_.parameters, spec, name.Finish()));
+    }
+    return drawn;
   }
 
   absl::StatusOr<Trial> AnalyseTrial(const ReportSet& reports, const ReportFigures& figures,
                                      const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
+    analysis_options.dataset_name = dataset_.name;
     analysis_options.threads = options_.threads;
     analysis_options.checkpoint_folder = CheckpointFolder(TrialName(index));
     analysis_options.measure_features_only = options_.bounds;
@@ -443,12 +454,19 @@ class Simulator {
   std::optional<RoundFolder> folder_;
   v1::TrainingSpec spec_;  // normalised
   Ingredients ingredients_;
-  Simulation simulation_;
+  Digest digest_{};        // of what the trainings are made from; where there are checkpoints
+  Simulation simulation_;  // without its trials
+  SimulationSoFar& so_far_;
 };
 
 }  // namespace
 
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
+  SimulationSoFar so_far;
+  return Simulate(options, so_far);
+}
+
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSoFar& so_far) {
   BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
   std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
   if (!options.output.empty()) {
@@ -457,7 +475,7 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
-  return Simulator(options, std::move(dataset), std::move(place)).Run();
+  return Simulator(options, std::move(dataset), std::move(place), so_far).Run();
 }
 
 }  // namespace blink

@@ -46,7 +46,7 @@ struct SimulateOptions {
   std::string output;                          // result folder of the first trial, as the worker writes it; or empty
   bool replace_output = false;                 // an earlier result may be there
   // Folder in which the trainings keep their state, so that the same simulation goes on where it was ended; or empty.
-  // Not where reports are drawn: every start draws others.
+  // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
   bool progress = true;  // on standard error
@@ -74,16 +74,22 @@ struct Trial {
 };
 
 struct Simulation {
-  std::string dataset_name;
+  std::string dataset_name, dataset_sha256, attributes_sha256;  // digests in hexadecimal (dataset_digest.h)
   uint32_t nodes = 0, features = 0, classes = 0;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
-  std::vector<Trial> trials;                    // at least one
+  int trials_asked = 0;
+  bool bounds_asked = false;
+  std::vector<Trial> trials;  // those that are finished: fewer than were asked for when the simulation was interrupted
   // For `bounds`: the same training on the true links, with the seed of the first trial. It depends on no draw.
   std::optional<Trial> true_links;
+
+  bool partial() const {
+    return trials.size() < static_cast<size_t>(trials_asked) || (bounds_asked && !true_links.has_value());
+  }
 };
 
 // What --without can leave out of the attributed prior, each on its own.
@@ -102,9 +108,15 @@ inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
+// Whether the reports that are drawn are kept in options.checkpoint.
+bool KeepsReports(const SimulateOptions& options);
+
 // INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and
 // the training as they come. UNAVAILABLE when the random source fails.
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options);
+// Another thread may look at `so_far` (so_far.h).
+class SimulationSoFar;
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSoFar& so_far);
 
 }  // namespace blink
 

@@ -144,10 +144,13 @@ std::string WhatWasTrained(const std::vector<Trial>& trials) {
   });
 }
 
-// "81.2 % +- 0.5 %"; without a deviation for one trial, and "none" where there is no test node.
+// "81.2 % +- 0.5 % (standard deviation over the trials)"; without a deviation for one trial, and "none" where there is
+// no test node.
 std::string AccuracyText(const TrainFigures& train) {
   const std::string mean = Percent(train.test_accuracy_mean), deviation = Percent(train.test_accuracy_std);
-  return mean == "none" || deviation == "none" ? mean : absl::StrCat(mean, " +- ", deviation);
+  return mean == "none" || deviation == "none"
+             ? mean
+             : absl::StrCat(mean, " +- ", deviation, " (standard deviation over the trials)");
 }
 
 std::string BestOfTrialLines(const std::vector<Trial>& trials) {
@@ -228,7 +231,13 @@ std::string SimulationText(const SimulationFigures& figures) {
   std::string text =
       absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n", simulation.dataset_name,
                       simulation.nodes, simulation.links, simulation.features, simulation.classes);
+  if (simulation.partial()) {
+    text += absl::StrFormat("PARTIAL: interrupted after %d of %d trials; all figures are of these%s\n",
+                            simulation.trials.size(), simulation.trials_asked,
+                            simulation.bounds_asked ? ", without the true links" : "");
+  }
   text += PrivacyLines(figures);
+  if (simulation.trials.empty()) return text;
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
   if (figures.plausibility) text += PlausibilityLines(*figures.plausibility);
   if (figures.estimate) text += EstimateLines(*figures.estimate, simulation);

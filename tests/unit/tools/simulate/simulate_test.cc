@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/durable_file.h"
+#include "common/base/program.h"
 #include "common/graph/numpy_file.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/training_spec.h"
@@ -699,11 +700,111 @@ TEST_F(SimulateTest, TheAttributedPriorNeedsReportsWhateverIsTrained) {
   ExpectRefused(options, "--epsilon is missing");
 }
 
-TEST_F(SimulateTest, RefusesCheckpointsWhereEveryStartDrawsOtherNoise) {
+mode_t ModeOf(const std::string& path) {
+  struct stat state {};
+  EXPECT_EQ(::stat(path.c_str(), &state), 0) << path;
+  return state.st_mode & 07777;
+}
+
+TEST_F(SimulateTest, GoesOnWithTheReportsThatItKept) {
   SimulateOptions options = Options();
+  options.missing = 0.1;
   options.checkpoint = folder_ + "/checkpoints";
-  ExpectRefused(options, "every start draws other noise");
-  EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
+  const Simulation a = Simulate(options).value(), b = Simulate(options).value();
+  EXPECT_EQ(b.origin, ReportOrigin::kSimulation);
+  for (size_t t = 0; t < a.trials.size(); ++t) {
+    EXPECT_EQ(b.trials[t].training.resumed_from_epoch, 20);
+    EXPECT_EQ(a.trials[t].training.logits, b.trials[t].training.logits);
+    EXPECT_EQ(a.trials[t].estimates->beta.expected_links, b.trials[t].estimates->beta.expected_links);
+    EXPECT_DOUBLE_EQ(a.trials[t].report->bytes_mean, b.trials[t].report->bytes_mean);
+  }
+  EXPECT_NE(a.trials[0].estimates->beta.expected_links, a.trials[1].estimates->beta.expected_links) << "drawn anew";
+  options.trials = 3;
+  EXPECT_EQ(Simulate(options).value().trials[2].training.resumed_from_epoch, 0) << "a trial more is drawn";
+  const RoundFolder kept = ReadRoundFolder(options.checkpoint + "/trial-1").value();
+  EXPECT_EQ(kept.reports.report_count(), 180u) << "a round's folder, which a replay takes";
+}
+
+TEST_F(SimulateTest, ShowsTheReportsThatItKeepsToTheirOwnerAlone) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  std::filesystem::create_directories(options.checkpoint);
+  ASSERT_EQ(::chmod(options.checkpoint.c_str(), 0755), 0);
+  ASSERT_TRUE(Simulate(options).ok());
+  EXPECT_EQ(ModeOf(options.checkpoint), 0700u);
+  EXPECT_EQ(ModeOf(options.checkpoint + "/trial-1"), 0700u);
+  for (const char* file : {"reports.blr", "round.json"}) {
+    EXPECT_EQ(ModeOf(options.checkpoint + "/trial-1/" + file), 0600u) << file;
+  }
+}
+
+TEST_F(SimulateTest, RefusesKeptReportsThatAreDamagedOrOfAnotherDraw) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  ASSERT_TRUE(Simulate(options).ok());
+  options.insecure_seeded_noise = true;
+  ExpectRefused(options, "is of another simulation");
+  options.insecure_seeded_noise = false;
+  options.epsilon_micro = 5'000'000;
+  ExpectRefused(options, "is of another simulation");
+  options.epsilon_micro = 6'000'000;
+  const std::string reports = options.checkpoint + "/trial-1/reports.blr";
+  const std::string good = ReadFile(reports, 1 << 24).value();
+  std::ofstream(reports, std::ios::binary | std::ios::trunc) << good.substr(0, good.size() / 2);
+  ExpectRefused(options, "its trial is drawn anew");
+  std::filesystem::remove_all(options.checkpoint + "/trial-1");
+  EXPECT_EQ(Simulate(options).value().trials[0].training.resumed_from_epoch, 0);
+}
+
+TEST_F(SimulateTest, DrawsAnewWhereNotAllReportsWereKept) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  ASSERT_TRUE(Simulate(options).ok());
+  std::filesystem::remove(options.checkpoint + "/trial-1/round.json");  // written last
+  std::filesystem::remove(options.checkpoint + "/trial-1/training.checkpoint");
+  EXPECT_TRUE(Simulate(options).ok());
+}
+
+TEST_F(SimulateTest, APartialResultIsMarkedAndSaysHowManyTrialsItHas) {
+  SimulateOptions options = Options();
+  Simulation simulation = Simulate(options).value();
+  EXPECT_EQ(JsonOf(simulation)["partial"], false);
+  EXPECT_THAT(TextOf(simulation), Not(HasSubstr("PARTIAL")));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("% (standard deviation over the trials)"));
+  simulation.trials.pop_back();
+  const auto json = JsonOf(simulation);
+  EXPECT_EQ(json["partial"], true);
+  EXPECT_EQ(json["trials_asked"], 2);
+  EXPECT_EQ(json["trials_done"], 1);
+  EXPECT_EQ(json["trials"].size(), 1u);
+  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: interrupted after 1 of 2 trials"));
+  simulation.trials.clear();
+  EXPECT_TRUE(JsonOf(simulation)["train"].is_null());
+  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: interrupted after 0 of 2 trials"));
+}
+
+TEST_F(SimulateTest, NamesTheDataSetAndTheProgram) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.output = folder_ + "/result";
+  const auto json = JsonOf(Simulate(options).value());
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_EQ(json["program"]["version"], ProgramVersion());
+  EXPECT_EQ(json["program"]["commit"], "unknown") << "tests do not link it";
+  EXPECT_FALSE(json["program"]["arguments"].empty());
+  EXPECT_EQ(json["dataset"]["name"], "dataset");
+  const auto metrics = nlohmann::json::parse(ReadFile(options.output + "/metrics.json", 1 << 24).value());
+  EXPECT_EQ(metrics["dataset"]["name"], "dataset");
+  EXPECT_EQ(metrics["dataset"]["attributes_sha256"], json["dataset"]["attributes_sha256"]);
+  data_.attributes.labels[5] = (data_.attributes.labels[5] + 1) % 3;
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  options.output.clear();
+  const auto other = JsonOf(Simulate(options).value());
+  EXPECT_NE(other["dataset"]["attributes_sha256"], json["dataset"]["attributes_sha256"]);
+  EXPECT_NE(other["dataset"]["sha256"], json["dataset"]["sha256"]);
 }
 
 TEST_F(SimulateTest, RefusesWhatCanNeverBeTrainedBeforeAReportIsDrawn) {
