@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/attributed/degree_posterior.h"
 #include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/plausibility/detection_power.h"
 #include "aggregator_server/select/candidate_grid.h"
 #include "aggregator_server/select/trainable.h"
 #include "common/base/digest.h"
 #include "common/base/progress_parts.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/wire/training_spec.h"
 
@@ -73,9 +75,12 @@ class Plan {
     if (grid_.has_value()) grid_->CompleteCosts(size);
   }
 
+  bool trains_nothing() const { return one_.has_value() && one_->options.model == Model::kNone; }
+
   // Once.
   absl::StatusOr<TrainedModel> Train(const ProblemSize& size, const TrainingSources& sources,
                                      const TrainingOptions& options) {
+    if (trains_nothing()) return TrainedModel{.trained = *one_, .result = {.threads = ThreadsOrCores(options.threads)}};
     return one_.has_value() ? TrainOne(*one_, sources, options) : Search(*std::move(grid_), size, sources, options);
   }
 
@@ -141,6 +146,8 @@ class Analyst {
       for (const ImplausibleReport& report : analysis_.checks.found.flagged) kept->Drop(report.node);
     }
     const ReportSet& reports = kept.has_value() ? *kept : all_reports_;
+    DegreePosterior degrees = EstimateDegreePosterior(reports, options_.threads);
+    analysis_.degrees = {.mean = std::move(degrees.mean), .deviation = std::move(degrees.deviation)};
     if (FromProto(spec_.prior()).value_or(Prior::kBeta) != Prior::kAttributed) {
       return EstimateUnderBeta(reports, progress.Next(1, "estimating links"));
     }
@@ -170,13 +177,8 @@ class Analyst {
     if (options_.ingredients.nearest) {
       nearest = FindNearest(profiles, kNearestCount, options_.threads, tell_nearest);
     }
-    BLINK_ASSIGN_OR_RETURN(
-        feature_classifier_,
-        FitFeatureClassifier(attributes_, profiles,
-                             {.nearest = &nearest,
-                              .seed = spec_.seed(),
-                              .threads = options_.threads,
-                              .progress = progress.Next(0.18, "learning the classes from the features")}));
+    BLINK_RETURN_IF_ERROR(
+        ClassifyByFeatures(profiles, nearest, progress.Next(0.18, "learning the classes from the features")));
     AttributedOptions options;
     options.ingredients = options_.ingredients;
     options.network_rounds = options_.network_rounds;
@@ -196,6 +198,24 @@ class Analyst {
       scaled_ = attributes_;
       scaled_->features = std::move(profiles.scaled);
     }
+    return absl::OkStatus();
+  }
+
+  // Without labels to learn from all nodes are of one class, and the features alone say what is alike.
+  absl::Status ClassifyByFeatures(const NodeProfiles& profiles, const NearestNodes& nearest,
+                                  std::function<void(double)> progress) {
+    if (plan_.trains_nothing() && !FactsOf(attributes_).has_labels_to_train()) {
+      const std::vector<float> certain(attributes_.node_count, 1.0f);
+      feature_classifier_.probabilities = {attributes_.node_count, /*class_count=*/1, certain, certain};
+      return absl::OkStatus();
+    }
+    BLINK_ASSIGN_OR_RETURN(
+        feature_classifier_,
+        FitFeatureClassifier(
+            attributes_, profiles,
+            {.nearest = &nearest, .seed = spec_.seed(), .threads = options_.threads, .progress = std::move(progress)}));
+    // Where nothing is trained, no row needs to look like a test row: both posteriors are the best guess.
+    if (plan_.trains_nothing()) feature_classifier_.probabilities.open = feature_classifier_.probabilities.clamped;
     return absl::OkStatus();
   }
 
@@ -227,7 +247,7 @@ class Analyst {
     options.progress = [&](double fraction, const std::string& text) {
       if (options_.progress) options_.progress(Stage::kTraining, fraction, text);
     };
-    options.progress(0, "preparing the training");
+    if (!plan_.trains_nothing()) options.progress(0, "preparing the training");
     std::optional<AttributedSources> attributed;
     if (analysis_.estimates.attributed) attributed = SourcesOfAttributed();
     const TrainingSources sources{

@@ -24,6 +24,7 @@ struct ResultFigures {
   };
   std::optional<Plausibility> plausibility;
   std::string prior, distinct_degrees, network_rounds, expected_links, links_of_hard, links_trained_on;
+  std::string expected_precision, expected_recall, expected_auc;  // without a model
   std::string model, variant, chosen, device, epoch_ms;
   std::string validation_accuracy, test_accuracy, test_macro_f1;
   std::vector<std::string> warnings;
@@ -31,6 +32,9 @@ struct ResultFigures {
 
 // Nothing when `metrics_json` is no JSON object.
 std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json);
+
+// Whether the result has a model, and the files that belong to it: not where `train` is null.
+bool HasModel(absl::string_view metrics_json);
 
 // "key  value" lines of the figures that are there. A text that ParseMetrics cannot read is returned as it is.
 std::string MetricsTable(const std::string& metrics_json);
