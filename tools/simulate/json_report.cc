@@ -57,6 +57,7 @@ Json TrialEstimateJson(const Trial& trial, const EstimateFigures& figures) {
   if (figures.attributed) json["training"]["mae"] = figures.attributed->training_mae;
   json["trained_precision"] = OptionalJson(figures.trained_precision);
   json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["degree_mae"] = figures.degree_mae;
   return json;
 }
 
@@ -100,6 +101,7 @@ Json EstimatePart(const EstimateFigures& figures) {
   json["trained_weight"] = OptionalJson(figures.trained_weight);
   json["trained_precision"] = OptionalJson(figures.trained_precision);
   json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["degree_mae"] = figures.degree_mae;
   json["quality"] = QualityJson(figures.links.quality);
   if (figures.attributed) AddAttributed(*figures.attributed, json);
   return json;
@@ -153,6 +155,10 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
   json["report"] = ReportJson(trial.report);
   json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
   json["estimate"] = figures != nullptr ? TrialEstimateJson(trial, *figures) : Json(nullptr);
+  if (!trial.has_model()) {
+    json["train"] = nullptr;
+    return json;
+  }
   json["train"] = TrainJson(trial.training, trial.trained);
   if (!trial.search.empty()) json["train"].update(SearchJson(trial.trained, trial.search, /*research=*/true));
   return json;
@@ -174,7 +180,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["report"] = ReportJson(figures.report);
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
   json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate) : Json(nullptr);
-  json["train"] = TrainPart(figures.train);
+  json["train"] = figures.train ? TrainPart(*figures.train) : Json(nullptr);
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
   json["trials"] = Json::array();
   for (size_t t = 0; t < simulation.trials.size(); ++t) {

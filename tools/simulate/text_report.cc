@@ -91,14 +91,21 @@ std::string AttributedLines(const EstimateFigures::Attributed& attributed) {
   return text;
 }
 
-std::string EstimateLines(const EstimateFigures& estimate) {
+std::string EstimateLines(const EstimateFigures& estimate, const Candidate& trained) {
   const LinkFigures& links = estimate.links;
   std::string text = "Estimate (means)\n";
   text += Line("expected links", Number(links.expected_links, "", 10));
   text += Line("links of Hard", absl::StrFormat("%s; precision %s, recall %s", Number(links.links, "", 10),
                                                 Percent(links.precision), Percent(links.recall)));
-  text += Line("links trained on", TrainedLinksText(estimate));
+  const bool has_model = trained.options.model != Model::kNone;
+  text += Line(has_model ? "links trained on" : absl::StrCat("links of ", VariantName(*trained.variant)),
+               TrainedLinksText(estimate));
   text += Line("mean absolute error", Number(links.mae));
+  if (!has_model && links.quality) {
+    text += Line("log-likelihood", Number(links.quality->log_likelihood));
+    text += Line("area under ROC curve", Number(links.quality->auc, "", 4));
+  }
+  text += Line("mean error of a degree", Number(estimate.degree_mae, "", 4));
   if (estimate.attributed) text += AttributedLines(*estimate.attributed);
   text += Line("distinct degrees", Number(estimate.distinct_degrees));
   text += Line("maximum likelihood",
@@ -191,6 +198,12 @@ std::string TrainLines(const TrainFigures& train, const std::vector<Trial>& tria
   return text;
 }
 
+std::string NoTrainingLines(const Simulation& simulation) {
+  return "Training\n" + Line("none", simulation.has_labels
+                                         ? "nothing was to be trained (--model none)"
+                                         : "no node has a label, so nothing was trained (--model none)");
+}
+
 }  // namespace
 
 std::string SimulationText(const SimulationFigures& figures) {
@@ -201,8 +214,8 @@ std::string SimulationText(const SimulationFigures& figures) {
   text += PrivacyLines(figures);
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
   if (figures.plausibility) text += PlausibilityLines(*figures.plausibility);
-  if (figures.estimate) text += EstimateLines(*figures.estimate);
-  text += TrainLines(figures.train, simulation.trials);
+  if (figures.estimate) text += EstimateLines(*figures.estimate, simulation.trials[0].trained);
+  text += figures.train ? TrainLines(*figures.train, simulation.trials) : NoTrainingLines(simulation);
   text += Line("peak memory", absl::StrFormat("%.0f MB", static_cast<double>(figures.peak_rss_bytes) / 1e6));
   return text;
 }
