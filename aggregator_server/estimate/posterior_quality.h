@@ -38,8 +38,8 @@ struct PosteriorQuality {
 struct ExpectedQuality {
   double log_likelihood = 0, auc = 0.5;  // as PosteriorQuality
   double error = 0;                      // sum of |P - A| over unordered pairs
-  // Of the pairs with P > 1/2: the share of them that are links, and of the links that are among them. NaN where nothing
-  // is divided by.
+  // Of the pairs with P > 1/2: the share of them that are links, and of the links the share that is among them. NaN
+  // where nothing is divided by.
   double precision = 0, recall = 0;
 };
 

@@ -59,8 +59,8 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 //   links           how many links Hard has, whatever was trained on
 //   expected_quality
 //                   what the posterior itself expects of its figures against the true graph
-//   trained_links   how many the model was trained on; null for a Soft of every pair, and for a model that sees none; of
-//                   the model none, how many were asked for
+//   trained_links   how many the model was trained on; null for a Soft of every pair, and for a model that sees none.
+//                   Of the model none, how many were asked for
 //   trained_weight  the sum of their weights
 nlohmann::ordered_json EstimateJson(const Estimates& estimates, uint64_t tie_seed, const SeenFigures& seen);
 

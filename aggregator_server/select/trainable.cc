@@ -17,7 +17,7 @@ namespace {
 constexpr char kField[] = "training.";
 
 absl::Status CheckLabels(const TrainingFacts& facts) {
-  if (facts.labelled == 0) {
+  if (facts.labelled_train == 0 && facts.labelled == 0) {
     return absl::FailedPreconditionError(
         "no node has a label, so no model can be trained: ask for links and degrees alone (--model none), or add "
         "labels.csv and split.csv");

@@ -41,7 +41,8 @@ struct EstimateFigures {
   double denoise_seconds = 0;
   double degree_mae = 0;  // of the estimated degrees, whatever the prior
 
-  // Of the links that the model saw, or of those asked for without a model. Absent where a trial has no such figure: it weighs every pair, or sees none.
+  // Of the links that the model saw, or of those asked for without a model. Absent where a trial has no such figure: it
+  // weighs every pair, or sees none.
   std::optional<double> trained_links, trained_weight, trained_precision, trained_recall;
 
   struct Attributed {

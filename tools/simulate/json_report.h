@@ -18,9 +18,11 @@ namespace blink {
 //     degree_mae
 //              mean error of the estimated degrees
 //     trained_*
-//              of the links that the model saw, or without a model of those asked for. Of Soft, which weighs every pair, links, precision and recall are null
-//   train      null where nothing was trained (--model none, or no node with a label). Has after searches with `chosen`, the name that was chosen most often, and `candidates`: means over the
-//              `trials` that trained one, and how often it was `chosen`
+//              of the links that the model saw, or without a model of those asked for. Of Soft, which weighs every
+//              pair, links, precision and recall are null
+//   train      null where nothing was trained: --model none, or no node with a label. After searches with `chosen`, the
+//              name that was chosen most often, and `candidates`: means over the `trials` that trained one, and how
+//              often it was `chosen`
 nlohmann::ordered_json SimulationJson(const SimulationFigures& figures);
 
 }  // namespace blink
