@@ -51,9 +51,10 @@ struct Analysis {
   Estimates estimates;
   NodeDegrees degrees;
   uint64_t tie_seed = 0;
-  Candidate trained;          // of the model none: which links were asked for
-  TrainResult training;       // of the model none empty, but for the threads
-  std::vector<Tried> search;  // empty: none was asked for
+  Candidate trained;                   // of the model none: which links were asked for
+  TrainResult training;                // of the model none empty, but for the threads
+  std::vector<Tried> search;           // empty: none was asked for
+  std::optional<Tried> features_only;  // the strongest model that reads no report; absent: not asked for, or none
 
   bool has_model() const { return trained.options.model != Model::kNone; }
 };

@@ -227,12 +227,23 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   json["train_macro_f1"] = training.train.macro_f1;
   json["validation_macro_f1"] = training.validation.macro_f1;
   json["test_macro_f1"] = training.test.macro_f1;
+  json["validation_roc_auc"] = training.validation.roc_auc;
+  json["test_roc_auc"] = training.test.roc_auc;
   json["nodes"] = {{"train", training.train.nodes},
                    {"validation", training.validation.nodes},
                    {"test", training.test.nodes},
                    {"unlabelled", training.unlabelled}};
   json["warnings"] = training.warnings;
   return json;
+}
+
+nlohmann::ordered_json FeaturesOnlyJson(const Tried& features_only, bool research) {
+  Json json = {{"name", CandidateName(features_only.candidate)},
+               {"validation_loss", features_only.validation_loss},
+               {"validation_accuracy", features_only.validation_accuracy}};
+  if (features_only.validation_measure) json["validation_measure"] = *features_only.validation_measure;
+  if (research) json["test_accuracy"] = features_only.test_accuracy;
+  return {{"features_only", std::move(json)}};
 }
 
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research) {
@@ -254,6 +265,7 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
       }
       entry["validation_loss"] = tried.validation_loss;
       entry["validation_accuracy"] = tried.validation_accuracy;
+      if (tried.validation_measure) entry["validation_measure"] = *tried.validation_measure;
       if (research) entry["test_accuracy"] = tried.test_accuracy;
     } else {
       entry["skipped"] = tried.skipped;
@@ -287,6 +299,7 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   }
   json["classes"] = ClassesJson(analysis.training);
   if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
+  if (analysis.features_only) json["train"].update(FeaturesOnlyJson(*analysis.features_only, /*research=*/false));
   return json;
 }
 

@@ -69,6 +69,9 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
 std::optional<Prior> PriorTrainedOn(const Candidate& candidate);
 // {chosen, candidates}: what was tried. `research`: with test accuracies, which a round has no use for.
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
+// {features_only: {name, validation_loss, validation_accuracy}}: the strongest model that reads no report. `research` as
+// above.
+nlohmann::ordered_json FeaturesOnlyJson(const Tried& features_only, bool research);
 
 // A count where `value` is a whole number; otherwise, as of a mean of counts, the number.
 nlohmann::ordered_json CountJson(double value);
@@ -86,7 +89,8 @@ nlohmann::ordered_json NameJson(const std::optional<Value>& value, const char* (
 // metrics.json:
 //   kind          "round", "replay" or "simulation"
 //   privacy, reports, plausibility, estimate
-//   train         accuracies, device, threads, seed, hyper-parameters, warnings; null of the model none, as the next
+//   train         accuracies, macro-F1 and ROC-AUC, after a search also features_only; device, threads, seed,
+//                 hyper-parameters, warnings; null of the model none, as the next
 //   classes       how many, of the test nodes the figures of the first 1,000, and of up to 64 their confusion matrix
 // `active`: n less the retired nodes; 0: n. A retired node is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,

@@ -69,14 +69,8 @@ absl::Status CheckCost(const Candidate& candidate, const ProblemSize& size, cons
       absl::StrCat(kField, "model is gat, on soft links: ", ExplainCost(candidate, size)));
 }
 
-absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
+absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts) {
   if (normal.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  if (!place.estimated) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kField,
-                     "prior is attributed, but the links are given: a prior is about links that are "
-                     "estimated; leave it out (--prior)"));
-  }
   if (facts.features == 0 && !facts.has_labels_to_train()) {
     return absl::FailedPreconditionError(absl::StrCat(
         kField, "prior is attributed, but nothing is known of the nodes that it could use: there are no features, and ",
@@ -153,7 +147,7 @@ absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& f
   }
   BLINK_RETURN_IF_ERROR(CheckLabels(facts));
   BLINK_RETURN_IF_ERROR(CheckDevice(normal.device(), place.gpus));
-  BLINK_RETURN_IF_ERROR(CheckPrior(normal, facts, place));
+  BLINK_RETURN_IF_ERROR(CheckPrior(normal, facts));
   ProblemSize size = SizeOf(facts);
   size.flip_probability = place.flip_probability;
   if (normal.candidates() > 0) return CheckSearch(normal, facts, place, size);

@@ -48,8 +48,8 @@ struct TrainingPlace {
 };
 
 // INVALID_ARGUMENT, naming the field ("training.model ...") and the remedy: a field out of range; features that the
-// model cannot get; a cost that nobody insisted on (kNominalSecondsMax); a prior or a model that belongs to another
-// prior, or to links that are not given; more pairs than the attributed prior can look at in kNominalSecondsMax, or
+// model cannot get; a cost that nobody insisted on (kNominalSecondsMax); a model that belongs to another
+// prior; more pairs than the attributed prior can look at in kNominalSecondsMax, or
 // features that it would make more than kScaledBytesMax of. FAILED_PRECONDITION: no labelled node to train on or to
 // validate with; a GPU that is not there; for the attributed prior neither features nor labels. Of a search one pair
 // that can be trained is enough. Of the model none the prior alone is checked, which needs no label where there are

@@ -32,6 +32,7 @@ struct AnalysisOptions {
   std::optional<int> network_rounds;
   std::string checkpoint_folder;  // as TrainingOptions
   double checkpoint_every_s = 20;
+  bool measure_features_only = false;  // Analysis::features_only without a search too
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
@@ -42,7 +43,8 @@ struct AnalysisOptions {
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-// Trains on links that are given: the true graph, or none for the MLP. Refuses and fails as Analyse does.
+// Trains on links that are given: the true graph, or none for the MLP. Under the attributed prior, the same models are
+// tried as on its estimate. Refuses and fails as Analyse does.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
 

@@ -94,6 +94,11 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->expected(0, 1)
           ->default_str(absl::StrCat(kCandidatesDefault))  // what --tune alone stands for, and an empty value does not
           ->option_text("[N]");
+  command
+      ->add_option("--score", score,
+                   "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 or roc-auc; "
+                   "the last two heed small classes (accuracy)")
+      ->check(CLI::IsMember(NamesOf(kMeasureNames)));
 }
 
 TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {
@@ -117,6 +122,7 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (variant) spec.set_variant(*VariantOfName(*variant));
   if (model) spec.set_model(*ModelOfName(*model));
   if (node_features) spec.set_node_features(*NodeFeaturesOfName(*node_features));
+  if (score) spec.set_score(*MeasureOfName(*score));
   BLINK_RETURN_IF_ERROR(CheckNumbers(*this));
   if (learning_rate) spec.set_learning_rate(*learning_rate);
   if (weight_decay) spec.set_weight_decay(*weight_decay);

@@ -40,6 +40,8 @@ enum class NodeFeatures {
   kIdentity,  // one feature per node
   kGivenAndDegree
 };
+// How good predictions are on the labelled nodes of a split. A search chooses by one of them.
+enum class Measure { kAccuracy, kMacroF1, kRocAuc };
 
 // Names, indexed by the enumerator's number.
 inline constexpr std::array<const char*, 2> kPriorNames = {"beta", "attributed"};
@@ -48,6 +50,7 @@ inline constexpr std::array<const char*, 8> kModelNames = {"mlp",     "gcn",    
                                                            "stacked", "class-model", "none",      "mean"};
 inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity",
                                                                   "given+degree"};
+inline constexpr std::array<const char*, 3> kMeasureNames = {"accuracy", "macro-f1", "roc-auc"};
 
 // The first so many models can be asked for by name.
 inline constexpr size_t kModelsToAskFor = 7;
@@ -62,6 +65,7 @@ inline const char* PriorName(Prior prior) { return kPriorNames[static_cast<size_
 inline const char* VariantName(Variant variant) { return kVariantNames[static_cast<size_t>(variant)]; }
 inline const char* ModelName(Model model) { return kModelNames[static_cast<size_t>(model)]; }
 inline const char* NodeFeaturesName(NodeFeatures kind) { return kNodeFeaturesNames[static_cast<size_t>(kind)]; }
+inline const char* MeasureName(Measure measure) { return kMeasureNames[static_cast<size_t>(measure)]; }
 
 // The numbers of a training, with their defaults and ranges.
 struct TrainingNumbers {

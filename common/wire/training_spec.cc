@@ -38,6 +38,10 @@ static_assert(v1::NODE_FEATURES_DEGREE == static_cast<int>(NodeFeatures::kDegree
 static_assert(v1::NODE_FEATURES_IDENTITY == static_cast<int>(NodeFeatures::kIdentity));
 static_assert(v1::NODE_FEATURES_GIVEN_AND_DEGREE == static_cast<int>(NodeFeatures::kGivenAndDegree));
 static_assert(v1::NodeFeatures_ARRAYSIZE == kNodeFeaturesNames.size());
+static_assert(v1::MEASURE_ACCURACY == static_cast<int>(Measure::kAccuracy) + 1);
+static_assert(v1::MEASURE_MACRO_F1 == static_cast<int>(Measure::kMacroF1) + 1);
+static_assert(v1::MEASURE_ROC_AUC == static_cast<int>(Measure::kRocAuc) + 1);
+static_assert(v1::Measure_ARRAYSIZE == kMeasureNames.size() + 1);
 
 template <typename Wire, typename Choice>
 std::optional<Wire> WireOfName(absl::Span<const char* const> names, size_t first, const std::string& name) {
@@ -78,6 +82,10 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
   if (!v1::NodeFeatures_IsValid(spec.node_features())) {
     return absl::InvalidArgumentError(absl::StrCat("training.node_features is ", static_cast<int>(spec.node_features()),
                                                    ", which this version does not know"));
+  }
+  if (!v1::Measure_IsValid(spec.score())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.score is ", static_cast<int>(spec.score()), ", which this version does not know"));
   }
   return absl::OkStatus();
 }
@@ -147,6 +155,7 @@ void FillDefaults(v1::TrainingSpec& spec) {
   const bool searches_width = spec.prior() == v1::PRIOR_ATTRIBUTED && spec.candidates() > 0;
   if (spec.hidden() == 0 && !searches_width) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
   if (spec.layers() == 0) spec.set_layers(static_cast<uint32_t>(defaults.layers));
+  if (spec.score() == v1::MEASURE_ACCURACY) spec.clear_score();  // as rounds of older versions have it
 }
 
 absl::Status CheckNumbers(const v1::TrainingSpec& spec) {
@@ -159,12 +168,21 @@ absl::Status CheckNumbers(const v1::TrainingSpec& spec) {
   return CheckTrainingNumbers(numbers, "training.");
 }
 
+absl::Status CheckScore(const v1::TrainingSpec& spec) {
+  if (spec.candidates() > 0 || FromProto(spec.score()) == Measure::kAccuracy) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "training.score is ", MeasureName(FromProto(spec.score())),
+      ", by which a search chooses, and no search is asked for: ask for one (candidates, --tune), or leave "
+      "the score out"));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
   FillDefaults(spec);
   BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
+  BLINK_RETURN_IF_ERROR(CheckScore(spec));
   BLINK_RETURN_IF_ERROR(spec.model() == v1::MODEL_NONE ? CheckTrainsNothing(spec) : CheckNumbers(spec));
   if (spec.candidates() > kCandidatesMax) {
     return absl::InvalidArgumentError(
@@ -205,7 +223,12 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
     of_round.clear_weight_decay();
     of_round.clear_dropout();
   }
+  const v1::Measure of_rounds_search = of_round.score();
+  of_round.clear_score();
   of_round.MergeFrom(given);
+  const bool searches =
+      of_round.has_candidates() ? of_round.candidates() > 0 : prior_of(of_round) == v1::PRIOR_ATTRIBUTED;
+  if (searches && given.score() == v1::MEASURE_UNSPECIFIED) of_round.set_score(of_rounds_search);
   return of_round;
 }
 
@@ -225,10 +248,15 @@ std::optional<NodeFeatures> FromProto(v1::NodeFeatures kind) {
   if (!v1::NodeFeatures_IsValid(kind)) return std::nullopt;
   return static_cast<NodeFeatures>(kind);
 }
+Measure FromProto(v1::Measure measure) {
+  if (measure == v1::MEASURE_UNSPECIFIED || !v1::Measure_IsValid(measure)) return Measure::kAccuracy;
+  return static_cast<Measure>(measure - 1);
+}
 v1::Prior ToProto(Prior prior) { return static_cast<v1::Prior>(static_cast<int>(prior) + 1); }
 v1::Variant ToProto(Variant variant) { return static_cast<v1::Variant>(static_cast<int>(variant) + 1); }
 v1::Model ToProto(Model model) { return static_cast<v1::Model>(static_cast<int>(model) + 1); }
 v1::NodeFeatures ToProto(NodeFeatures kind) { return static_cast<v1::NodeFeatures>(kind); }
+v1::Measure ToProto(Measure measure) { return static_cast<v1::Measure>(static_cast<int>(measure) + 1); }
 
 const char* PriorName(v1::Prior prior) {
   const std::optional<Prior> known = FromProto(prior);
@@ -259,6 +287,9 @@ std::optional<v1::Model> ModelOfName(const std::string& name) {
 std::optional<v1::NodeFeatures> NodeFeaturesOfName(const std::string& name) {
   return WireOfName<v1::NodeFeatures, NodeFeatures>(kNodeFeaturesNames, 1,
                                                     name);  // "auto" has no name: it is what is unset
+}
+std::optional<v1::Measure> MeasureOfName(const std::string& name) {
+  return WireOfName<v1::Measure, Measure>(kMeasureNames, 0, name);
 }
 
 }  // namespace blink

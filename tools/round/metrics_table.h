@@ -26,7 +26,8 @@ struct ResultFigures {
   std::string prior, distinct_degrees, network_rounds, expected_links, links_of_hard, links_trained_on;
   std::string expected_precision, expected_recall, expected_auc;  // without a model
   std::string model, variant, chosen, device, epoch_ms;
-  std::string validation_accuracy, test_accuracy, test_macro_f1;
+  std::string validation_accuracy, validation_roc_auc, test_accuracy, test_macro_f1, test_roc_auc;
+  std::string features_only;  // validation accuracy of the best model that reads no report, and its name
   std::vector<std::string> warnings;
 };
 

@@ -42,6 +42,7 @@ Json TrainingJson(const v1::TrainingSpec& spec) {
           {"deterministic", spec.deterministic()},
           {"allow_slow_attention", spec.allow_slow_attention()},
           {"candidates", spec.candidates()},
+          {"score", Named(MeasureName(FromProto(spec.score())), searches)},
           {"seed", spec.seed()},
           {"device", spec.device()},
           {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};

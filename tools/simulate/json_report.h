@@ -7,7 +7,8 @@
 
 namespace blink {
 
-// One object: dataset, graph, missing, privacy, report, plausibility, estimate, train, peak_rss_bytes, trials[].
+// One object: dataset, graph, missing, privacy, report, plausibility, estimate, train, peak_rss_bytes, trials[];
+// with --bounds also true_links: the training on the true links.
 // Figures above `trials` are means over the trials. mle_residual and mle_degree_distance are the largest.
 // test_accuracy_std is the sample standard deviation, and null for one trial.
 //   report, plausibility, estimate
@@ -20,9 +21,14 @@ namespace blink {
 //     trained_*
 //              of the links that the model saw, or without a model of those asked for. Of Soft, which weighs every
 //              pair, links, precision and recall are null
-//   train      null where nothing was trained: --model none, or no node with a label. After searches with `chosen`, the
-//              name that was chosen most often, and `candidates`: means over the `trials` that trained one, and how
-//              often it was `chosen`
+//     gain     by how much the estimate is better than a plain one: than the beta prior on the same reports ("beta"),
+//              or, of the beta prior, than the true share of links for every pair ("density")
+//   train      null where nothing was trained: --model none, or no node with a label. Otherwise
+//              features_only_accuracy_mean and features_only_name, of the best model that reads no report, after
+//              searches and with --bounds. With --bounds also true_links_accuracy_mean, true_links_name,
+//              recovered_mean, recovered_std and recovered_note (bounds.h); null where they are not defined
+//   train      after searches with `chosen`, the name that was chosen most often, and `candidates`: means over the
+//              `trials` that trained one, and how often it was `chosen`
 nlohmann::ordered_json SimulationJson(const SimulationFigures& figures);
 
 }  // namespace blink

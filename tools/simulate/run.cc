@@ -135,15 +135,24 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
         "--reports, "
         "--graph true or --insecure-seeded-noise");
   }
+  if (options.bounds && training.model() == v1::MODEL_NONE) {
+    return absl::InvalidArgumentError(
+        "--bounds is about accuracies and --model none trains nothing: leave out one of them");
+  }
+  if (options.bounds && !DrawsOrReadsReports(options)) {
+    return absl::InvalidArgumentError(
+        "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
+        "is one of them, or with --model mlp alone");
+  }
   if (options.graph == SimulatedGraph::kTrue) {
     if (training.model() == v1::MODEL_NONE) {
       return absl::InvalidArgumentError(
           "--graph true takes the links as they are and --model none trains nothing: leave out one of them");
     }
-    if (training.prior() == v1::PRIOR_ATTRIBUTED) {
-      return absl::InvalidArgumentError(
-          "--graph true takes the links as they are, and a prior is about links that are not known: leave "
-          "out --prior attributed");
+    if (!options.without.empty() || options.network_rounds) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.without.empty() ? "--network-rounds" : "--without",
+          " is about the estimate of the links, and --graph true takes them as they are: leave out one of them"));
     }
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
@@ -235,8 +244,8 @@ v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
 
 // The options given on the command line, over the round's own spec in a replay; normalised.
 absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
-  const bool estimates = options.graph == SimulatedGraph::kBlink;
-  const v1::TrainingSpec training = estimates && !has_labels ? WithoutLabels(options.training) : options.training;
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
+  const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
   v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
     spec.set_seed(*options.seed);
@@ -310,13 +319,18 @@ class Simulator {
     }
 
     const int trials = options_.trials.value_or(folder_ ? 1 : 5);
-    TrialProgress progress(trials, options_.progress);
+    TrialProgress progress(trials + (options_.bounds ? 1 : 0), options_.progress);
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? RunTrialOnReports(spec, t, progress)
-                                                                        : RunTrialWithoutReports(spec, t, progress));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
+                                              ? RunTrialOnReports(spec, t, progress)
+                                              : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
       simulation_.trials.push_back(std::move(trial));
+    }
+    if (options_.bounds) {
+      BLINK_ASSIGN_OR_RETURN(simulation_.true_links,
+                             RunTrialWithoutReports(spec_, trials, progress, "true-links", "on the true links: "));
     }
     return std::move(simulation_);
   }
@@ -357,20 +371,22 @@ class Simulator {
     return hash.Finish();
   }
 
-  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress,
+                                               const std::string& name, const std::string& what = "") {
     TrainingOptions training_options;
     training_options.threads = options_.threads;
-    training_options.checkpoint_folder = CheckpointFolder(index);
+    training_options.checkpoint_folder = CheckpointFolder(name);
     training_options.checkpoint_every_s = options_.checkpoint_every_s;
     training_options.progress = [&](double fraction, const std::string& text) {
-      progress.TellTraining(index, fraction, text);
+      progress.TellTraining(index, fraction, absl::StrCat(what, text));
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
                            TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
     return Trial{.seed = spec.seed(),
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
-                 .search = std::move(model.search)};
+                 .search = std::move(model.search),
+                 .features_only = std::move(model.features_only)};
   }
 
   std::optional<uint64_t> CountTrueLinksTrainedOn(const Analysis& analysis) const {
@@ -384,8 +400,9 @@ class Simulator {
     return both_directions / 2;
   }
 
-  std::string CheckpointFolder(int trial) const {
-    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/trial-", trial + 1);
+  static std::string TrialName(int trial) { return absl::StrCat("trial-", trial + 1); }
+  std::string CheckpointFolder(const std::string& name) const {
+    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/", name);
   }
 
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
@@ -404,7 +421,8 @@ class Simulator {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
     analysis_options.threads = options_.threads;
-    analysis_options.checkpoint_folder = CheckpointFolder(index);
+    analysis_options.checkpoint_folder = CheckpointFolder(TrialName(index));
+    analysis_options.measure_features_only = options_.bounds;
     analysis_options.checkpoint_every_s = options_.checkpoint_every_s;
     analysis_options.tie_seed = spec.seed();
     analysis_options.ingredients = ingredients_;
@@ -440,7 +458,8 @@ class Simulator {
                  .trained_true_positives = trained_true_positives,
                  .trained = std::move(analysis.trained),
                  .training = std::move(analysis.training),
-                 .search = std::move(analysis.search)};
+                 .search = std::move(analysis.search),
+                 .features_only = std::move(analysis.features_only)};
   }
 
   const SimulateOptions& options_;

@@ -36,6 +36,7 @@ struct SimulateOptions {
   std::optional<int> network_rounds;
   std::string reports;                 // round folder to replay, or empty
   bool insecure_seeded_noise = false;  // NOT PRIVATE
+  bool bounds = false;                 // measure what the features alone and what the true links give, too
   double missing = 0;                  // [0, 1): share of the nodes that never report, chosen by the trial's seed
   std::optional<int> trials;           // default 5; 1 for a replay. Trial t trains with seed + t
   std::optional<uint64_t> seed;        // default 1, or the round's
@@ -72,6 +73,7 @@ struct Trial {
   Candidate trained;
   TrainResult training;
   std::vector<Tried> search;
+  std::optional<Tried> features_only;  // after a search, and for `bounds`
 
   bool has_model() const { return trained.options.model != Model::kNone; }
 };
@@ -86,6 +88,8 @@ struct Simulation {
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
   std::vector<Trial> trials;                    // at least one
+  // For `bounds`: the same training on the true links, with the seed of the first trial. It depends on no draw.
+  std::optional<Trial> true_links;
 };
 
 // What --without can leave out of the attributed prior, each on its own.

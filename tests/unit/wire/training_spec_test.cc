@@ -106,6 +106,55 @@ TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_model(static_cast<v1::Model>(77)); }, "training.model is 77");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_out_of_memory(static_cast<v1::OutOfMemory>(9)); },
                     "training.out_of_memory is 9");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_score(static_cast<v1::Measure>(4)); }, "training.score is 4");
+}
+
+TEST(TrainingSpec, RefusesAScoreWithoutASearchThatItWouldChooseIn) {
+  for (const v1::Measure score : {v1::MEASURE_MACRO_F1, v1::MEASURE_ROC_AUC}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_score(score); }, "no search is asked for");
+    ExpectSpecRefused(
+        [&](v1::TrainingSpec& s) {
+          s.set_prior(v1::PRIOR_ATTRIBUTED);
+          s.set_candidates(0);
+          s.set_score(score);
+        },
+        MeasureName(FromProto(score)));
+    v1::TrainingSpec spec;
+    spec.set_score(score);
+    spec.set_candidates(3);
+    EXPECT_EQ(NormalizeTrainingSpec(spec)->score(), score);
+    spec.clear_candidates();
+    spec.set_prior(v1::PRIOR_ATTRIBUTED);
+    EXPECT_EQ(NormalizeTrainingSpec(spec)->score(), score) << "the attributed prior searches";
+  }
+}
+
+TEST(TrainingSpec, AccuracyIsWhatARoundWithoutAScoreChoosesBy) {
+  v1::TrainingSpec spec;
+  spec.set_score(v1::MEASURE_ACCURACY);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->SerializeAsString(), NormalizeTrainingSpec({})->SerializeAsString());
+  EXPECT_EQ(FromProto(v1::MEASURE_UNSPECIFIED), Measure::kAccuracy);
+}
+
+TEST(TrainingSpec, TheScoreOfARoundHoldsForAnotherSearchAndEndsWithIt) {
+  v1::TrainingSpec of_round;
+  of_round.set_candidates(8);
+  of_round.set_score(v1::MEASURE_ROC_AUC);
+  v1::TrainingSpec given;
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).score(), v1::MEASURE_ROC_AUC);
+  given.set_prior(v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).score(), v1::MEASURE_ROC_AUC) << "that prior searches";
+  given.set_candidates(0);
+  EXPECT_TRUE(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).ok());
+  given.clear_prior();
+  EXPECT_TRUE(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).ok());
+  given.set_candidates(3);
+  given.set_score(v1::MEASURE_ACCURACY);
+  EXPECT_EQ(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given))->score(), v1::MEASURE_UNSPECIFIED);
+  of_round.set_prior(v1::PRIOR_ATTRIBUTED);
+  given.Clear();
+  given.set_prior(v1::PRIOR_BETA);
+  EXPECT_TRUE(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).ok()) << "no search follows";
 }
 
 TEST(TrainingSpec, RefusesAModelThatThePriorDoesNotHave) {
