@@ -9,6 +9,7 @@
 #include "aggregator_server/train/log_probabilities.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/graph/csv_field.h"
 
 namespace blink {
 namespace {
@@ -51,10 +52,11 @@ std::string PlausibilityCsv(const Checks& checks) {
   return csv;
 }
 
-std::string DegreesCsv(const NodeDegrees& degrees) {
-  std::string csv = "node,degree,deviation\n";
+std::string DegreesCsv(const NodeDegrees& degrees, const std::vector<std::string>& ids) {
+  std::string csv = ids.empty() ? "node,degree,deviation\n" : "node,degree,deviation,id\n";
   for (size_t node = 0; node < degrees.mean.size(); ++node) {
-    absl::StrAppendFormat(&csv, "%d,%.6g,%.4g\n", node, degrees.mean[node], degrees.deviation[node]);
+    absl::StrAppendFormat(&csv, "%d,%.6g,%.4g", node, degrees.mean[node], degrees.deviation[node]);
+    absl::StrAppend(&csv, ids.empty() ? "" : ",", ids.empty() ? "" : CsvField(ids[node]), "\n");
   }
   return csv;
 }
@@ -96,7 +98,7 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
                               "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
   BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees, attributes.ids)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
   return analysis.has_model() ? WriteModel(folder, analysis.training, attributes) : absl::OkStatus();
 }

@@ -16,7 +16,7 @@ namespace blink {
 // Writes, each durably:
 //   metrics.json          MetricsJson
 //   links.csv, links.npz  the links that the model saw (link_files.h); of a model that saw none, those of Hard
-//   degrees.csv           node,degree,deviation
+//   degrees.csv           node,degree,deviation, and where the nodes have ids of their own id
 //   plausibility.csv      node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not
 //                         made is empty; no line where the policy is to keep
 // and where a model was trained:

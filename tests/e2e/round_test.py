@@ -178,7 +178,7 @@ class WithoutLabels(BlinkTest):
         self.assertGreater(metrics["estimate"]["expected_quality"]["auc"], 0.8)
         with open(result / "degrees.csv", newline="") as file:
             degrees = list(csv.DictReader(file))
-        self.assertEqual(len(degrees), self.NODES)
+        self.assertEqual(sorted(row["id"] for row in degrees), [f"person-{i:02}" for i in range(self.NODES)])
         mean = sum(float(row["degree"]) for row in degrees) / self.NODES
         self.assertAlmostEqual(mean, 6, delta=1.5, msg="every node has 6 links")
         self.assertTrue(all(float(row["deviation"]) >= 0 for row in degrees))
@@ -191,7 +191,7 @@ class WithoutLabels(BlinkTest):
     def test_an_edge_list_alone_comes_to_links_and_degrees(self):
         with tempfile.TemporaryDirectory() as made:
             dataset = pathlib.Path(made) / "dataset"
-            must("blink", "dataset", "convert", self.edge_list(pathlib.Path(made)), dataset)
+            must("blink", "dataset", "convert", self.edge_list(pathlib.Path(made)), "--output", dataset)
             self.assertIn("no node has a label", must("blink", "dataset", "info", dataset).out)
             with Deployment(nodes=self.NODES, kits=2, dataset=dataset) as blink:
                 blink.start_aggregator()
