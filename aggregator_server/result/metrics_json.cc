@@ -60,6 +60,15 @@ nlohmann::ordered_json ClassesJson(const TrainResult& training) {
   return json;
 }
 
+nlohmann::ordered_json ExpectedQualityJson(const std::optional<ExpectedQuality>& expected, double nodes) {
+  if (!expected) return nullptr;
+  return {{"log_likelihood", expected->log_likelihood},
+          {"auc", expected->auc},
+          {"mae", 2 * expected->error / (nodes * nodes)},
+          {"precision", expected->precision},
+          {"recall", expected->recall}};
+}
+
 // What ClassesJson leaves out; empty: nothing.
 std::string LeftOutOfClasses(const TrainResult& training) {
   const size_t classes = training.test.classes.size();
@@ -168,6 +177,7 @@ nlohmann::ordered_json EstimateJson(const Estimates& estimates, uint64_t tie_see
   json["denoise_seconds"] = beta.seconds - mle.seconds;
   json["expected_links"] = best.expected_links;
   json["links"] = best.links().link_count();
+  json["expected_quality"] = ExpectedQualityJson(best.expected_quality, best.links().node_count());
   json["trained_links"] = OptionalJson(seen.links);
   json["trained_weight"] = OptionalJson(seen.weight);
   json["tie_seed"] = absl::StrFormat("%016x", tie_seed);
@@ -285,6 +295,11 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] =
       EstimateJson(analysis.estimates, analysis.tie_seed, FiguresOfSeen(analysis.estimates, analysis.trained));
+  if (!analysis.has_model()) {
+    json["estimate"]["variant"] = NameJson(analysis.trained.variant, VariantName);
+    json["train"] = json["classes"] = nullptr;
+    return json;
+  }
   json["train"] = TrainJson(analysis.training, analysis.trained);
   if (const std::string left_out = LeftOutOfClasses(analysis.training); !left_out.empty()) {
     json["train"]["warnings"].push_back(left_out);

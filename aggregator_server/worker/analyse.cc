@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/attributed/degree_posterior.h"
 #include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/plausibility/detection_power.h"
 #include "aggregator_server/select/candidate_grid.h"
@@ -15,6 +16,7 @@
 #include "aggregator_server/train/data_warnings.h"
 #include "common/base/digest.h"
 #include "common/base/progress_parts.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset_digest.h"
 #include "common/wire/training_spec.h"
@@ -77,6 +79,8 @@ class Plan {
     if (grid_.has_value()) grid_->CompleteCosts(size);
   }
 
+  // Not null: nothing is trained, and the links of this candidate are wanted.
+  const Candidate* links_alone() const { return one_ && one_->options.model == Model::kNone ? &*one_ : nullptr; }
   bool searches() const { return !one_.has_value(); }
 
   // Once.
@@ -147,6 +151,11 @@ class Analyst {
                          .attributes_sha256 = DigestToHex(DigestOfAttributes(attributes_))};
     analysis_.tie_seed = options_.tie_seed;
     BLINK_RETURN_IF_ERROR(Estimate());
+    if (const Candidate* links = plan_.links_alone()) {
+      analysis_.trained = *links;
+      analysis_.training.threads = ThreadsOrCores(options_.threads);
+      return std::move(analysis_);
+    }
     plan_.CompleteCosts(size_);
     BLINK_RETURN_IF_ERROR(Train());
     return std::move(analysis_);
@@ -163,6 +172,8 @@ class Analyst {
       for (const ImplausibleReport& report : analysis_.checks.found.flagged) kept->Drop(report.node);
     }
     const ReportSet& reports = kept.has_value() ? *kept : all_reports_;
+    DegreePosterior degrees = EstimateDegreePosterior(reports, options_.threads);
+    analysis_.degrees = {.mean = std::move(degrees.mean), .deviation = std::move(degrees.deviation)};
     if (FromProto(spec_.prior()).value_or(Prior::kBeta) != Prior::kAttributed) {
       return EstimateUnderBeta(reports, progress.Next(1, "estimating links"));
     }
@@ -192,13 +203,8 @@ class Analyst {
     if (options_.ingredients.nearest) {
       nearest = FindNearest(profiles, kNearestCount, options_.threads, tell_nearest);
     }
-    BLINK_ASSIGN_OR_RETURN(
-        feature_classifier_,
-        FitFeatureClassifier(attributes_, profiles,
-                             {.nearest = &nearest,
-                              .seed = spec_.seed(),
-                              .threads = options_.threads,
-                              .progress = progress.Next(0.18, "learning the classes from the features")}));
+    BLINK_RETURN_IF_ERROR(
+        ClassifyByFeatures(profiles, nearest, progress.Next(0.18, "learning the classes from the features")));
     AttributedOptions options;
     options.ingredients = options_.ingredients;
     options.network_rounds = options_.network_rounds;
@@ -218,6 +224,25 @@ class Analyst {
       scaled_ = attributes_;
       scaled_->features = std::move(profiles.scaled);
     }
+    return absl::OkStatus();
+  }
+
+  // Without labels to learn from all nodes are of one class, and the features alone say what is alike.
+  absl::Status ClassifyByFeatures(const NodeProfiles& profiles, const NearestNodes& nearest,
+                                  std::function<void(double)> progress) {
+    if (plan_.links_alone() != nullptr && !FactsOf(attributes_).has_labels_to_train()) {
+      const std::vector<float> certain(attributes_.node_count, 1.0f);
+      feature_classifier_.probabilities = {attributes_.node_count, /*class_count=*/1, certain, certain};
+      return absl::OkStatus();
+    }
+    BLINK_ASSIGN_OR_RETURN(
+        feature_classifier_,
+        FitFeatureClassifier(
+            attributes_, profiles,
+            {.nearest = &nearest, .seed = spec_.seed(), .threads = options_.threads, .progress = std::move(progress)}));
+    // Where nothing is trained, no row needs to look like a test row: both posteriors are the best guess.
+    if (plan_.links_alone() != nullptr)
+      feature_classifier_.probabilities.open = feature_classifier_.probabilities.clamped;
     return absl::OkStatus();
   }
 

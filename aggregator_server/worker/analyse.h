@@ -37,10 +37,10 @@ struct AnalysisOptions {
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
-// Checks the reports, estimates the links and trains as `spec` says. What CheckTrainableHere refuses is refused before
-// anything is estimated. FAILED_PRECONDITION: the attributes are of another number of nodes than the reports, or every
-// report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max is out of range. Dropping needs a second copy
-// of the reports.
+// Checks the reports, estimates the links and degrees, and trains as `spec` says: nothing for the model none. What
+// CheckTrainableHere refuses is refused before anything is estimated. FAILED_PRECONDITION: the attributes are of
+// another number of nodes than the reports, or every report would have to be dropped. INVALID_ARGUMENT: `spec` or
+// degree_max is out of range. Dropping needs a second copy of the reports.
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 

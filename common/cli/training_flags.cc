@@ -50,14 +50,16 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command
       ->add_option("--prior", prior,
                    "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features "
-                   "and labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
+                   "or labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
       ->check(CLI::IsMember(NamesOf(kPriorNames)));
-  command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
+  command
+      ->add_option("--variant", variant,
+                   "Links from the posterior: hard, soft or hybrid (hard; hybrid with --model none)")
       ->check(CLI::IsMember(NamesOf(kVariantNames)));
   command
       ->add_option("--model", model,
                    "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and "
-                   "class-model (gcn)")
+                   "class-model; none: train nothing, the result has links and degrees (gcn)")
       ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");

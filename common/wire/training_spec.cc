@@ -1,6 +1,7 @@
 #include "common/wire/training_spec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,7 @@ static_assert(v1::MODEL_GRAPHSAGE == static_cast<int>(Model::kGraphSage) + 1);
 static_assert(v1::MODEL_GAT == static_cast<int>(Model::kGat) + 1);
 static_assert(v1::MODEL_STACKED == static_cast<int>(Model::kStacked) + 1);
 static_assert(v1::MODEL_CLASS_MODEL == static_cast<int>(Model::kFeatureClassifier) + 1);
+static_assert(v1::MODEL_NONE == static_cast<int>(Model::kNone) + 1);
 static_assert(v1::Model_ARRAYSIZE == kModelsToAskFor + 1);
 static_assert(v1::NODE_FEATURES_UNSPECIFIED == static_cast<int>(NodeFeatures::kAuto));
 static_assert(v1::NODE_FEATURES_GIVEN == static_cast<int>(NodeFeatures::kGiven));
@@ -103,9 +105,41 @@ absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
+// Beside the model none, anything about a training is a mistake.
+absl::Status CheckTrainsNothing(const v1::TrainingSpec& spec) {
+  const std::pair<const char*, bool> fields[] = {
+      {"candidates", spec.candidates() > 0},
+      {"learning_rate", spec.learning_rate() != 0},
+      {"weight_decay", spec.has_weight_decay()},
+      {"dropout", spec.has_dropout()},
+      {"epochs", spec.epochs() != 0},
+      {"hidden", spec.hidden() != 0},
+      {"layers", spec.layers() != 0},
+      {"patience", spec.has_patience()},
+      {"balance_classes", spec.balance_classes()},
+      {"node_features", spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED},
+      {"deterministic", spec.deterministic()},
+      {"allow_slow_attention", spec.allow_slow_attention()},
+      {"device", spec.device() != "auto" && spec.device() != "cpu"},
+  };
+  for (const auto& [name, is_set] : fields) {
+    if (!is_set) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.", name, " is set, but the model none trains nothing: leave out one of the two"));
+  }
+  return absl::OkStatus();
+}
+
 void FillDefaults(v1::TrainingSpec& spec) {
   const TrainingNumbers defaults;
   if (spec.prior() == v1::PRIOR_UNSPECIFIED) spec.set_prior(v1::PRIOR_BETA);
+  if (spec.device().empty()) spec.set_device("auto");
+  if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
+  if (spec.model() == v1::MODEL_NONE) {
+    if (!spec.has_candidates()) spec.set_candidates(0);
+    if (spec.variant() == v1::VARIANT_UNSPECIFIED) spec.set_variant(v1::VARIANT_HYBRID);
+    return;
+  }
   if (spec.prior() == v1::PRIOR_ATTRIBUTED && !spec.has_candidates()) spec.set_candidates(kCandidatesDefault);
   if (spec.candidates() == 0) {
     if (spec.variant() == v1::VARIANT_UNSPECIFIED) {
@@ -116,14 +150,22 @@ void FillDefaults(v1::TrainingSpec& spec) {
     if (!spec.has_weight_decay()) spec.set_weight_decay(defaults.weight_decay);
     if (!spec.has_dropout()) spec.set_dropout(defaults.dropout);
   }
-  if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
   if (spec.epochs() == 0) spec.set_epochs(static_cast<uint32_t>(defaults.epochs));
   // A search under the attributed prior tries several widths where none is said.
   const bool searches_width = spec.prior() == v1::PRIOR_ATTRIBUTED && spec.candidates() > 0;
   if (spec.hidden() == 0 && !searches_width) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
   if (spec.layers() == 0) spec.set_layers(static_cast<uint32_t>(defaults.layers));
-  if (spec.device().empty()) spec.set_device("auto");
   if (spec.score() == v1::MEASURE_ACCURACY) spec.clear_score();  // as rounds of older versions have it
+}
+
+absl::Status CheckNumbers(const v1::TrainingSpec& spec) {
+  TrainingNumbers numbers{.epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience()};
+  if (spec.hidden() > 0) numbers.hidden = spec.hidden();  // else searched
+  const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
+  if (!searched) numbers.learning_rate = spec.learning_rate();
+  if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();
+  if (spec.has_dropout()) numbers.dropout = spec.dropout();
+  return CheckTrainingNumbers(numbers, "training.");
 }
 
 absl::Status CheckScore(const v1::TrainingSpec& spec) {
@@ -141,13 +183,7 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   FillDefaults(spec);
   BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
   BLINK_RETURN_IF_ERROR(CheckScore(spec));
-  TrainingNumbers numbers{.epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience()};
-  if (spec.hidden() > 0) numbers.hidden = spec.hidden();  // else searched
-  const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
-  if (!searched) numbers.learning_rate = spec.learning_rate();
-  if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();
-  if (spec.has_dropout()) numbers.dropout = spec.dropout();
-  BLINK_RETURN_IF_ERROR(CheckTrainingNumbers(numbers, "training."));
+  BLINK_RETURN_IF_ERROR(spec.model() == v1::MODEL_NONE ? CheckTrainsNothing(spec) : CheckNumbers(spec));
   if (spec.candidates() > kCandidatesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.candidates is ", spec.candidates(), ", but must be in 0 .. 1,000"));
@@ -162,6 +198,18 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
   const auto prior_of = [](const v1::TrainingSpec& spec) {
     return spec.prior() == v1::PRIOR_UNSPECIFIED ? v1::PRIOR_BETA : spec.prior();
   };
+  const bool decides_model = given.model() != v1::MODEL_UNSPECIFIED || given.candidates() > 0;
+  if (decides_model && (of_round.model() == v1::MODEL_NONE) != (given.model() == v1::MODEL_NONE)) {
+    v1::TrainingSpec kept;
+    kept.set_prior(of_round.prior());
+    kept.set_seed(of_round.seed());
+    kept.set_out_of_memory(of_round.out_of_memory());
+    of_round = std::move(kept);
+  }
+  if (of_round.model() == v1::MODEL_NONE) {
+    of_round.MergeFrom(given);
+    return of_round;
+  }
   const bool other_prior = given.prior() != v1::PRIOR_UNSPECIFIED && given.prior() != prior_of(of_round);
   if (other_prior) {
     of_round.clear_candidates();

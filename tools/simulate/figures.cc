@@ -200,6 +200,7 @@ EstimateFigures FiguresOfTrial(const Trial& trial, uint64_t true_links) {
   figures.mle_residual = mle.residual;
   figures.mle_degree_distance = mle.distance;
   figures.denoise_seconds = beta.seconds - mle.seconds;
+  figures.degree_mae = trial.degree_mae;
   if (trial.seen.links) figures.trained_links = static_cast<double>(*trial.seen.links);
   figures.trained_weight = trial.seen.weight;
   if (trial.trained_true_positives) {
@@ -248,7 +249,7 @@ EstimateFigures MeanOf(const std::vector<EstimateFigures>& trials, uint64_t true
     mean.mle_degree_distance = std::max(mean.mle_degree_distance, trial.mle_degree_distance);
   }
   for (double Figures::*figure : {&Figures::distinct_degrees, &Figures::nodes_without_report, &Figures::mle_seconds,
-                                  &Figures::mle_iterations, &Figures::denoise_seconds}) {
+                                  &Figures::mle_iterations, &Figures::denoise_seconds, &Figures::degree_mae}) {
     mean.*figure = MeanOver(trials, [&](const Figures& trial) { return trial.*figure; });
   }
   for (std::optional<double> Figures::*figure :
@@ -302,7 +303,7 @@ SimulationFigures FiguresOf(const Simulation& simulation, uint64_t peak_rss_byte
     for (const Trial& trial : trials) figures.estimates.push_back(FiguresOfTrial(trial, simulation.links));
     figures.estimate = MeanOf(figures.estimates, simulation.links);
   }
-  figures.train = FiguresOfTraining(trials);
+  if (trials[0].has_model()) figures.train = FiguresOfTraining(trials);
   figures.bounds = FiguresOfBounds(simulation);
   return figures;
 }

@@ -40,8 +40,10 @@ struct EstimateFigures {
   double mle_residual = 0;         // the largest
   double mle_degree_distance = 0;  // the largest
   double denoise_seconds = 0;
+  double degree_mae = 0;  // of the estimated degrees, whatever the prior
 
-  // Of the links that the model saw. Absent where a trial has no such figure: it weighs every pair, or sees none.
+  // Of the links that the model saw, or of those asked for without a model. Absent where a trial has no such figure: it
+  // weighs every pair, or sees none.
   std::optional<double> trained_links, trained_weight, trained_precision, trained_recall;
 
   struct Attributed {
@@ -100,7 +102,7 @@ struct SimulationFigures {
   std::optional<PlausibilityFigures> plausibility;
   std::vector<EstimateFigures> estimates;   // [trials]; empty where no report was drawn
   std::optional<EstimateFigures> estimate;  // their mean
-  TrainFigures train;
+  std::optional<TrainFigures> train;        // absent where nothing was trained
   std::optional<BoundsFigures> bounds;
   uint64_t peak_rss_bytes = 0;
 };

@@ -61,6 +61,7 @@ Json TrialEstimateJson(const Trial& trial, const EstimateFigures& figures) {
   if (figures.attributed) json["training"]["mae"] = figures.attributed->training_mae;
   json["trained_precision"] = OptionalJson(figures.trained_precision);
   json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["degree_mae"] = figures.degree_mae;
   return json;
 }
 
@@ -114,6 +115,7 @@ Json EstimatePart(const EstimateFigures& figures, const Simulation& simulation) 
   json["trained_weight"] = OptionalJson(figures.trained_weight);
   json["trained_precision"] = OptionalJson(figures.trained_precision);
   json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["degree_mae"] = figures.degree_mae;
   json["quality"] = QualityJson(figures.links.quality);
   json["gain"] = GainJson(GainOf(figures, simulation.nodes, simulation.links));
   if (figures.attributed) AddAttributed(*figures.attributed, json);
@@ -185,6 +187,10 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
   json["report"] = ReportJson(trial.report);
   json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
   json["estimate"] = figures != nullptr ? TrialEstimateJson(trial, *figures) : Json(nullptr);
+  if (!trial.has_model()) {
+    json["train"] = nullptr;
+    return json;
+  }
   json["train"] = TrainJson(trial.training, trial.trained);
   if (!trial.search.empty()) json["train"].update(SearchJson(trial.trained, trial.search, /*research=*/true));
   if (trial.features_only) json["train"].update(FeaturesOnlyJson(*trial.features_only, /*research=*/true));
@@ -214,7 +220,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["report"] = ReportJson(figures.report);
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
   json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate, simulation) : Json(nullptr);
-  json["train"] = simulation.trials.empty() ? Json(nullptr) : TrainPart(figures.train, figures.bounds);
+  json["train"] = figures.train ? TrainPart(*figures.train, figures.bounds) : Json(nullptr);
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
   if (simulation.true_links) json["true_links"] = TrialJson(*simulation.true_links, nullptr);
   json["trials"] = Json::array();

@@ -19,11 +19,15 @@ namespace blink {
 //   estimate   of the attributed prior where it is used. estimate.beta is then of the beta prior on the same reports
 //     links, precision, recall
 //              of Hard, whatever was trained on
+//     degree_mae
+//              mean error of the estimated degrees
 //     trained_*
-//              of the links that the model saw. Of Soft, which weighs every pair, links, precision and recall are null
+//              of the links that the model saw, or without a model of those asked for. Of Soft, which weighs every
+//              pair, links, precision and recall are null
 //     gain     by how much the estimate is better than a plain one: than the beta prior on the same reports ("beta"),
 //              or, of the beta prior, than the true share of links for every pair ("density")
-//   train      features_only_accuracy_mean and features_only_name, of the best model that reads no report, after
+//   train      null where nothing was trained: --model none, or no node with a label. Otherwise
+//              features_only_accuracy_mean and features_only_name, of the best model that reads no report, after
 //              searches and with --bounds. With --bounds also true_links_accuracy_mean, true_links_name,
 //              recovered_mean, recovered_std and recovered_note (bounds.h); null where they are not defined
 //   train      after searches with `chosen`, the name that was chosen most often, and `candidates`: means over the

@@ -131,12 +131,20 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
                                                    " is, or is in, a folder that the result ", options.output,
                                                    " takes: name a folder apart from --output"));
   }
+  if (options.bounds && training.model() == v1::MODEL_NONE) {
+    return absl::InvalidArgumentError(
+        "--bounds is about accuracies and --model none trains nothing: leave out one of them");
+  }
   if (options.bounds && !DrawsOrReadsReports(options)) {
     return absl::InvalidArgumentError(
         "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
         "is one of them, or with --model mlp alone");
   }
   if (options.graph == SimulatedGraph::kTrue) {
+    if (training.model() == v1::MODEL_NONE) {
+      return absl::InvalidArgumentError(
+          "--graph true takes the links as they are and --model none trains nothing: leave out one of them");
+    }
     if (!options.without.empty() || options.network_rounds) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.without.empty() ? "--network-rounds" : "--without",
@@ -229,16 +237,31 @@ ReportFigures FiguresOfFolder(const RoundFolder& folder) {
   return figures;
 }
 
+// Where no node has a label and nothing of a training was asked for, links and degrees are what is wanted.
+v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
+  if (training.model() != v1::MODEL_UNSPECIFIED) return training;
+  v1::TrainingSpec none = training;
+  none.set_model(v1::MODEL_NONE);
+  return NormalizeTrainingSpec(none).ok() ? none : training;
+}
+
 // The options given on the command line, over the round's own spec in a replay; normalised.
-absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder) {
-  v1::TrainingSpec spec =
-      folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
+absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
+  const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
+  v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
     spec.set_seed(*options.seed);
   } else if (folder == nullptr) {
     spec.set_seed(1);
   }
   return NormalizeTrainingSpec(std::move(spec));
+}
+
+double MeanDegreeError(const NodeDegrees& degrees, const CsrGraph& graph) {
+  double sum = 0;
+  for (NodeIndex i = 0; i < graph.node_count(); ++i) sum += std::abs(degrees.mean[i] - graph.DegreeOf(i));
+  return sum / graph.node_count();
 }
 
 // What of a trial's estimate could be large and is of no more use.
@@ -268,7 +291,7 @@ class Simulator {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
     }
     DescribeSimulation();
-    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr));
+    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
     const bool estimated = DrawsOrReadsReports(options_);
@@ -309,6 +332,7 @@ class Simulator {
     simulation_.nodes = dataset_.graph.node_count();
     simulation_.links = dataset_.graph.link_count();
     simulation_.features = dataset_.attributes.features.cols;
+    simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
     simulation_.missing = options_.missing;
@@ -439,6 +463,7 @@ class Simulator {
                  .report = figures,
                  .checks = std::move(analysis.checks),
                  .estimates = std::move(analysis.estimates),
+                 .degree_mae = MeanDegreeError(analysis.degrees, dataset_.graph),
                  .tie_seed = analysis.tie_seed,
                  .seen = seen,
                  .trained_true_positives = trained_true_positives,

@@ -100,15 +100,21 @@ std::string GainLines(const LinkGain& gain) {
          Line("mean absolute error", beside(gain.estimate.mae, gain.plain.mae));
 }
 
+// "links trained on"; without a model "links of hybrid", which were asked for.
+std::string NameOfSeenLinks(const Trial& trial) {
+  return trial.has_model() ? "links trained on" : absl::StrCat("links of ", VariantName(*trial.trained.variant));
+}
+
 std::string EstimateLines(const EstimateFigures& estimate, const Simulation& simulation) {
   const LinkFigures& links = estimate.links;
   std::string text = "Estimate (means)\n";
   text += Line("expected links", Number(links.expected_links, "", 10));
   text += Line("links of Hard", absl::StrFormat("%s; precision %s, recall %s", Number(links.links, "", 10),
                                                 Percent(links.precision), Percent(links.recall)));
-  text += Line("links trained on", TrainedLinksText(estimate));
+  text += Line(NameOfSeenLinks(simulation.trials[0]), TrainedLinksText(estimate));
   const std::optional<LinkGain> gain = GainOf(estimate, simulation.nodes, simulation.links);
   text += gain ? GainLines(*gain) : Line("mean absolute error", Number(links.mae));
+  text += Line("mean error of a degree", Number(estimate.degree_mae, "", 4));
   if (estimate.attributed) text += AttributedLines(*estimate.attributed);
   text += Line("distinct degrees", Number(estimate.distinct_degrees));
   text += Line("maximum likelihood",
@@ -224,6 +230,12 @@ std::string TrainLines(const TrainFigures& train, const std::optional<BoundsFigu
   return text;
 }
 
+std::string NoTrainingLines(const Simulation& simulation) {
+  return "Training\n" + Line("none", simulation.has_labels
+                                         ? "nothing was to be trained (--model none)"
+                                         : "no node has a label, so nothing was trained (--model none)");
+}
+
 }  // namespace
 
 std::string SimulationText(const SimulationFigures& figures) {
@@ -241,7 +253,7 @@ std::string SimulationText(const SimulationFigures& figures) {
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
   if (figures.plausibility) text += PlausibilityLines(*figures.plausibility);
   if (figures.estimate) text += EstimateLines(*figures.estimate, simulation);
-  text += TrainLines(figures.train, figures.bounds, simulation.trials);
+  text += figures.train ? TrainLines(*figures.train, figures.bounds, simulation.trials) : NoTrainingLines(simulation);
   text += Line("peak memory", absl::StrFormat("%.0f MB", static_cast<double>(figures.peak_rss_bytes) / 1e6));
   return text;
 }

@@ -50,6 +50,22 @@ TEST(ParseMetrics, RefusesWhatIsNoObject) {
   }
 }
 
+TEST(MetricsTable, OfAResultWithoutAModelShowsItsLinksAndWhatTheyAreWorth) {
+  constexpr char kMetrics[] = R"({"estimate":{"prior":"beta","variant":"hybrid","trained_links":41,
+      "expected_quality":{"precision":0.75,"recall":0.5,"auc":0.9}},"train":null,"classes":null})";
+  EXPECT_FALSE(HasModel(kMetrics));
+  const std::string table = MetricsTable(kMetrics);
+  for (const char* text : {"none: links and degrees alone", "hybrid", "links of the variant     41",
+                           "precision expected       0.75", "AUC expected             0.9"}) {
+    EXPECT_THAT(table, HasSubstr(text));
+  }
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("accuracy")));
+}
+
+TEST(HasModel, OfWhatIsNoResultWithoutOne) {
+  for (const char* text : {"", "{", "[1]", "{}", R"({"train":{"model":"gcn"}})"}) EXPECT_TRUE(HasModel(text)) << text;
+}
+
 TEST(MetricsTable, SurvivesMembersOfOtherKindsThanItExpects) {
   const std::string table = MetricsTable(R"({"privacy":7,"plausibility":[1],"reports":null,
       "train":{"warnings":"none","model":["gcn"],"variant":{"a":1}}})");
