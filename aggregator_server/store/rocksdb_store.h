@@ -16,6 +16,7 @@ namespace blink {
 struct RocksDbOptions {
   uint64_t batch_bytes_max = 4 << 20;  // reports that share one fsync
   rocksdb::Env* env = nullptr;         // tests make it fail; nullptr: the machine's
+  uint64_t write_buffer_bytes = 16 << 20;
   uint64_t space_reserve = 64 << 20;   // bytes of the disk that stay free, for the flush of the write buffers
   uint64_t space_to_open = 4 << 20;    // free bytes needed to open it, besides what its logs become
 };

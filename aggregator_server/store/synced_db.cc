@@ -22,8 +22,9 @@ rocksdb::Options MakeOptions(const RocksDbOptions& ours) {
   options.paranoid_checks = true;
   // Acknowledged writes are whole in the log; only the tail may be torn. The default would silently stop at damage.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  options.write_buffer_size = 16 << 20;
+  options.write_buffer_size = ours.write_buffer_bytes;
   options.max_write_buffer_number = 3;
+  options.manifest_preallocation_size = 256 << 10;  // of a disk that may be small
   options.max_total_wal_size = 128 << 20;
   options.max_open_files = 256;
   options.max_background_jobs = 2;
