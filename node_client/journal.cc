@@ -304,7 +304,10 @@ absl::Status Journal::CheckAnchor(bool contained, const Anchor& anchor) const {
 
 absl::Status Journal::MakeSound(uint64_t end) {
   if (size_ < end) {
-    spdlog::warn("{} ends within a record, which was never sent: cutting off its last {} bytes", path_, end - size_);
+    spdlog::warn(
+        "{} ends within a record: cutting off its last {} bytes. They were never sent, unless something else "
+        "has shortened the file, which only an anchor shows",
+        path_, end - size_);
     if (::ftruncate(fd_, size_) != 0) return FileError(errno, "truncate", path_);
   }
   // A process may have died between its write and its fsync, or before the file's name was on the disk: what this one
