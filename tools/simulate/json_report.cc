@@ -187,6 +187,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
   json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate) : Json(nullptr);
   json["train"] = simulation.trials.empty() ? Json(nullptr) : TrainPart(figures.train);
+  json["memory_need_bytes"] = simulation.memory_need_bytes;
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
   json["trials"] = Json::array();
   for (size_t t = 0; t < simulation.trials.size(); ++t) {

@@ -48,7 +48,8 @@ struct SimulateOptions {
   // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  bool progress = true;  // on standard error
+  bool ignore_memory = false;  // start even where the machine has too little
+  bool progress = true;        // on standard error
 };
 
 struct ReportFigures {
@@ -79,6 +80,7 @@ struct Simulation {
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
+  double memory_need_bytes = 0;                 // at the peak; an estimate
   int trials_asked = 0;
   std::vector<Trial> trials;  // those that are finished: fewer than were asked for when the simulation was interrupted
 
