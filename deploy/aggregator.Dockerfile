@@ -32,7 +32,7 @@ RUN apt-get update -qq \
 COPY --from=build /opt/cpu /opt/torch
 COPY --from=build /src/build/release/bin/blink-aggregator /src/build/release/bin/blink-worker /src/build/release/bin/blink \
   /src/build/release/bin/blink-node /usr/local/bin/
-COPY deploy/simulation-init deploy/simulation-operator /usr/local/bin/
+COPY deploy/simulation-init deploy/simulation-operator deploy/process-1.sh /usr/local/bin/
 # gRPC's own log says less than the programs' and repeats itself at every handshake.
 ENV GRPC_VERBOSITY=NONE
 USER blink

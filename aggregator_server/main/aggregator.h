@@ -20,8 +20,8 @@
 namespace blink {
 
 struct AggregatorOptions {
-  std::string data_folder;  // DATA/store and DATA/rounds are made in it
-  std::string attributes_folder;
+  std::string data_folder;        // DATA/store and DATA/rounds are made in it
+  std::string attributes_folder;  // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
   IngestLimits limits;

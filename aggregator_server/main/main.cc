@@ -49,8 +49,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.set_config("--config", "", "configuration file; its relative paths are relative to its folder")
       ->check(CLI::ExistingFile);
   app.add_option("--data", options.data_folder, "folder of the store and the results")->required();
-  app.add_option("--attributes", options.attributes_folder, "folder of the public attributes; must hold no edges")
-      ->required();
+  app.add_option(
+      "--attributes", options.attributes_folder,
+      "folder of the public attributes, if there are any; must hold no edges. Without labels rounds give links "
+      "and degrees alone (blink round create --model none)");
   app.add_option("--deployment", options.deployment.name, "name of the deployment")->required();
   app.add_option("--roster", flags.roster,
                  "roster.json, made by blink provision; another one takes effect at the next start")

@@ -48,17 +48,27 @@ struct DatasetFacts {
   std::string attributes_sha256;  // DigestOfAttributes (common/graph/dataset_digest.h), hexadecimal
 };
 
+// The degree of each node, by empirical Bayes from its noisy degree and from all bits about its pairs, whatever the
+// prior of the links.
+struct NodeDegrees {
+  std::vector<double> mean, deviation;  // [n] of the degree's posterior
+};
+
 struct Analysis {
   DatasetFacts dataset;
   Checks checks;
   Estimates estimates;
+  NodeDegrees degrees;
   uint64_t tie_seed = 0;
-  Candidate trained;
-  TrainResult training;
-  std::vector<Tried> search;  // empty: none was asked for
+  Candidate trained;                   // of the model none: which links were asked for
+  TrainResult training;                // of the model none empty, but for the threads
+  std::vector<Tried> search;           // empty: none was asked for
+  std::optional<Tried> features_only;  // the strongest model that reads no report; absent: not asked for, or none
+
+  bool has_model() const { return trained.options.model != Model::kNone; }
 };
 
-// The links that `trained` saw:
+// The links that `trained` saw; of the model none those that were asked for:
 //   a model with a variant       those of its variant, under its prior
 //   stacked or an ensemble, of the attributed prior    the Soft ones
 //   any other                    none: null

@@ -264,7 +264,8 @@ void Pipeline::Unwatch(uint64_t id) { watchers_.Remove(id); }
 absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, const std::string& artifact) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   const auto is_asked_for = [&](const Artifact& known) { return artifact == known.name; };
-  if (std::none_of(kArtifacts.begin(), kArtifacts.end(), is_asked_for)) {
+  const Artifact* const known = std::find_if(kArtifacts.begin(), kArtifacts.end(), is_asked_for);
+  if (known == kArtifacts.end()) {
     const auto append_name = [](std::string* out, const Artifact& known) { out->append(known.name); };
     return absl::InvalidArgumentError(
         absl::StrCat("there is no such artifact: ask for ", absl::StrJoin(kArtifacts, ", ", append_name)));
@@ -273,6 +274,10 @@ absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, co
     return absl::FailedPreconditionError(
         absl::StrCat("round ", round_id, " has no result: it is ", RoundStateName(round.state()),
                      round.failure_reason().empty() ? "" : absl::StrCat(" (", round.failure_reason(), ")")));
+  }
+  if (known->presence == Artifact::kWithModel && round.training().model() == v1::MODEL_NONE) {
+    return absl::NotFoundError(
+        absl::StrCat("round ", round_id, " trained no model (--model none), so there is no ", artifact));
   }
   return absl::StrCat(FilesOf(round_id).result(), "/", artifact);
 }

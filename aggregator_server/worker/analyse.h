@@ -34,17 +34,19 @@ struct AnalysisOptions {
   std::optional<int> network_rounds;
   std::string checkpoint_folder;  // as TrainingOptions
   double checkpoint_every_s = 20;
+  bool measure_features_only = false;  // Analysis::features_only without a search too
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
-// Checks the reports, estimates the links and trains as `spec` says. What CheckTrainableHere refuses is refused before
-// anything is estimated. FAILED_PRECONDITION: the attributes are of another number of nodes than the reports, or every
-// report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max is out of range. Dropping needs a second copy
-// of the reports.
+// Checks the reports, estimates the links and degrees, and trains as `spec` says: nothing for the model none. What
+// CheckTrainableHere refuses is refused before anything is estimated. FAILED_PRECONDITION: the attributes are of
+// another number of nodes than the reports, or every report would have to be dropped. INVALID_ARGUMENT: `spec` or
+// degree_max is out of range. Dropping needs a second copy of the reports.
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-// Trains on links that are given: the true graph, or none for the MLP. Refuses and fails as Analyse does.
+// Trains on links that are given: the true graph, or none for the MLP. Under the attributed prior, the same models are
+// tried as on its estimate. Refuses and fails as Analyse does.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
 

@@ -73,13 +73,22 @@ bool IsForAPerson() { return ::isatty(STDOUT_FILENO) == 1; }
 
 const char* NameOf(Stage stage) { return stage == Stage::kEstimating ? "estimating" : "training"; }
 
-void PrintFigures(const TrainResult& training, const std::string& folder) {
-  const auto line = [](const char* name, double value) {
-    std::printf("%s", absl::StrFormat("%-24s %.6g\n", name, value).c_str());
+void PrintFigures(const Analysis& analysis, const std::string& folder) {
+  const auto line = [](const char* name, double value, const std::string& of = "") {
+    std::printf("%s", absl::StrFormat("%-24s %.6g%s\n", name, value, of.empty() ? "" : " (" + of + ")").c_str());
   };
-  line("validation accuracy", training.validation_accuracy);
-  line("test accuracy", training.test_accuracy);
-  line("test macro-F1", training.test.macro_f1);
+  if (analysis.has_model()) {
+    const TrainResult& training = analysis.training;
+    line("validation accuracy", training.validation_accuracy);
+    if (const auto& bound = analysis.features_only) {
+      line("  of features alone", bound->validation_accuracy, CandidateName(bound->candidate));
+    }
+    line("test accuracy", training.test_accuracy);
+    line("test macro-F1", training.test.macro_f1);
+    line("test ROC-AUC", training.test.roc_auc);
+  } else {
+    line("expected links", analysis.estimates.BestGuess().expected_links);
+  }
   std::printf("%-24s %s/metrics.json\n", "all figures", folder.c_str());
 }
 
@@ -126,8 +135,13 @@ absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpe
 
 absl::Status RunRound(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
-  BLINK_ASSIGN_OR_RETURN(NodeAttributes attributes, ReadAttributes(options.attributes));
+  // First: a folder that holds links ends the work before the reports are read.
+  NodeAttributes attributes;
+  if (!options.attributes.empty()) {
+    BLINK_ASSIGN_OR_RETURN(attributes, ReadAttributes(options.attributes));
+  }
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
+  if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(folder.reports.node_count());
   // A round that began before the roster grew is about its first nodes alone.
   if (attributes.node_count > folder.reports.node_count()) {
     BLINK_ASSIGN_OR_RETURN(attributes, KeepFirstNodes(std::move(attributes), folder.reports.node_count()));
@@ -159,7 +173,7 @@ absl::Status RunRound(const WorkerOptions& options) {
       is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
   bars.End();
-  if (IsForAPerson()) PrintFigures(analysis.training, place.folder());
+  if (IsForAPerson()) PrintFigures(analysis, place.folder());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
 }
@@ -233,8 +247,10 @@ int Main(int argc, char** argv) {
                        "--variant soft --device cuda"}}}});
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
-  app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")
-      ->required();
+  app.add_option(
+      "--attributes", options.attributes,
+      "Folder with features, labels and split, each of them optional; it must hold no links. Without it nothing is "
+      "known of the nodes, and --model none is all that can be done");
   app.add_option("--output", options.output,
                  "Result folder; written as OUTPUT.tmp and put in its place at once. An earlier "
                  "result is replaced, any other folder refused")

@@ -52,14 +52,16 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command
       ->add_option("--prior", prior,
                    "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features "
-                   "and labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
+                   "or labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
       ->transform(OneOf(NamesOf(kPriorNames)));
-  command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
+  command
+      ->add_option("--variant", variant,
+                   "Links from the posterior: hard, soft or hybrid (hard; hybrid with --model none)")
       ->transform(OneOf(NamesOf(kVariantNames)));
   command
       ->add_option("--model", model,
                    "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and "
-                   "class-model (gcn)")
+                   "class-model; none: train nothing, the result has links and degrees (gcn)")
       ->transform(OneOf(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
@@ -101,6 +103,11 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->expected(0, 1)
           ->default_str(absl::StrCat(kCandidatesDefault))  // what --tune alone stands for, and an empty value does not
           ->option_text("[N]");
+  command
+      ->add_option("--score", score,
+                   "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 or roc-auc; "
+                   "the last two heed small classes (accuracy)")
+      ->transform(OneOf(NamesOf(kMeasureNames)));
 }
 
 TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {
@@ -124,6 +131,7 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (variant) spec.set_variant(*VariantOfName(*variant));
   if (model) spec.set_model(*ModelOfName(*model));
   if (node_features) spec.set_node_features(*NodeFeaturesOfName(*node_features));
+  if (score) spec.set_score(*MeasureOfName(*score));
   BLINK_RETURN_IF_ERROR(CheckNumbers(*this));
   if (learning_rate) spec.set_learning_rate(*learning_rate);
   if (weight_decay) spec.set_weight_decay(*weight_decay);

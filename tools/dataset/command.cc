@@ -76,7 +76,11 @@ void PrintSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
               s.degree_max);
   std::printf("  homophily  %s (share of links within a class)\n",
               std::isnan(s.homophily) ? "none" : absl::StrFormat("%.3f", s.homophily).c_str());
-  std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
+  if (s.unlabelled < s.nodes) {
+    std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
+  } else {
+    std::printf("  classes    none: no node has a label\n");
+  }
   std::printf("  features   %u (%.2f %% of the entries are not 0)\n", s.features, 100 * s.feature_density);
   std::printf("  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
 }
@@ -154,7 +158,7 @@ absl::Status ConvertToDataset(const ConvertOptions& options) {
               options.output.c_str(), graph.node_count(), static_cast<unsigned long long>(graph.link_count()),
               static_cast<unsigned long long>(report.lines), static_cast<unsigned long long>(report.duplicates_dropped),
               static_cast<unsigned long long>(report.self_loops_dropped),
-              report.mapped ? "ids were renumbered, see map.csv" : "ids are as they were");
+              report.mapped ? "ids were renumbered, see nodes.csv" : "ids are as they were");
   if (report.nodes_added > 0) std::printf("  %u nodes have a label but no link\n", report.nodes_added);
   if (report.maybe_header) {
     std::printf(

@@ -268,7 +268,8 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
   flags->AddTo(command);
   command->footer(absl::StrCat(ResultFilesText(), "\n", ExitCodeTable()));
   command->add_option("--output", flags->output,
-                      "Folder to make: metrics, predictions, curves, links and model. It is put together as "
+                      "Folder to make: metrics, links, degrees, and of a model its predictions, curves and itself. It "
+                      "is put together as "
                       "DIR.partial, which the next try clears if this one is killed");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
@@ -278,7 +279,9 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
       metrics += chunk;
       return absl::OkStatus();
     }));
-    if (!flags->output.empty()) BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, flags->output));
+    if (!flags->output.empty()) {
+      BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, HasModel(metrics), flags->output));
+    }
     std::printf("%s", (flags->json ? metrics : MetricsTable(metrics)).c_str());
     return ExitCode::kOk;
   });

@@ -115,15 +115,16 @@ absl::Status Download(OperatorClient& client, const std::string& round_id, const
 
 }  // namespace
 
-absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, std::string folder) {
+absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, bool has_model, std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   BLINK_RETURN_IF_ERROR(CheckIsNew(folder));
   const std::string partial = absl::StrCat(folder, ".partial");
   BLINK_ASSIGN_OR_RETURN(PartialFolder place, PartialFolder::Claim(partial));
-  for (const auto& [name, always] : kArtifacts) {
+  for (const auto& [name, presence] : kArtifacts) {
+    if (presence == Artifact::kWithModel && !has_model) continue;
     const std::string path = absl::StrCat(partial, "/", name);
     const absl::Status fetched = Download(client, round_id, name, path);
-    if (!always && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {
+    if (presence == Artifact::kSometimes && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {
       ::unlink(path.c_str());
       continue;
     }

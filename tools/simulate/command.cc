@@ -141,8 +141,11 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
           [flags](const std::string& graph) {
             flags->options.graph = graph == "true" ? SimulatedGraph::kTrue : SimulatedGraph::kBlink;
           },
-          "blink, or true: the bound with all links, NOT PRIVATE (blink)")
+          "blink, or true: the bound with all links, for any --prior, NOT PRIVATE (blink)")
       ->transform(OneOf({"blink", "true"}));
+  command->add_flag("--bounds", options.bounds,
+                    "Also measure what the features alone and what the true links give, by the same search, and the "
+                    "share of the way between them that the reports recover");
   command->add_option("--trials", options.trials,
                       "Trials; trial t draws anew and trains with seed + t (5; 1 with --reports)");
   command->add_option("--seed", options.seed, "Seed of initialisation and dropout (1, or the round's)");

@@ -135,11 +135,24 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
                                                    " is, or is in, a folder that the result ", options.output,
                                                    " takes: name a folder apart from --output"));
   }
+  if (options.bounds && training.model() == v1::MODEL_NONE) {
+    return absl::InvalidArgumentError(
+        "--bounds is about accuracies and --model none trains nothing: leave out one of them");
+  }
+  if (options.bounds && !DrawsOrReadsReports(options)) {
+    return absl::InvalidArgumentError(
+        "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
+        "is one of them, or with --model mlp alone");
+  }
   if (options.graph == SimulatedGraph::kTrue) {
-    if (training.prior() == v1::PRIOR_ATTRIBUTED) {
+    if (training.model() == v1::MODEL_NONE) {
       return absl::InvalidArgumentError(
-          "--graph true takes the links as they are, and a prior is about links that are not known: leave "
-          "out --prior attributed");
+          "--graph true takes the links as they are and --model none trains nothing: leave out one of them");
+    }
+    if (!options.without.empty() || options.network_rounds) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.without.empty() ? "--network-rounds" : "--without",
+          " is about the estimate of the links, and --graph true takes them as they are: leave out one of them"));
     }
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
@@ -228,16 +241,31 @@ ReportFigures FiguresOfFolder(const RoundFolder& folder) {
   return figures;
 }
 
+// Where no node has a label and nothing of a training was asked for, links and degrees are what is wanted.
+v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
+  if (training.model() != v1::MODEL_UNSPECIFIED) return training;
+  v1::TrainingSpec none = training;
+  none.set_model(v1::MODEL_NONE);
+  return NormalizeTrainingSpec(none).ok() ? none : training;
+}
+
 // The options given on the command line, over the round's own spec in a replay; normalised.
-absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder) {
-  v1::TrainingSpec spec =
-      folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
+absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
+  const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
+  v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
     spec.set_seed(*options.seed);
   } else if (folder == nullptr) {
     spec.set_seed(1);
   }
   return NormalizeTrainingSpec(std::move(spec));
+}
+
+double MeanDegreeError(const NodeDegrees& degrees, const CsrGraph& graph) {
+  double sum = 0;
+  for (NodeIndex i = 0; i < graph.node_count(); ++i) sum += std::abs(degrees.mean[i] - graph.DegreeOf(i));
+  return sum / graph.node_count();
 }
 
 // What of a trial's estimate could be large and is of no more use.
@@ -267,7 +295,7 @@ class Simulator {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
     }
     DescribeSimulation();
-    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr));
+    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
     const bool estimated = DrawsOrReadsReports(options_);
@@ -281,14 +309,22 @@ class Simulator {
     }
 
     simulation_.trials_asked = options_.trials.value_or(folder_ ? 1 : 5);
+    simulation_.bounds_asked = options_.bounds;
     so_far_.Begin(simulation_);
-    TrialProgress progress(simulation_.trials_asked, options_.progress);
-    for (int t = 0; t < simulation_.trials_asked; ++t) {
+    const int trials = simulation_.trials_asked;
+    TrialProgress progress(trials + (options_.bounds ? 1 : 0), options_.progress);
+    for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? RunTrialOnReports(spec, t, progress)
-                                                                        : RunTrialWithoutReports(spec, t, progress));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
+                                              ? RunTrialOnReports(spec, t, progress)
+                                              : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
       so_far_.Add(std::move(trial));
+    }
+    if (options_.bounds) {
+      BLINK_ASSIGN_OR_RETURN(Trial true_links,
+                             RunTrialWithoutReports(spec_, trials, progress, "true-links", "on the true links: "));
+      so_far_.AddTrueLinks(std::move(true_links));
     }
     return so_far_.Take();
   }
@@ -301,6 +337,7 @@ class Simulator {
     simulation_.nodes = dataset_.graph.node_count();
     simulation_.links = dataset_.graph.link_count();
     simulation_.features = dataset_.attributes.features.cols;
+    simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
     simulation_.missing = options_.missing;
@@ -346,20 +383,22 @@ class Simulator {
     return hash.Finish();
   }
 
-  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress,
+                                               const std::string& name, const std::string& what = "") {
     TrainingOptions training_options;
     training_options.threads = options_.threads;
-    training_options.checkpoint_folder = CheckpointFolder(index);
+    training_options.checkpoint_folder = CheckpointFolder(name);
     training_options.checkpoint_every_s = options_.checkpoint_every_s;
     training_options.progress = [&](double fraction, const std::string& text) {
-      progress.TellTraining(index, fraction, text);
+      progress.TellTraining(index, fraction, absl::StrCat(what, text));
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
                            TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
     return Trial{.seed = spec.seed(),
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
-                 .search = std::move(model.search)};
+                 .search = std::move(model.search),
+                 .features_only = std::move(model.features_only)};
   }
 
   std::optional<uint64_t> CountTrueLinksTrainedOn(const Analysis& analysis) const {
@@ -373,8 +412,9 @@ class Simulator {
     return both_directions / 2;
   }
 
-  std::string CheckpointFolder(int trial) const {
-    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/trial-", trial + 1);
+  static std::string TrialName(int trial) { return absl::StrCat("trial-", trial + 1); }
+  std::string CheckpointFolder(const std::string& name) const {
+    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/", name);
   }
 
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
@@ -413,7 +453,8 @@ class Simulator {
     analysis_options.truth = &dataset_.graph;
     analysis_options.dataset_name = dataset_.name;
     analysis_options.threads = options_.threads;
-    analysis_options.checkpoint_folder = CheckpointFolder(index);
+    analysis_options.checkpoint_folder = CheckpointFolder(TrialName(index));
+    analysis_options.measure_features_only = options_.bounds;
     analysis_options.checkpoint_every_s = options_.checkpoint_every_s;
     analysis_options.tie_seed = spec.seed();
     analysis_options.ingredients = ingredients_;
@@ -443,12 +484,14 @@ class Simulator {
                  .report = figures,
                  .checks = std::move(analysis.checks),
                  .estimates = std::move(analysis.estimates),
+                 .degree_mae = MeanDegreeError(analysis.degrees, dataset_.graph),
                  .tie_seed = analysis.tie_seed,
                  .seen = seen,
                  .trained_true_positives = trained_true_positives,
                  .trained = std::move(analysis.trained),
                  .training = std::move(analysis.training),
-                 .search = std::move(analysis.search)};
+                 .search = std::move(analysis.search),
+                 .features_only = std::move(analysis.features_only)};
   }
 
   const SimulateOptions& options_;

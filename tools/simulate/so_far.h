@@ -22,6 +22,10 @@ class SimulationSoFar {
     const std::lock_guard<std::mutex> lock(mutex_);
     simulation_.trials.push_back(std::move(trial));
   }
+  void AddTrueLinks(Trial trial) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    simulation_.true_links = std::move(trial);
+  }
   // Nothing changes while `look` runs. Does not call it before Begin.
   void Look(const std::function<void(const Simulation&)>& look) {
     const std::lock_guard<std::mutex> lock(mutex_);

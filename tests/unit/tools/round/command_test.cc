@@ -311,6 +311,33 @@ TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {
   EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0);
 }
 
+TEST_F(RoundCommand, AResultWithoutAModelIsWholeWithoutItsFiles) {
+  service_.metrics = R"({"estimate":{"variant":"hybrid"},"train":null})";
+  service_.missing = "model.pt";
+  ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 0) << err_;
+  EXPECT_THAT(out_, ::testing::ContainsRegex("model +none"));
+  for (const char* name : {"predictions.csv", "curves.csv", "model.pt"}) {
+    EXPECT_FALSE(fs::exists(absl::StrCat(folder_, "/result/", name))) << name;
+  }
+  for (const char* name : {"links.csv", "degrees.csv"}) {
+    EXPECT_TRUE(fs::exists(absl::StrCat(folder_, "/result/", name))) << name;
+  }
+  service_.metrics = R"({"train":{"model":"gcn"}})";
+  EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0) << "with a model its file is promised";
+}
+
+TEST_F(RoundCommand, CreateRefusesATrainingBesideTheModelNone) {
+  EXPECT_EQ(Round({"create", "--epsilon", "3", "--model", "none", "--tune"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--tune is set, but the model none trains nothing"));
+  EXPECT_EQ(Round({"create", "--epsilon", "3", "--model", "none", "--learning-rate", "0.1"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--learning-rate is set"));
+  ASSERT_EQ(Round({"create", "--epsilon", "3", "--model", "none", "--json"}), 0) << err_;
+  const auto training = nlohmann::json::parse(out_)["training"];
+  EXPECT_EQ(training["model"], "none");
+  EXPECT_TRUE(training["epochs"].is_null());
+  EXPECT_TRUE(training["learning_rate"].is_null());
+}
+
 TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
   for (const std::vector<std::string>& flags :
        std::vector<std::vector<std::string>>{{"--epsilon", "0.1234567"},
@@ -405,7 +432,7 @@ TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
 TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
   EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
-  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz",
+  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz", "degrees.csv",
                            "plausibility.csv", "model.pt", "model.ts"}) {
     EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(),
               absl::StrCat("{\"artifact\":\"", name, "\"}"));
