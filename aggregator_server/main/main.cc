@@ -19,8 +19,10 @@
 #include "common/base/logging.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/help.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 
 namespace blink {
 namespace {
@@ -71,14 +73,22 @@ void DefineFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 4096));
   app.add_option("--worker-memory-bytes", options.worker_limits.memory_bytes,
                  "address space of the worker; 0: no limit");
+  app.add_flag("--ignore-memory", options.ignore_memory,
+               "open rounds whose worker needs more memory than this machine, or its limit, has");
   app.add_option("--worker-cpu-seconds", options.worker_limits.cpu_seconds,
                  "processor time of the worker; 0: no limit");
   app.add_option("--worker-seconds-max", flags.worker_seconds_max, "wall time of the worker; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->transform(OneOf({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
   app.set_version_flag("--version", VersionText("blink-aggregator"));
   app.footer(ExitCodeTable());
+  AddExamples(app, {{{"",
+                      {"blink-aggregator --config aggregator.conf",
+                       "blink-aggregator --data data --attributes attributes --deployment demo --roster roster.json "
+                       "--insecure"}}}});
 }
 
 // A configuration file's relative paths are meant from its own folder, those of the command line from here.
@@ -164,6 +174,7 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);
   CLI::App app("Collects the private reports of a deployment's nodes, denoises them and trains on them.",
                "blink-aggregator");
   Flags flags;
@@ -180,7 +191,6 @@ int Main(int argc, char** argv) {
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
   RaiseDescriptorLimit();
 

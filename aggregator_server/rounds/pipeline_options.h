@@ -23,6 +23,7 @@ struct PipelineOptions {
   std::string worker_path;
   int worker_threads = 0;  // 0: the worker's own choice
   WorkerLimits worker_limits;
+  bool ignore_memory = false;  // open rounds that need more memory than the machine or worker_limits have
   // What is public of the nodes, as the attribute folder is now. A round that can never be trained on it is refused.
   // Thread-safe. Empty: not known, and no round is refused for it.
   std::function<absl::StatusOr<TrainingFacts>()> facts;

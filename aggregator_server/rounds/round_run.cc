@@ -32,6 +32,7 @@ std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, con
     arguments.push_back("--threads");
     arguments.push_back(absl::StrCat(options.worker_threads));
   }
+  if (options.ignore_memory) arguments.push_back("--ignore-memory");
   return arguments;
 }
 

@@ -310,6 +310,13 @@ class Analyst {
 
 }  // namespace
 
+MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
+                          const PrivacyParameters* parameters, v1::Implausible implausible, double links) {
+  ProblemSize size = SizeOf(FactsOf(attributes));
+  size.links = links;
+  return EstimateMemoryNeed(spec, size, ReportsInMemory::Of(parameters, implausible));
+}
+
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
                                 double flip_probability) {
   TrainingPlace place{.estimated = estimated, .flip_probability = flip_probability, .gpus = Gpus{}};

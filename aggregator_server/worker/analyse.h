@@ -13,6 +13,7 @@
 #include "aggregator_server/estimate/attributed/attributed.h"
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/result/analysis.h"
+#include "aggregator_server/select/memory_need.h"
 #include "aggregator_server/select/search.h"
 #include "blink/v1/operator.pb.h"
 #include "common/graph/node_attributes.h"
@@ -48,6 +49,10 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
 // tried as on its estimate. Refuses and fails as Analyse does.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
+
+// What Analyse takes (select/memory_need.h); TrainOnGraph where `parameters` are none. `links`: expected; 0: not known.
+MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
+                          const PrivacyParameters* parameters, v1::Implausible implausible, double links);
 
 // CheckTrainable (select/trainable.h) with this machine's GPUs. `estimated`: on links from reports, not on given ones.
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,

@@ -33,13 +33,18 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/machine_memory.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/help.h"
 #include "common/cli/progress.h"
+#include "common/cli/result_files.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 #include "common/cli/training_flags.h"
 #include "common/graph/dataset.h"
+#include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "nlohmann/json.hpp"
 
@@ -52,6 +57,7 @@ struct WorkerOptions {
   std::string output;
   int threads = 0;
   double checkpoint_every_s = 20;
+  bool ignore_memory = false;
   v1::TrainingSpec training;     // what is set here goes before round.json
   std::optional<uint64_t> seed;  // likewise
 };
@@ -115,6 +121,18 @@ int PrintGpus() {
   return 0;
 }
 
+// The reports are spent already, so what others hold at the moment is no reason to refuse.
+absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpec& spec,
+                             const NodeAttributes& attributes, const v1::Round& round) {
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  const MemoryNeed need = NeedOfAnalysis(spec, attributes, &parameters, round.implausible(), /*links=*/0);
+  const MachineMemory memory = FindMachineMemory();
+  spdlog::info("this needs {}; {} has {}, and {} has {} free", DescribeMemoryNeed(need), memory.total_of,
+               FormatBytes(static_cast<double>(memory.total)), memory.available_of,
+               FormatBytes(static_cast<double>(memory.available)));
+  return options.ignore_memory ? absl::OkStatus() : CheckMemory(need, memory.total, memory.total_of);
+}
+
 absl::Status RunRound(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
   // First: a folder that holds links ends the work before the reports are read.
@@ -139,6 +157,7 @@ absl::Status RunRound(const WorkerOptions& options) {
   analysis_options.degree_max = folder.round.degree_max();
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, folder.round));
+  BLINK_RETURN_IF_ERROR(CheckMemoryHere(options, spec, attributes, folder.round));
   StageBars bars(IsForAPerson());
   ProgressPrinter printer;
   analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
@@ -221,7 +240,11 @@ int Main(int argc, char** argv) {
       "what a flag says goes before round.json.",
       "blink-worker");
   app.set_version_flag("--version", VersionText("blink-worker"));
-  app.footer(ExitCodeTable());
+  app.footer(absl::StrCat(ResultFilesText(), "\n", ExitCodeTable()));
+  AddExamples(app, {{{"",
+                      {"blink-worker --round-folder rounds/ID --attributes attributes --output again --tune",
+                       "blink-worker --round-folder rounds/ID --attributes attributes --output again --model gat "
+                       "--variant soft --device cuda"}}}});
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
   app.add_option(
@@ -241,7 +264,8 @@ int Main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Seed of initialisation and dropout (the round's)");
   std::string on_out_of_memory;
   app.add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU (the round's)")
-      ->check(CLI::IsMember({"fail", "cpu"}));
+      ->transform(OneOf({"fail", "cpu"}));
+  app.add_flag("--ignore-memory", options.ignore_memory, "Start even where it needs more memory than the machine has");
   bool asks_for_gpus = false;
   app.add_flag_callback(
       "--gpus",

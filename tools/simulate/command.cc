@@ -8,11 +8,16 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/interrupt.h"
+#include "common/cli/output_file.h"
+#include "common/cli/result_files.h"
+#include "common/cli/suggestion.h"
 #include "common/cli/training_flags.h"
 #include "tools/command_line.h"
 #include "tools/simulate/figures.h"
@@ -30,6 +35,7 @@ struct Flags {
   TrainingFlags training;
   std::string on_out_of_memory;
   bool json = false;
+  OutputFile file;
 };
 
 uint64_t PeakRssBytes() {
@@ -65,12 +71,12 @@ absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-void PrintSimulation(const Simulation& simulation, bool json) {
+absl::Status PrintSimulation(const Simulation& simulation, const Flags& flags) {
   const SimulationFigures figures = FiguresOf(simulation, PeakRssBytes());
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
   const std::string text =
-      json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
-  std::printf("%s", text.c_str());
+      flags.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
+  return flags.file.Print(text);
 }
 
 void TellWhatIsKept(const SimulateOptions& options) {
@@ -87,19 +93,22 @@ int RunSimulation(const Flags& flags) {
   TellWhatIsKept(*options);
   SimulationSoFar so_far;
   Interrupt interrupt("blink", [&](ExitCode code) {
-    so_far.Look([&](const Simulation& simulation) { PrintSimulation(simulation, flags.json); });
-    return code;
+    absl::Status printed;
+    so_far.Look([&](const Simulation& simulation) { printed = PrintSimulation(simulation, flags); });
+    return printed.ok() ? code : ExitCode(Finish(printed));
   });
-  const absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options, so_far);
+  absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options, so_far);
   interrupt.Disarm();
+  for (const std::string& path : {options->dataset, options->reports}) {
+    simulation = SuggestingPath(std::move(simulation), path);
+  }
   if (!simulation.ok()) {
     std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
     // Files and data sets are all it reads: what does not suit is bad input.
     const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
     return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
   }
-  PrintSimulation(*simulation, flags.json);
-  return 0;
+  return Finish(PrintSimulation(*simulation, flags));
 }
 
 }  // namespace
@@ -133,7 +142,7 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
             flags->options.graph = graph == "true" ? SimulatedGraph::kTrue : SimulatedGraph::kBlink;
           },
           "blink, or true: the bound with all links, for any --prior, NOT PRIVATE (blink)")
-      ->check(CLI::IsMember({"blink", "true"}));
+      ->transform(OneOf({"blink", "true"}));
   command->add_flag("--bounds", options.bounds,
                     "Also measure what the features alone and what the true links give, by the same search, and the "
                     "share of the way between them that the reports recover");
@@ -143,7 +152,7 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
   command
       ->add_option("--on-out-of-memory", flags->on_out_of_memory,
                    "fail, or cpu: go on on the CPU (fail, or the round's)")
-      ->check(CLI::IsMember({"fail", "cpu"}));
+      ->transform(OneOf({"fail", "cpu"}));
   command->add_flag_callback("--cpu-when-out-of-memory", [flags] { flags->on_out_of_memory = "cpu"; })
       ->group("");  // its old name
   command->add_option("--threads", options.threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
@@ -161,7 +170,7 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
                                                             : v1::IMPLAUSIBLE_FLAG;
           },
           "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
-      ->check(CLI::IsMember({"flag", "drop", "keep"}));
+      ->transform(OneOf({"flag", "drop", "keep"}));
   command
       ->add_option("--output", options.output,
                    "Write the first trial's result, as the worker of a round does, to a folder that is absent or empty")
@@ -179,9 +188,13 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
       command->add_option("--checkpoint-every", options.checkpoint_every_s,
                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
   every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
+  command->add_flag("--ignore-memory", options.ignore_memory,
+                    "Start even where it needs more memory than the machine has free");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise,
                     "NOT PRIVATE: draw the noise from the seed");
   command->add_flag("--json", flags->json, "Print one JSON object");
+  flags->file.AddTo(command, "--save");
+  command->footer(absl::StrCat(ResultFilesText(), "\n", ExitCodeTable()));
   command->add_flag_callback(
       "--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
   command->callback([flags, run] { *run = [flags] { return RunSimulation(*flags); }; });

@@ -221,6 +221,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
   json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate, simulation) : Json(nullptr);
   json["train"] = figures.train ? TrainPart(*figures.train, figures.bounds) : Json(nullptr);
+  json["memory_need_bytes"] = simulation.memory_need_bytes;
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
   if (simulation.true_links) json["true_links"] = TrialJson(*simulation.true_links, nullptr);
   json["trials"] = Json::array();

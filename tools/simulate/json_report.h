@@ -8,7 +8,8 @@
 namespace blink {
 
 // One object: format, program, partial, trials_asked, trials_done, dataset, graph, missing, privacy, report,
-// plausibility, estimate, train, peak_rss_bytes, trials[]; with --bounds also true_links: the training on the true links.
+// plausibility, estimate, train, memory_need_bytes (the estimate), peak_rss_bytes, trials[]. With --bounds also
+// true_links: the training on the true links.
 // Figures above `trials` are means over the trials. mle_residual and mle_degree_distance are the largest.
 // test_accuracy_std is the sample standard deviation, and null for one trial.
 //   format     1; a later one may mean other things by the same names

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator_server/reports/report_file.h"
@@ -17,6 +18,8 @@
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
+#include "common/base/machine_memory.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/training_flags.h"
@@ -61,8 +64,9 @@ absl::StatusOr<PrivacyParameters> MakeParameters(const SimulateOptions& options,
 absl::StatusOr<Ingredients> LeaveOutIngredients(const std::vector<std::string>& without) {
   Ingredients left;
   for (const std::string& name : without) {
-    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(),
-                                    [&](const IngredientName& entry) { return entry.name == name; });
+    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(), [&](const IngredientName& entry) {
+      return absl::EqualsIgnoreCase(entry.name, name);
+    });
     if (known == kIngredientNames.end()) {
       const auto append = [](std::string* out, const IngredientName& entry) { out->append(entry.name); };
       return absl::InvalidArgumentError(absl::StrCat("--without names '", name, "', which is none of ",
@@ -298,6 +302,7 @@ class Simulator {
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
+    BLINK_RETURN_IF_ERROR(CheckMemoryHere());
     if (!options_.checkpoint.empty()) {
       digest_ = DigestRun();
       BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
@@ -340,6 +345,22 @@ class Simulator {
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
                                                           : ReportOrigin::kSimulation;
+  }
+
+  // Says how much memory is needed, and refuses what cannot be had now.
+  absl::Status CheckMemoryHere() {
+    const PrivacyParameters* parameters = DrawsOrReadsReports(options_) ? &*simulation_.parameters : nullptr;
+    const v1::Implausible implausible =
+        options_.implausible.value_or(folder_ ? folder_->round.implausible() : v1::IMPLAUSIBLE_FLAG);
+    const MemoryNeed need = NeedOfAnalysis(spec_, dataset_.attributes, parameters, implausible,
+                                           static_cast<double>(dataset_.graph.link_count()));
+    simulation_.memory_need_bytes = need.bytes();
+    const MachineMemory memory = FindMachineMemory();
+    if (options_.progress) {
+      spdlog::info("this needs {}; {} has {} free", DescribeMemoryNeed(need), memory.available_of,
+                   FormatBytes(static_cast<double>(memory.available)));
+    }
+    return options_.ignore_memory ? absl::OkStatus() : CheckMemory(need, memory.available, memory.available_of);
   }
 
   // Of what the trainings are made from; not of how many trials there are, nor of where and how fast they run.

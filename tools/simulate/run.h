@@ -51,7 +51,8 @@ struct SimulateOptions {
   // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  bool progress = true;  // on standard error
+  bool ignore_memory = false;  // start even where the machine has too little
+  bool progress = true;        // on standard error
 };
 
 struct ReportFigures {
@@ -87,6 +88,7 @@ struct Simulation {
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
+  double memory_need_bytes = 0;                 // at the peak; an estimate
   int trials_asked = 0;
   bool bounds_asked = false;
   std::vector<Trial> trials;  // those that are finished: fewer than were asked for when the simulation was interrupted
