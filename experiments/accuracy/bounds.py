@@ -72,7 +72,8 @@ def lines(datasets, results=RESULTS):
         alone = [one for row in mine if row["what"] == "attributed" for one in (features_only(row),) if one is not None]
         linked = [float(row["test_accuracy"]) for row in mine if row["what"] == TRUE_LINKS]
         if alone:
-            table.append(f"| {dataset} | {with_deviation(alone, 100)} | {with_deviation(linked, 100) or 'not measured'} |")
+            table.append(f"| {dataset} | {with_deviation(alone, 100)} | "
+                         f"{with_deviation(linked, 100) or 'not measured'} |")
     if not table:
         return []
     return ["Read every accuracy between two bounds, in %. *Features only* is the best model that reads no",
