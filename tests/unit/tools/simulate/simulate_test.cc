@@ -570,7 +570,7 @@ TEST_F(SimulateTest, WarnsOfAModelThatPredictsOneClass) {
   const Simulation simulation = Simulate(options).value();
   const SplitFigures& test = simulation.trials[0].training.test;
   ASSERT_EQ(test.classes[1].predicted, test.nodes);
-  EXPECT_THAT(TextOf(simulation), HasSubstr("predicts class 1 for every test node"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("predicts class 1 (class-1) for every test node"));
   EXPECT_THAT(JsonOf(simulation)["train"]["warnings"].dump(), HasSubstr("macro-F1 and ROC-AUC"));
 }
 
