@@ -204,7 +204,7 @@ std::string BoundsLines(const BoundsFigures& bounds) {
   text += Line("  on the true links", named(bounds.true_links_accuracy_mean, bounds.true_links_name));
   if (bounds.recovered_mean) {
     const std::string deviation = bounds.recovered_std ? absl::StrCat(" +- ", Percent(bounds.recovered_std),
-                                                                      " (standard deviation of the sample of draws)")
+                                                                      " (standard deviation over the draws)")
                                                        : " (one draw)";
     text += Line("  share recovered", absl::StrCat(Percent(bounds.recovered_mean), deviation));
   }
