@@ -120,13 +120,15 @@ class DocumentedCommands(BlinkTest):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 80)
         simulations = [command for command in self.block("README.md", "blink simulate") if command[1] == "simulate"]
-        for command, prior in zip(simulations, ("beta", "attributed"), strict=True):
-            result = must(*self.substitute(command, {"DIR": str(dataset)}), "--epochs", "5").json()
+        for command, prior in zip(simulations, ("beta", "attributed", None), strict=True):
+            training = ("--epochs", "5") if prior else ()
+            result = must(*self.substitute(command, {"DIR": str(dataset)}), *training).json()
             self.assertEqual(result["privacy"]["noise"], "cryptographic")
             self.assertIs(result["privacy"]["private"], True)
             self.assertIs(result["privacy"]["simulated"], True, "one process saw every list")
             self.assertEqual(len(result["trials"]), 5)
-            self.assertEqual(result["estimate"]["prior"], prior)
+            self.assertEqual(result["estimate"]["prior"], prior or "beta")
+            self.assertEqual(result["train"] is None, prior is None)
 
     def test_the_two_commands_exist_and_know_the_options_that_are_named(self):
         for line in self.block("README.md", "scripts/demo"):
