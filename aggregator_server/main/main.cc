@@ -66,6 +66,8 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--refuse-outdated-revocations", options.refuse_when_outdated,
                "serve nobody while that list is past its next update, instead of going on with it");
   app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
+  app.add_flag("--accept-data-loss", options.accept_data_loss,
+               "start although the store lost what it had acknowledged; for one start, after reading the refusal");
   app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
   app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
       ->check(CLI::Range(0, 4096));

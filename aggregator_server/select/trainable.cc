@@ -141,7 +141,7 @@ ProblemSize SizeOf(const TrainingFacts& facts) {
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place) {
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   if (normal.model() == v1::MODEL_NONE) {
-    if (place.estimated) return CheckPrior(normal, facts, place);
+    if (place.estimated) return CheckPrior(normal, facts);
     return absl::InvalidArgumentError(absl::StrCat(
         kField, "model is none, but the links are given: there is nothing to estimate and nothing to train"));
   }

@@ -172,6 +172,15 @@ absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::
       " without it: cancel that round, or let it go on and run blink-worker --prior attributed on its reports"));
 }
 
+// Likewise.
+absl::Status CheckScoreIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
+  if (request.training().score() == created.training().score()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the aggregator is older than --score, and has opened round ", created.round_id(),
+      ", whose search chooses by accuracy: cancel that round, or let it go on and run blink-worker --score ",
+      MeasureName(FromProto(request.training().score())), " on its reports"));
+}
+
 void AddCreate(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("create", "Open a round; prints its id");
   auto flags = std::make_shared<CreateFlags>();
@@ -181,6 +190,7 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
     if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
+    BLINK_RETURN_IF_ERROR(CheckScoreIsKnown(*request, created));
     BLINK_RETURN_IF_ERROR(flags->output.Print(flags->json ? RoundJson(created) : created.round_id() + "\n"));
     return ExitCode::kOk;
   });

@@ -66,6 +66,7 @@ void AddRecovered(const std::vector<Trial>& trials, BoundsFigures& figures) {
 
 std::optional<BoundsFigures> FiguresOfBounds(const Simulation& simulation) {
   const std::vector<Trial>& trials = simulation.trials;
+  if (trials.empty()) return std::nullopt;
   const bool known =
       std::all_of(trials.begin(), trials.end(), [](const Trial& trial) { return trial.features_only.has_value(); });
   const bool searched =

@@ -427,7 +427,8 @@ class Simulator {
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept, ReadKeptReports(CheckpointFolder(index)));
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,
+                             ReadKeptReports(CheckpointFolder(TrialName(index))));
       if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
     }
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
@@ -439,7 +440,7 @@ class Simulator {
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     std::optional<ReportKeeper> keeper;
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(index)));
+      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(TrialName(index))));
     }
     BLINK_ASSIGN_OR_RETURN(
         DrawnReports drawn,

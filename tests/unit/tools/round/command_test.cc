@@ -35,6 +35,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
     *round = state;
     *round->mutable_training() = asked.training();
     if (!knows_priors) round->mutable_training()->clear_prior();
+    if (!knows_scores) round->mutable_training()->clear_score();
     return refusal;
   }
   grpc::Status GetRoundStatus(grpc::ServerContext*, const v1::GetRoundStatusRequest*, v1::Round* round) override {
@@ -76,7 +77,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
   grpc::Status refusal;
   std::string broken, missing, metrics;
   int watches = 0;
-  bool knows_priors = true;
+  bool knows_priors = true, knows_scores = true;
 };
 
 class RoundCommand : public ::testing::Test {
@@ -227,6 +228,31 @@ TEST_F(RoundCommand, CreateSaysThatAnOlderAggregatorDoesNotKnowThePrior) {
   EXPECT_THAT(err_, HasSubstr("older than the attributed prior"));
   EXPECT_THAT(err_, HasSubstr(kId)) << "the round is there";
   EXPECT_EQ(Round({"create", "--epsilon", "1.5"}), 0) << err_;
+}
+
+TEST_F(RoundCommand, CreateAsksForTheScoreThatASearchChoosesBy) {
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "roc-auc"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().score(), v1::MEASURE_ROC_AUC);
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--score", "macro-f1", "--json"}), 0) << err_;
+  EXPECT_EQ(nlohmann::json::parse(out_)["training"]["score"], "macro-f1");
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "accuracy"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().score(), v1::MEASURE_UNSPECIFIED) << "what every search chose by before";
+}
+
+TEST_F(RoundCommand, CreateRefusesAScoreThatIsNoneOrChoosesNothing) {
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--score", "roc-auc"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--score is roc-auc, by which a search chooses"));
+  for (const char* unknown : {"", "f1", "loss"}) {
+    EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", unknown}), 2) << unknown;
+    EXPECT_THAT(err_, HasSubstr("--score"));
+  }
+}
+
+TEST_F(RoundCommand, CreateSaysThatAnOlderAggregatorDoesNotKnowTheScore) {
+  service_.knows_scores = false;
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "macro-f1"}), 7);
+  EXPECT_THAT(err_, HasSubstr("older than --score"));
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune"}), 0) << err_;
 }
 
 TEST_F(RoundCommand, StatusNamesThePriorWhichOfAnOldRoundIsBeta) {
