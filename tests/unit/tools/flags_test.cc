@@ -122,7 +122,7 @@ TEST(Arguments, AreNamedWhereNoCommandKnowsThem) {
 TEST(Arguments, ThatAreMissingAreNamed) {
   EXPECT_EQ(Program().Parse({"round", "create", "--config", "c"}), "--epsilon is required");
   EXPECT_THAT(Program().Parse({}),
-              StartsWith("A subcommand is required. Choose one of\n  provision    Certificates and start-up kits\n"));
+              StartsWith("A subcommand is required. Choose one of\n  provision   Certificates and start-up kits\n"));
   EXPECT_THAT(Program().Parse({"dataset"}),
               AllOf(StartsWith("dataset has commands, and one is required. Choose one of\n"), HasSubstr("\n  info  ")));
   EXPECT_EQ(Program().Parse({"dataset", "info"}), "dataset is required");
