@@ -80,7 +80,9 @@ class HashingReader {
   bool hashing_ = true;
 };
 
-absl::StatusOr<v1::Round> ReadRoundJson(const std::string& folder) {
+}  // namespace
+
+absl::StatusOr<v1::Round> ReadRound(const std::string& folder) {
   const std::string path = folder + "/round.json";
   BLINK_ASSIGN_OR_RETURN(const std::string json, ReadRegularFile(path, kRoundJsonBytesMax));
   v1::Round round;
@@ -92,8 +94,6 @@ absl::StatusOr<v1::Round> ReadRoundJson(const std::string& folder) {
   }
   return round;
 }
-
-}  // namespace
 
 struct ReportFileWriter::State {
   int fd = -1;
@@ -175,7 +175,7 @@ absl::Status ReportFileWriter::Finish() {
 }
 
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
-  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRoundJson(folder));
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   RoundFolder result{std::move(round), ReportSet(parameters)};
   const std::string path = folder + "/reports.blr";

@@ -36,6 +36,9 @@ class ReportFileWriter {
   std::unique_ptr<State> state_;
 };
 
+// The round of a folder, without its reports. Errors as ReadRoundFolder.
+absl::StatusOr<v1::Round> ReadRound(const std::string& folder);
+
 struct RoundFolder {
   v1::Round round;
   ReportSet reports;

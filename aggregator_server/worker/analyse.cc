@@ -314,6 +314,7 @@ MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& at
                           const PrivacyParameters* parameters, v1::Implausible implausible, double links) {
   ProblemSize size = SizeOf(FactsOf(attributes));
   size.links = links;
+  if (parameters != nullptr) size.nodes = parameters->node_count();
   return EstimateMemoryNeed(spec, size, ReportsInMemory::Of(parameters, implausible));
 }
 

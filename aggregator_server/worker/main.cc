@@ -123,9 +123,9 @@ int PrintGpus() {
 
 // The reports are spent already, so what others hold at the moment is no reason to refuse.
 absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpec& spec,
-                             const NodeAttributes& attributes, const v1::Round& round) {
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  const MemoryNeed need = NeedOfAnalysis(spec, attributes, &parameters, round.implausible(), /*links=*/0);
+                             const NodeAttributes& attributes, const PrivacyParameters& parameters,
+                             v1::Implausible implausible) {
+  const MemoryNeed need = NeedOfAnalysis(spec, attributes, &parameters, implausible, /*links=*/0);
   const MachineMemory memory = FindMachineMemory();
   spdlog::info("this needs {}; {} has {}, and {} has {} free", DescribeMemoryNeed(need), memory.total_of,
                FormatBytes(static_cast<double>(memory.total)), memory.available_of,
@@ -140,8 +140,12 @@ absl::Status RunRound(const WorkerOptions& options) {
   if (!options.attributes.empty()) {
     BLINK_ASSIGN_OR_RETURN(attributes, ReadAttributes(options.attributes));
   }
+  BLINK_ASSIGN_OR_RETURN(const v1::Round round, ReadRound(options.round_folder));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(parameters.node_count());
+  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, round));
+  BLINK_RETURN_IF_ERROR(CheckMemoryHere(options, spec, attributes, parameters, round.implausible()));
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
-  if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(folder.reports.node_count());
   // A round that began before the roster grew is about its first nodes alone.
   if (attributes.node_count > folder.reports.node_count()) {
     BLINK_ASSIGN_OR_RETURN(attributes, KeepFirstNodes(std::move(attributes), folder.reports.node_count()));
@@ -156,8 +160,6 @@ absl::Status RunRound(const WorkerOptions& options) {
   analysis_options.implausible = folder.round.implausible();
   analysis_options.degree_max = folder.round.degree_max();
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
-  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, folder.round));
-  BLINK_RETURN_IF_ERROR(CheckMemoryHere(options, spec, attributes, folder.round));
   StageBars bars(IsForAPerson());
   ProgressPrinter printer;
   analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {

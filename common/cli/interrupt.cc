@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "common/cli/standard_output.h"
 
 namespace blink {
@@ -34,8 +36,9 @@ void Interrupt::Wait() {
     ::sigwait(&awaited, &signal);
     const std::lock_guard<std::mutex> lock(mutex_);
     if (disarmed_) return;
-    if (signal == SIGUSR2) continue;                     // somebody else's
-    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // the next one kills
+    if (signal == SIGUSR2) continue;                             // somebody else's
+    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);          // the next one kills
+    if (::isatty(STDERR_FILENO) == 1) std::fputc('\n', stderr);  // a bar may be on this line
     const ExitCode by_signal = signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
     const int code = EndProgram(program_, static_cast<int>(at_end_(by_signal)));
     // A shell's loop ends when its command dies of SIGINT, and goes on when the command ends with 130.

@@ -54,7 +54,7 @@ std::string FindNearest(absl::string_view typed, const std::vector<std::string>&
 
 std::string Suggest(absl::string_view typed, const std::vector<std::string>& names) {
   const std::string nearest = FindNearest(typed, names);
-  return nearest.empty() ? "" : absl::StrCat(": did you mean ", nearest, "?");
+  return nearest.empty() || nearest == typed ? "" : absl::StrCat(": did you mean ", nearest, "?");
 }
 
 std::string SuggestPath(const std::string& path) {

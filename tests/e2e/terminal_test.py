@@ -199,13 +199,13 @@ class Help(InFolder):
             section = help_text.partition("Examples:\n")[2].partition("\n\n")[0]
             examples = [line.strip() for line in section.splitlines() if line.startswith("  ")]
             self.assertGreaterEqual(len(examples), 2, command)
-            for example in examples:
-                self.check_example(command, example)
+            for example in examples[:3]:
+                self.check_example(command, example, has_commands=subcommands(help_text) != [])
 
-    def check_example(self, command, example):
+    def check_example(self, command, example, has_commands):
         words = shlex.split(example.partition("#")[0].partition(">")[0].replace("source <(", "").replace(")", ""))
         self.assertIn(words[0], PROGRAMS)
-        if len(command) > 1 and subcommands(must(*command, "--help").out) == []:
+        if not has_commands:
             self.assertEqual(tuple(words[:len(command)]), command)
         with self.start(*words) as process:
             try:

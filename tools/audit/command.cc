@@ -94,8 +94,12 @@ void AddIgnoreMemory(CLI::App* command, bool& ignore) {
   command->add_flag("--ignore-memory", ignore, "Start even where it needs more memory than the machine has free");
 }
 
+std::string Dump(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 int PrintAudit(const MechanismAudit& audit, const MechanismFlags& flags) {
-  const std::string findings = flags.json ? MechanismAuditJson(audit).dump(2) + "\n" : MechanismAuditTable(audit);
+  const std::string findings = flags.json ? Dump(MechanismAuditJson(audit)) : MechanismAuditTable(audit);
   return PrintFindings(audit.passed(), findings, flags.output);
 }
 
@@ -127,8 +131,7 @@ int RunRandomness(const RandomnessFlags& flags) {
     return FinishFailure(fits);
   const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);
   if (!audit.ok()) return FinishFailure(audit.status());
-  return PrintFindings(audit->passed(),
-                       flags.json ? RandomnessAuditJson(*audit).dump(2) + "\n" : RandomnessAuditTable(*audit),
+  return PrintFindings(audit->passed(), flags.json ? Dump(RandomnessAuditJson(*audit)) : RandomnessAuditTable(*audit),
                        flags.output);
 }
 

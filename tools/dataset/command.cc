@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "common/cli/output_file.h"
 #include "common/cli/program_json.h"
 #include "common/graph/dataset_digest.h"
 #include "nlohmann/json.hpp"
@@ -44,7 +45,7 @@ struct FirstArgument {
 constexpr FirstArgument kDataset = {"dataset", "--dataset"};
 constexpr FirstArgument kInput = {"input", "--input"};
 
-void PrintSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
+std::string FormatSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
   if (json) {
     nlohmann::ordered_json out = {
         {"format", 1},
@@ -66,23 +67,24 @@ void PrintSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
         {"feature_density", s.feature_density},
         {"split", {{"train", s.train}, {"validation", s.validation}, {"test", s.test}}},
         {"unlabelled", s.unlabelled}};
-    std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
-    return;
+    return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
-  std::printf("%s\n", s.name.c_str());
-  std::printf("  nodes      %u (%u isolated)\n", s.nodes, s.isolated);
-  std::printf("  links      %llu\n", static_cast<unsigned long long>(s.links));
-  std::printf("  degree     mean %.2f, median %u, from %u to %u\n", s.degree_mean, s.degree_median, s.degree_min,
-              s.degree_max);
-  std::printf("  homophily  %s (share of links within a class)\n",
-              std::isnan(s.homophily) ? "none" : absl::StrFormat("%.3f", s.homophily).c_str());
+  std::string text = s.name + "\n";
+  absl::StrAppendFormat(&text, "  nodes      %u (%u isolated)\n", s.nodes, s.isolated);
+  absl::StrAppendFormat(&text, "  links      %llu\n", static_cast<unsigned long long>(s.links));
+  absl::StrAppendFormat(&text, "  degree     mean %.2f, median %u, from %u to %u\n", s.degree_mean, s.degree_median,
+                        s.degree_min, s.degree_max);
+  absl::StrAppendFormat(&text, "  homophily  %s (share of links within a class)\n",
+                        std::isnan(s.homophily) ? "none" : absl::StrFormat("%.3f", s.homophily).c_str());
   if (s.unlabelled < s.nodes) {
-    std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
+    absl::StrAppendFormat(&text, "  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
   } else {
-    std::printf("  classes    none: no node has a label\n");
+    absl::StrAppendFormat(&text, "  classes    none: no node has a label\n");
   }
-  std::printf("  features   %u (%.2f %% of the entries are not 0)\n", s.features, 100 * s.feature_density);
-  std::printf("  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
+  absl::StrAppendFormat(&text, "  features   %u (%.2f %% of the entries are not 0)\n", s.features,
+                        100 * s.feature_density);
+  absl::StrAppendFormat(&text, "  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
+  return text;
 }
 
 struct GenerateFlags {
@@ -132,12 +134,12 @@ void AddGenerate(CLI::App& dataset, std::function<int()>* run) {
 struct InfoFlags {
   std::string folder;
   bool json = false;
+  OutputFile output;
 };
 
 absl::Status DescribeDataset(const InfoFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
-  PrintSummary(SummariseDataset(read), read, flags.json);
-  return absl::OkStatus();
+  return flags.output.Print(FormatSummary(SummariseDataset(read), read, flags.json));
 }
 
 void AddInfo(CLI::App& dataset, std::function<int()>* run) {
@@ -145,6 +147,7 @@ void AddInfo(CLI::App& dataset, std::function<int()>* run) {
   CLI::App* command = dataset.add_subcommand("info", "Describe a data-set folder: counts, degrees, homophily, split");
   kDataset.AddTo(command, flags->folder, "Data-set folder");
   command->add_flag("--json", flags->json, "Print one JSON object");
+  flags->output.AddTo(command);
   command->callback([flags, command, run] {
     kDataset.Require(*command);
     *run = [flags] { return Finish(DescribeDataset(*flags)); };

@@ -27,6 +27,7 @@
 #include "common/privacy/privatizer.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/report_codec.h"
+#include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
 #include "tools/simulate/kept_reports.h"
@@ -285,6 +286,10 @@ class Simulator {
 
   absl::StatusOr<Simulation> Run() {
     if (!options_.reports.empty()) {
+      BLINK_ASSIGN_OR_RETURN(const v1::Round round, ReadRound(options_.reports));
+      BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+      BLINK_RETURN_IF_ERROR(
+          CheckMemoryHere(OverrideTrainingSpec(round.training(), options_.training), &parameters, round.implausible()));
       BLINK_ASSIGN_OR_RETURN(folder_, ReadRoundFolder(options_.reports));
       simulation_.parameters = folder_->reports.parameters();
       if (folder_->reports.node_count() != dataset_.graph.node_count()) {
@@ -302,7 +307,10 @@ class Simulator {
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
-    BLINK_RETURN_IF_ERROR(CheckMemoryHere());
+    if (!folder_) {
+      BLINK_RETURN_IF_ERROR(
+          CheckMemoryHere(spec_, estimated ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
+    }
     if (!options_.checkpoint.empty()) {
       digest_ = DigestRun();
       BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
@@ -348,12 +356,11 @@ class Simulator {
   }
 
   // Says how much memory is needed, and refuses what cannot be had now.
-  absl::Status CheckMemoryHere() {
-    const PrivacyParameters* parameters = DrawsOrReadsReports(options_) ? &*simulation_.parameters : nullptr;
-    const v1::Implausible implausible =
-        options_.implausible.value_or(folder_ ? folder_->round.implausible() : v1::IMPLAUSIBLE_FLAG);
-    const MemoryNeed need = NeedOfAnalysis(spec_, dataset_.attributes, parameters, implausible,
-                                           static_cast<double>(dataset_.graph.link_count()));
+  absl::Status CheckMemoryHere(const v1::TrainingSpec& spec, const PrivacyParameters* parameters,
+                               v1::Implausible of_round) {
+    const MemoryNeed need =
+        NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
+                       static_cast<double>(dataset_.graph.link_count()));
     simulation_.memory_need_bytes = need.bytes();
     const MachineMemory memory = FindMachineMemory();
     if (options_.progress) {

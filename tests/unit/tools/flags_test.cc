@@ -2,21 +2,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "common/base/exit_code.h"
 #include "common/cli/strict_numbers.h"
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
+#include "tools/examples.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
 
 namespace blink {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -108,16 +112,39 @@ TEST(Arguments, AreNamedWhereNoCommandKnowsThem) {
   EXPECT_THAT(told({"round", "begin"}), StartsWith("there is no subcommand begin: choose one of create, list, "));
   EXPECT_EQ(told({"--colour", "blue"}), "there is no option --colour");
   EXPECT_EQ(told({"round", "create", "--epsilon", "1", "--config", "c", "--modle", "gcn"}),
-            "there is no option --modle");
-  EXPECT_EQ(told({"round", "create", "--config", "c", "--epsilno=1"}), "there is no option --epsilno")
+            "there is no option --modle: did you mean --model?");
+  EXPECT_EQ(told({"round", "create", "--config", "c", "--epsilno=1"}),
+            "there is no option --epsilno: did you mean --epsilon?")
       << "not that --epsilon is missing";
   EXPECT_EQ(told({"dataset", "info", "one", "two"}), "'two' was not expected");
 }
 
 TEST(Arguments, ThatAreMissingAreNamed) {
   EXPECT_EQ(Program().Parse({"round", "create", "--config", "c"}), "--epsilon is required");
-  EXPECT_EQ(Program().Parse({}), "A subcommand is required");
+  EXPECT_THAT(Program().Parse({}),
+              StartsWith("A subcommand is required. Choose one of\n  provision   Certificates and start-up kits\n"));
+  EXPECT_THAT(Program().Parse({"dataset"}),
+              AllOf(StartsWith("dataset has commands, and one is required. Choose one of\n"), HasSubstr("\n  info  ")));
   EXPECT_EQ(Program().Parse({"dataset", "info"}), "dataset is required");
+}
+
+TEST(Examples, AreTwoForEachCommandAndParse) {
+  const std::vector<CommandExamples>& examples = ExamplesOfBlink();
+  Program program;
+  for (const CLI::App* group : CommandsOf(program.app)) {
+    for (const CLI::App* command : CommandsOf(*group)) {
+      const std::string path = group->get_name() + " " + command->get_name();
+      const auto found = std::find_if(examples.begin(), examples.end(),
+                                      [&](const CommandExamples& entry) { return entry.command == path; });
+      ASSERT_NE(found, examples.end()) << path;
+      EXPECT_GE(found->lines.size(), 2u) << path;
+      for (const std::string line : found->lines) {
+        std::vector<std::string> words = absl::StrSplit(line, ' ');
+        words.erase(words.begin());
+        EXPECT_EQ(Program().Parse(words), "") << line;
+      }
+    }
+  }
 }
 
 TEST(Arguments, EndTheProgramWithItsNameAndTheCodeOfWrongFlags) {
