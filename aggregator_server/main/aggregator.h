@@ -39,7 +39,8 @@ class Aggregator {
  public:
   // Opens the store, takes up the rounds that have not ended, and serves. FAILED_PRECONDITION: the attribute folder
   // holds edges or has another n, or the roster (options.deployment) does not follow those in
-  // DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. Other errors are those of the parts.
+  // DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. Other errors are those of the
+  // parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 

@@ -89,8 +89,8 @@ absl::Status CheckHoldsResult(const std::string& folder, bool unfinished) {
   return absl::InvalidArgumentError(absl::StrCat(folder, " holds no metrics.json of a result", kRemedy));
 }
 
-// Of a folder that CheckHoldsResult found good. metrics.json goes last, and only when the others are gone from the disk:
-// by it the folder is known for a result's.
+// Of a folder that CheckHoldsResult found good. By metrics.json the folder is known for a result's: it goes last, and
+// only when the others are gone from the disk.
 absl::Status RemoveFiles(const std::string& folder) {
   BLINK_ASSIGN_OR_RETURN(Contents contents, Look(folder));
   std::stable_partition(contents.files.begin(), contents.files.end(),

@@ -24,6 +24,7 @@ namespace blink {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kLookAtStoreEvery = std::chrono::seconds(2);
 constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 
 // Rounds of before there were rosters do not say it: then all are active.
@@ -220,6 +221,7 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
 
 v1::Round Pipeline::AddProgress(v1::Round round) {
   if (IsTerminal(round.state())) return round;
+  const absl::Status can_store = round.state() == v1::ROUND_STATE_OPEN ? store_.CheckCanStore() : absl::OkStatus();
   std::lock_guard<std::mutex> lock(mutex_);
   if (const auto record = records_.find(round.round_id()); record != records_.end() && record->second.progress) {
     round.set_progress(record->second.progress->fraction);
@@ -227,8 +229,27 @@ v1::Round Pipeline::AddProgress(v1::Round round) {
   } else if (round.state() == v1::ROUND_STATE_OPEN) {
     round.set_progress(static_cast<double>(round.reports()) / CountActiveNodes(round));
     round.set_progress_text(absl::StrCat(round.reports(), " of ", CountActiveNodes(round), " reports"));
+    if (!can_store.ok()) {
+      round.set_progress_text(absl::StrCat(round.progress_text(), "; none can be stored now: ", can_store.message()));
+    }
   }
   return round;
+}
+
+void Pipeline::TellOfTheStore() {
+  if (std::chrono::steady_clock::now() < next_look_at_store_) return;
+  next_look_at_store_ = std::chrono::steady_clock::now() + kLookAtStoreEvery;
+  const absl::Status can_store = store_.CheckCanStore();
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t open = CountOpenRounds();
+  if (open == 0 || can_store.ok() != store_is_stuck_) return;
+  store_is_stuck_ = !can_store.ok();
+  for (auto& [round_id, record] : records_) record.changed |= record.phase == RoundRecord::Phase::kOpen;
+  if (store_is_stuck_) {
+    spdlog::error("no report can be stored, and {} rounds are open: {}", open, std::string(can_store.message()));
+  } else {
+    spdlog::info("reports can be stored again");
+  }
 }
 
 absl::StatusOr<v1::Round> Pipeline::GetRound(const std::string& round_id) {
@@ -319,6 +340,9 @@ void Pipeline::SealRoundsUntilStopped() {
     wake_scheduler_.wait_for(lock, kTick, [&] { return stopping_ || seal_now_; });
     if (stopping_) return;
     seal_now_ = false;
+    lock.unlock();
+    TellOfTheStore();
+    lock.lock();
     const absl::Time now = clock_.Now();
     const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
     const std::set<std::string> changed = TakeChanged();

@@ -133,6 +133,7 @@ class Pipeline {
   absl::Status AskForGpus();
   RoundFiles FilesOf(const std::string& round_id) const;
   v1::Round AddProgress(v1::Round round);
+  void TellOfTheStore();                             // whether it can take reports, when that has changed
   void NotifyWatchers(const std::string& round_id);  // without the lock
 
   // With the lock, all of these.
@@ -157,6 +158,8 @@ class Pipeline {
   std::condition_variable wake_runner_;
   bool stopping_ = false;
   bool seal_now_ = false;
+  bool store_is_stuck_ = false;                        // at the last look
+  SteadyTime next_look_at_store_ = SteadyTime::min();  // scheduler's thread
   uint64_t next_turn_ = 0;
   Records records_;
 

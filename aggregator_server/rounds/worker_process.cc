@@ -30,7 +30,7 @@ constexpr int kPollMs = 50;
 constexpr size_t kLineBytesMax = 64 << 10;
 constexpr size_t kTextBytesMax = 200;
 constexpr size_t kErrorBytesMax = 1000;
-constexpr auto kTermGrace = std::chrono::seconds(3);
+constexpr auto kTermGrace = std::chrono::seconds(5);  // for an epoch and its checkpoint
 
 class Fd {
  public:

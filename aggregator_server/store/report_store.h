@@ -79,6 +79,9 @@ class ReportStore {
   // Calls `visit` for at most `limit` nodes of [first, last] that have a report, ascending; a failed visit ends it.
   virtual absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
                                     const std::function<absl::Status(uint64_t node, const Digest& digest)>& visit) = 0;
+  // Whether a report could be stored now. RESOURCE_EXHAUSTED: the disk is full. Otherwise why the last write failed. It
+  // writes nothing.
+  virtual absl::Status CheckCanStore() = 0;
   // All reports of a round as of now, ascending nodes. DATA_LOSS when one is damaged.
   virtual absl::Status VisitReports(
       const std::string& round_id,

@@ -52,6 +52,7 @@ class RocksDbStore final : public ReportStore {
   absl::StatusOr<std::optional<Digest>> GetDigest(const std::string& round_id, uint64_t node) override;
   absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
                             const std::function<absl::Status(uint64_t, const Digest&)>& visit) override;
+  absl::Status CheckCanStore() override { return db_->CheckCanWrite(); }
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
 
@@ -89,6 +90,7 @@ class RocksDbStore final : public ReportStore {
   std::deque<Operation> queue_;
   bool closing_ = false;
   absl::Time next_error_log_ = absl::InfinitePast();  // committer thread
+  uint64_t refused_ = 0;                              // reports, since the last one that was stored; committer thread
   std::thread committer_;
 };
 
@@ -212,13 +214,21 @@ void RocksDbStore::Flush(ReportBatch& batch) {
   if (batch.empty()) return;
   const absl::Status written = db_->Write(batch.writes(), "store reports");
   if (written.ok()) {
+    if (refused_ > 0)
+      spdlog::info("reports are stored again; {} were refused, and their nodes send them again", refused_);
+    refused_ = 0;
+    next_error_log_ = absl::InfinitePast();
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     reports_ += batch.fresh();
     batch.CountReports();
     SetMark();
-  } else if (absl::Now() >= next_error_log_) {  // every report meets a full disk; the log need not say so each time
-    spdlog::error("{}", written.ToString(absl::StatusToStringMode::kWithNoExtraData));
-    next_error_log_ = absl::Now() + absl::Seconds(10);
+  } else {
+    refused_ += batch.fresh();
+    // Every report meets a full disk. The log need not say so each time.
+    if (absl::Now() >= next_error_log_) {
+      spdlog::error("{} ({} reports refused so far)", std::string(written.message()), refused_);
+      next_error_log_ = absl::Now() + absl::Minutes(10);
+    }
   }
   batch.Answer(written);
 }

@@ -23,8 +23,8 @@ struct RocksDbOptions {
 };
 
 // Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full.
-// DATA_LOSS: the store is damaged, or lost what it had acknowledged (write_mark.h), and nothing in it was changed; a torn
-// tail of the log is no damage, as it holds nothing acknowledged.
+// DATA_LOSS: the store is damaged, or lost what it had acknowledged (write_mark.h), and nothing in it was changed. A
+// torn tail of the log is no damage, as it holds nothing acknowledged.
 // FAILED_PRECONDITION: the store has another format. Memory: about 64 MB, and n bits an open round.
 //
 // The write-ahead log is synced once a batch. While one batch is being synced the next one gathers, so that all reports

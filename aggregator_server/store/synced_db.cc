@@ -138,13 +138,35 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
       new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));
 }
 
+absl::Status SyncedDb::CheckSpace(uint64_t bytes) const {
+  struct statvfs disk {};
+  if (::statvfs(db_->GetName().c_str(), &disk) != 0) return absl::OkStatus();  // it is tried then
+  const uint64_t available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+  if (available >= space_reserve_ + bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("No space left on device: the disk of ", db_->GetName(), " has ",
+                                                   available >> 20, " MiB left, and ", space_reserve_ >> 20,
+                                                   " MiB of it are kept free; free space on the aggregator's disk"));
+}
+
+absl::Status SyncedDb::CheckCanWrite() {
+  BLINK_RETURN_IF_ERROR(CheckSpace(0));
+  const std::lock_guard<std::mutex> lock(last_mutex_);
+  return absl::Status(last_.code(), last_.message());  // a status of its own, as in ReportBatch::Answer
+}
+
 absl::Status SyncedDb::Write(rocksdb::WriteBatch& writes, absl::string_view what) {
+  const absl::Status written = WriteInto(writes, what);
+  const std::lock_guard<std::mutex> lock(last_mutex_);
+  // Of a disk that is seen to be full the next look tells more.
+  last_ = CheckSpace(writes.GetDataSize()).ok() ? absl::Status(written.code(), written.message()) : absl::OkStatus();
+  return written;
+}
+
+absl::Status SyncedDb::WriteInto(rocksdb::WriteBatch& writes, absl::string_view what) {
   // RocksDB must not meet a full disk: after an append that failed, Debian's build (with assertions) aborts at the
   // next.
-  struct statvfs disk {};
-  if (::statvfs(db_->GetName().c_str(), &disk) == 0 &&
-      static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize < space_reserve_ + writes.GetDataSize()) {
-    return FromRocksDb(rocksdb::Status::NoSpace(), what);
+  if (const absl::Status space = CheckSpace(writes.GetDataSize()); !space.ok()) {
+    return absl::ResourceExhaustedError(absl::StrCat("cannot ", what, ": ", space.message()));
   }
   rocksdb::WriteOptions options;
   options.sync = true;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,9 @@ class SyncedDb {
   // OK: all of `writes` are on the disk. After an error none of them are, or as many as a crash would leave.
   absl::Status Write(rocksdb::WriteBatch& writes, absl::string_view what);
 
+  // Whether a write would find space now; otherwise, why the last one failed.
+  absl::Status CheckCanWrite();
+
   rocksdb::Status Get(const std::string& key, std::string* value) {
     return db_->Get(rocksdb::ReadOptions(), key, value);
   }
@@ -43,9 +47,14 @@ class SyncedDb {
   SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve)
       : lock_(std::move(lock)), db_(std::move(db)), space_reserve_(space_reserve) {}
 
+  absl::Status CheckSpace(uint64_t bytes) const;
+  absl::Status WriteInto(rocksdb::WriteBatch& writes, absl::string_view what);
+
   FileLock lock_;
   std::unique_ptr<rocksdb::DB> db_;
   const uint64_t space_reserve_;
+  std::mutex last_mutex_;
+  absl::Status last_;  // of the last write; guarded by last_mutex_
 };
 
 }  // namespace blink

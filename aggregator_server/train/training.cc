@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/train/checkpoint.h"
@@ -15,7 +16,9 @@
 #include "aggregator_server/train/state_dict.h"
 #include "aggregator_server/train/torch_script.h"
 #include "common/base/durable_file.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/base/stop_request.h"
 
 namespace blink {
 namespace {
@@ -94,6 +97,7 @@ class Training {
       const torch::Tensor train_loss = TrainOneEpoch(first);
       first = network_.First();
       Evaluate(epoch, first, train_loss);
+      if (IsStopRequested()) return Stop();
       if (!options_.checkpoint_file.empty()) MaybeSave();
       if (options_.progress) options_.progress(epoch, result_.validation_losses.back());
     }
@@ -240,6 +244,11 @@ class Training {
     elapsed_before_ms_ = checkpoint.elapsed_ms;
   }
 
+  absl::Status Stop() {
+    if (!options_.checkpoint_file.empty()) Save();
+    return absl::CancelledError(absl::StrCat("the training was stopped after epoch ", Epochs()));
+  }
+
   void MaybeSave() {
     if (std::chrono::duration<double>(Clock::now() - saved_).count() < options_.checkpoint_every_s) return;
     Save();
@@ -275,9 +284,14 @@ class Training {
     }
     const absl::Status written =
         WriteFileAtomically(options_.checkpoint_file, EncodeCheckpoint(checkpoint, *fingerprint_));
-    if (written.ok() || told_of_failure_) return;
-    told_of_failure_ = true;
-    result_.warnings.push_back(absl::StrCat("no checkpoint could be written: ", written.message()));
+    if (written.ok()) {
+      if (std::exchange(fails_to_save_, false)) spdlog::info("checkpoints can be written again");
+      return;
+    }
+    const std::string warning = absl::StrCat("no checkpoint could be written: ", written.message());
+    if (!std::exchange(fails_to_save_, true)) spdlog::warn("{}; the training goes on without", warning);
+    if (std::exchange(told_of_failure_, true)) return;
+    result_.warnings.push_back(warning);
   }
 
   // ---- the end ----
@@ -314,7 +328,8 @@ class Training {
   std::optional<Digest> fingerprint_;  // when there is a checkpoint file
   Clock::time_point started_, saved_;
   double elapsed_before_ms_ = 0;
-  bool told_of_failure_ = false;
+  bool fails_to_save_ = false;    // at the last try
+  bool told_of_failure_ = false;  // in the warnings
 };
 
 }  // namespace

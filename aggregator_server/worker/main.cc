@@ -4,13 +4,15 @@
 // It reads a round folder and the attribute folder, and writes the result folder (result_place.h). It may be ended at
 // any moment, by SIGTERM or SIGKILL, and started again. Its training then goes on from the last checkpoint in
 // OUTPUT.checkpoint and comes to the same bits. Without a checkpoint, or with one of other inputs, it begins anew. The
-// checkpoint is removed when the result is there.
+// checkpoint is removed when the result is there. At SIGTERM or SIGINT a training ends after its epoch, with a
+// checkpoint; everything else ends at once, and so does a training at a second signal.
 //
 // Standard output is for the aggregator: one JSON object a line, which is progress or, at the end, an error. The log
 // goes to standard error. If standard output is a terminal, a person started it: it then shows a bar, the figures at
 // the end, and errors in words.
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -36,6 +38,7 @@
 #include "common/base/machine_memory.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/base/stop_request.h"
 #include "common/cli/help.h"
 #include "common/cli/progress.h"
 #include "common/cli/result_files.h"
@@ -107,6 +110,18 @@ class ProgressPrinter {
   UpdateLimit limit_{absl::Milliseconds(100)};
 };
 
+std::atomic<bool> is_training = false;  // and hears of a request to stop
+
+void EndBy(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void HandleStop(int signal) {
+  if (!is_training || IsStopRequested()) EndBy(signal);  // once this handler has returned
+  stop_signal = signal;
+}
+
 // What the flags say, over what the round says; normalised.
 absl::StatusOr<v1::TrainingSpec> MakeSpec(const WorkerOptions& options, const v1::Round& round) {
   v1::TrainingSpec spec = OverrideTrainingSpec(round.training(), options.training);
@@ -163,11 +178,13 @@ absl::Status RunRound(const WorkerOptions& options) {
   StageBars bars(IsForAPerson());
   ProgressPrinter printer;
   analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
+    is_training = stage == Stage::kTraining;
     if (!IsForAPerson()) return printer.Print(stage, fraction, text);
     const TimeLeft time_left = stage == Stage::kTraining ? TimeLeftOfTraining(spec) : TimeLeft::kFromPace;
     bars.ShowShares(NameOf(stage), time_left).Update(static_cast<uint64_t>(100 * fraction), text);
   };
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
+  is_training = false;
 
   const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
   BLINK_RETURN_IF_ERROR(WriteResultFolder(
@@ -234,6 +251,7 @@ void TellUncaughtBadAlloc() {
 
 int Main(int argc, char** argv) {
   TellUncaughtBadAlloc();
+  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, HandleStop);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!InitLogging("blink-worker", "info").ok()) return static_cast<int>(ExitCode::kInternal);
   CLI::App app(
@@ -292,6 +310,10 @@ int Main(int argc, char** argv) {
   }
   const absl::Status status = RunWithoutExceptions(options);
   if (status.ok()) return 0;
+  if (absl::IsCancelled(status) && IsStopRequested()) {
+    spdlog::info("{}; started again, it goes on from there", std::string(status.message()));
+    EndBy(stop_signal);
+  }
   return Fail(WorkerExitCode(status), std::string(status.message()), IsDiskFull(status));
 }
 

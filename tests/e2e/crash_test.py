@@ -1,8 +1,10 @@
 """Crashes: whatever dies, the round completes, nothing that was acknowledged is lost, and nothing is drawn twice."""
+import json
 import os
 import pathlib
 import shutil
 import signal
+import time
 
 import blinktest
 from blinktest import BlinkTest, Deployment, wait_until
@@ -121,6 +123,31 @@ class Crashes(BlinkTest):
             blink.start_aggregator()
             status = self.finish(blink, round_id, nodes)
             self.assertGreaterEqual(status["attempts"], 2)
+
+    def test_the_aggregator_is_told_to_end_while_its_worker_trains_and_the_next_one_goes_on(self):
+        nodes = 120
+        with Deployment(nodes=nodes, kits=2) as blink:
+            round_id, workers = self.begin_training(blink)
+            checkpoint = blink.round_folder(round_id) / "result.checkpoint" / "training.checkpoint"
+            self.assertFalse(checkpoint.exists(), "the first one is due after 20 s")
+            began = time.monotonic()
+            self.assertEqual(blink.aggregator.terminate(), blinktest.OK)
+            self.assertLess(time.monotonic() - began, 10, "containers are killed after 10 s")
+            self.assertFalse(any(alive(pid) for pid in workers), "the worker is left behind")
+            self.assertTrue(checkpoint.exists(), blink.aggregator.log())
+            blink.start_aggregator()
+            self.finish(blink, round_id, nodes)
+            metrics = json.loads((blink.round_folder(round_id) / "result" / "metrics.json").read_text())
+            self.assertGreater(metrics["train"]["resumed_from_epoch"], 0)
+
+    def test_a_worker_that_is_asked_twice_ends_at_once(self):
+        nodes = 60
+        with Deployment(nodes=nodes, kits=2) as blink:
+            round_id, workers = self.begin_training(blink)
+            for _ in range(2):
+                os.kill(workers[0], signal.SIGTERM)
+            wait_until(lambda: not alive(workers[0]), "the worker to end", patience=10)
+            self.finish(blink, round_id, nodes)
 
     def test_the_aggregator_and_its_worker_are_killed_together(self):
         nodes = 60

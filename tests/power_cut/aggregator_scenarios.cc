@@ -30,8 +30,8 @@ using testing::MakeRound;
 
 // ---- the store ----
 
-constexpr uint32_t kNodes = 6000;
-constexpr NodeIndex kReporting = 90;
+constexpr uint32_t kNodes = 12000;
+constexpr NodeIndex kReporting = 48;
 
 RocksDbOptions SmallBuffers() {  // so that little is needed to fill one, which is written as a table
   RocksDbOptions options;
@@ -216,7 +216,7 @@ void WriteCheckpoints(const std::string& root) {
 
 }  // namespace
 
-Scenario StoreScenario() { return {"store", FillStore, CheckStore, /*kill_stride=*/37, /*names_in_order=*/true}; }
+Scenario StoreScenario() { return {"store", FillStore, CheckStore, /*kill_stride=*/41, /*names_in_order=*/true}; }
 Scenario RoundFolderScenario() { return {"round folder", WriteRoundFolders, CheckRoundFolder}; }
 Scenario ResultScenario() { return {"result", PublishResults, CheckResult, /*kill_stride=*/5}; }
 Scenario CheckpointScenario() { return {"checkpoint", WriteCheckpoints, CheckCheckpoint}; }

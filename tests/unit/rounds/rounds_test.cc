@@ -39,6 +39,15 @@ class FailingStore final : public ReportStore {
     failures_ = 0;
   }
   int failures() const { return failures_; }  // since then
+  // What is said when somebody asks whether a report can be stored.
+  void SayOfReports(const absl::Status& can_store) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    can_store_ = can_store;
+  }
+  absl::Status CheckCanStore() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return can_store_;
+  }
 
   absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
                                         const std::function<absl::Status(v1::Round&)>& change) override {
@@ -77,6 +86,7 @@ class FailingStore final : public ReportStore {
   std::mutex mutex_;
   v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
   absl::Status error_;
+  absl::Status can_store_;
   std::atomic<int> failures_{0};
 };
 
@@ -153,6 +163,26 @@ class PipelineTest : public ::testing::Test {
   std::unique_ptr<FailingStore> store_;
   std::unique_ptr<Pipeline> pipeline_;
 };
+
+TEST_F(PipelineTest, SaysOfAnOpenRoundThatNoReportCanBeStored) {
+  LogCapture log;
+  const std::string id = Create();
+  Report(id, 0, 2);
+  StartPipeline();  // for which these reports are no news
+  std::atomic<int> told{0};
+  pipeline_->Watch(id, [&] { ++told; });
+  EXPECT_EQ(Get(id).progress_text(), "3 of 20 reports");
+  store_->SayOfReports(absl::ResourceExhaustedError("the disk has 3 bytes left"));
+  EXPECT_EQ(Get(id).progress_text(), "3 of 20 reports; none can be stored now: the disk has 3 bytes left");
+  EXPECT_TRUE(Eventually([&] { return told > 0; })) << "who watches is told";
+  told = 0;
+  store_->SayOfReports(absl::OkStatus());
+  EXPECT_EQ(Get(id).progress_text(), "3 of 20 reports");
+  EXPECT_TRUE(Eventually([&] { return told > 0; }));
+  pipeline_.reset();
+  EXPECT_THAT(log.text(), HasSubstr("error no report can be stored, and 1 rounds are open: the disk has 3 bytes left"));
+  EXPECT_THAT(log.text(), HasSubstr("info reports can be stored again"));
+}
 
 TEST_F(PipelineTest, SealsWhenAllHaveReportedAndServesTheResult) {
   options_.worker_threads = 2;

@@ -71,6 +71,7 @@ TEST(DiskFull, LeavesAReserveOfTheDiskFreeAndWritesNothingIntoIt) {
   {
     auto store = OpenRocksDbStore(folder / "store", options);
     ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->CheckCanStore().code(), absl::StatusCode::kResourceExhausted) << "before anybody has tried";
     EXPECT_EQ(put(**store).code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 0);
   }
@@ -111,6 +112,7 @@ TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
     EXPECT_THAT(std::string(refused.status().message()), HasSubstr("free space"));
   }
+  EXPECT_EQ((*store)->CheckCanStore().code(), absl::StatusCode::kResourceExhausted) << "the last try failed";
   const auto sealed = (*store)->UpdateRound(kRoundId, {v1::ROUND_STATE_OPEN}, [](v1::Round& round) {
     round.set_state(v1::ROUND_STATE_SEALED);
     return absl::OkStatus();
@@ -124,6 +126,7 @@ TEST(DiskFull, RefusesReportsAndSealsAndGoesOnWhenThereIsSpace) {
   // RocksDB looks for space every few seconds.
   EXPECT_TRUE(testing::Eventually([&] { return (*store)->PutReportAndWait(MakeChecked(parameters, 2)).ok(); }));
   EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), 2);
+  EXPECT_TRUE((*store)->CheckCanStore().ok());
   store->reset();
   store = OpenRocksDbStore(folder / "store");
   ASSERT_TRUE(store.ok()) << store.status();
