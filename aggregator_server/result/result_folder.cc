@@ -9,6 +9,7 @@
 #include "aggregator_server/train/log_probabilities.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/graph/csv_field.h"
 
 namespace blink {
 namespace {
@@ -17,11 +18,13 @@ namespace {
 double Confidence(const float* logits, size_t classes) { return 1 / SumOfExponentials(logits, classes); }
 
 std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
-  std::string csv = "node,prediction,confidence,split\n";
+  const bool has_ids = !attributes.ids.empty();
+  std::string csv = absl::StrCat("node,prediction,confidence,split", has_ids ? ",id\n" : "\n");
   const size_t classes = training.logits.size() / training.predictions.size();
   for (size_t node = 0; node < training.predictions.size(); ++node) {
-    absl::StrAppendFormat(&csv, "%d,%d,%.9g,%s\n", node, training.predictions[node],
+    absl::StrAppendFormat(&csv, "%d,%d,%.9g,%s", node, training.predictions[node],
                           Confidence(&training.logits[node * classes], classes), SplitName(attributes.split[node]));
+    absl::StrAppend(&csv, has_ids ? "," : "", has_ids ? CsvField(attributes.ids[node]) : "", "\n");
   }
   return csv;
 }
@@ -52,7 +55,7 @@ std::string PlausibilityCsv(const Checks& checks) {
 }
 
 // Of a model that saw no links those of Hard, of the prior in use.
-absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
+absl::Status WriteLinks(const std::string& folder, const Analysis& analysis, const std::vector<std::string>& ids) {
   const LinkWeights* seen = LinksSeen(analysis.estimates, analysis.trained);
   const LinkPosterior* posterior = &analysis.estimates.Of(analysis.trained.prior);
   if (seen == nullptr) {
@@ -60,7 +63,8 @@ absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
     seen = &posterior->hard;
   }
   const float soft_from = seen == posterior->Of(Variant::kSoft) ? posterior->soft_from : 0;
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(*seen, posterior->links(), soft_from > 0)));
+  BLINK_RETURN_IF_ERROR(
+      WriteFileAtomically(folder + "/links.csv", LinksCsv(*seen, posterior->links(), soft_from > 0, ids)));
   return WriteLinksNpz(*seen, analysis.training.threads, folder + "/links.npz", kSoftPairsMax, soft_from);
 }
 
@@ -81,7 +85,7 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   BLINK_RETURN_IF_ERROR(
       WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
-  BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
+  BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis, attributes.ids));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
   if (!analysis.training.script_bytes.empty()) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", analysis.training.script_bytes));

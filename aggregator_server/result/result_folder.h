@@ -15,7 +15,7 @@ namespace blink {
 
 // Writes, each durably:
 //   metrics.json          MetricsJson
-//   predictions.csv       node,prediction,confidence (softmax),split
+//   predictions.csv       node,prediction,confidence (softmax),split, and id where the attributes have ids
 //   curves.csv            epoch,train_loss,validation_loss,validation_accuracy; no line of a model without epochs
 //   links.csv, links.npz  the links that the model saw (link_files.h); of a model that saw none, those of Hard
 //   plausibility.csv      node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not
