@@ -50,6 +50,14 @@ FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
   return normal;
 }
 
+NodeAttributes NodeAttributes::OfNothing(uint32_t node_count) {
+  NodeAttributes attributes{.node_count = node_count};
+  attributes.features.rows = node_count;
+  attributes.labels.assign(node_count, -1);
+  attributes.split.assign(node_count, Split::kNone);
+  return attributes;
+}
+
 bool NodeAttributes::has_labels() const {
   return std::any_of(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
 }

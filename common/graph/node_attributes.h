@@ -38,6 +38,9 @@ struct NodeAttributes {
   std::vector<std::string> class_names;  // [class_count] or empty
   std::vector<std::string> ids;          // [n] what the owner of the data calls each node; empty: the numbers 0 .. n-1
 
+  // Nodes of which nothing is known.
+  static NodeAttributes OfNothing(uint32_t node_count);
+
   // Whether any node has a label. Without labels nothing can be trained, but links and degrees can be estimated.
   bool has_labels() const;
 };

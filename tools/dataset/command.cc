@@ -10,6 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "common/cli/program_json.h"
+#include "common/graph/dataset_digest.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/dataset/convert.h"
@@ -43,10 +45,14 @@ struct FirstArgument {
 constexpr FirstArgument kDataset = {"dataset", "--dataset"};
 constexpr FirstArgument kInput = {"input", "--input"};
 
-void PrintSummary(const DatasetSummary& s, bool json) {
+void PrintSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
   if (json) {
     nlohmann::ordered_json out = {
+        {"format", 1},
+        {"program", ProgramJson()},
         {"name", s.name},
+        {"sha256", DigestToHex(DigestOfDataset(dataset))},
+        {"attributes_sha256", DigestToHex(DigestOfAttributes(dataset.attributes))},
         {"nodes", s.nodes},
         {"links", s.links},
         {"features", s.features},
@@ -130,8 +136,8 @@ struct InfoFlags {
 };
 
 absl::Status DescribeDataset(const InfoFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags.folder));
-  PrintSummary(SummariseDataset(read), flags.json);
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
+  PrintSummary(SummariseDataset(read), read, flags.json);
   return absl::OkStatus();
 }
 
@@ -244,7 +250,7 @@ struct ShardFlags {
 };
 
 absl::Status CutIntoKits(const ShardFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags.folder));
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
   BLINK_ASSIGN_OR_RETURN(const ShardReport report, ShardDataset(read, flags.out));
   std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags.out.c_str(),
               report.nodes, read.graph.node_count(), report.kits);
@@ -257,7 +263,7 @@ void AddShard(CLI::App& dataset, std::function<int()>* run) {
                                              "Cut a data set for a simulated fleet: each node's list into its kit, the "
                                              "public attributes into the aggregator's folder");
   command->add_option("--dataset", flags->folder, "Data-set folder")->required();
-  command->add_option("--out", flags->out, "Provisioning folder made by `blink provision`")->required();
+  command->add_option("--out,--output", flags->out, "Provisioning folder made by `blink provision`")->required();
   command->callback([flags, run] { *run = [flags] { return Finish(CutIntoKits(*flags)); }; });
 }
 
