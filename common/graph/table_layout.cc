@@ -164,8 +164,8 @@ class LayoutFinder {
     const size_t first_row = is_header ? 1 : 0;
     layout_.first_row_line = rows_[std::min(first_row, rows_.size() - 1)].number;
     layout_.has_integers = !options_.names && first_row < rows_.size() && HasIntegers(rows_[first_row]);
-    if (layout_.exact) return absl::OkStatus();
-    layout_.fields = *std::max_element(layout_.columns.begin(), layout_.columns.end()) + 1;
+    const size_t needed = *std::max_element(layout_.columns.begin(), layout_.columns.end()) + 1;
+    layout_.fields = layout_.exact ? std::max(layout_.fields, needed) : needed;
     return absl::OkStatus();
   }
 

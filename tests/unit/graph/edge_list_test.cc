@@ -141,6 +141,7 @@ TEST_F(EdgeListTest, NamesTheMalformedLine) {
   EXPECT_THAT(Error(absl::string_view("0,1\n1,2\0\n", 9)), HasSubstr("binary"));
   EXPECT_THAT(Error("anna,bert\nbert,ca\x01rl\n"), HasSubstr("line 2: an id holds a control character"));
   EXPECT_THAT(Error(std::string(200000, 'x')), HasSubstr("line 1"));
+  EXPECT_THAT(Error("source,target\n0)1\n1,2\n2,3\n"), HasSubstr("line 2: expected two ids"));
   EXPECT_THAT(Error("0,1\n1,\"2\n"), HasSubstr("line 2: a quotation mark is not closed"));
   EXPECT_THAT(Error("0,1\n1,\"2\"3\n"), HasSubstr("line 2: text follows a quotation mark"));
   EXPECT_THAT(Error("0,1\r1,2\r"), HasSubstr("CR alone"));
