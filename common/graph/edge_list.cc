@@ -147,7 +147,7 @@ class EdgeListReader {
   // Whether the other rows have `nodes` nodes, or ids that leave room for so many, and `links` rows or links.
   bool Fit(int64_t nodes, int64_t links, bool nodes_alone) const {
     const auto ids = static_cast<int64_t>(list_.ids.size());
-    if (nodes < ids || nodes < kNodesMin || nodes > kNodesMax) return false;
+    if (ids == 0 || nodes < ids || nodes < kNodesMin || nodes > kNodesMax) return false;
     if (nodes > ids) {
       if (!list_.ids.are_integers()) return false;
       const auto [low, high] = std::minmax_element(list_.ids.integers().begin(), list_.ids.integers().end());

@@ -279,6 +279,7 @@ TEST_F(EdgeListTest, AsksWhetherAFirstRowIsALinkOrCounts) {
   using FirstRow = EdgeListOptions::FirstRow;
   EXPECT_EQ(Read(text, {.first_row = FirstRow::kLink})->graph.link_count(), 4u);
   EXPECT_EQ(Read(text, {.first_row = FirstRow::kSizes})->graph.link_count(), 3u);
+  EXPECT_EQ(Read("3 4\n")->list.sizes, "") << "nothing follows";
   EXPECT_THAT(Error("9 9 9\n1 2\n2 3\n1 4\n"), HasSubstr("line 1: expected two ids a line, found 3 integers"));
 }
 
