@@ -139,7 +139,8 @@ class LayoutFinder {
 
   absl::Status FindColumns() {
     first_ = FieldsOf(rows_[0].text, layout_.separator);
-    layout_.fields = rows_.size() > 1 ? CountFields(rows_[1].text, layout_.separator) : first_.size();
+    layout_.fields = rows_.size() > 1 ? CountFields(rows_[1].text, layout_.separator) : 0;
+    if (layout_.fields == 0) layout_.fields = first_.size();  // a mark is not closed there: the row is refused later
     // R's write.table gives the column of row names no name.
     if (first_.size() + 1 == layout_.fields && !std::any_of(first_.begin(), first_.end(), IsInteger)) {
       first_.insert(first_.begin(), "");
@@ -164,6 +165,8 @@ class LayoutFinder {
     const size_t first_row = is_header ? 1 : 0;
     layout_.first_row_line = rows_[std::min(first_row, rows_.size() - 1)].number;
     layout_.has_integers = !options_.names && first_row < rows_.size() && HasIntegers(rows_[first_row]);
+    if (layout_.columns.empty())
+      return ErrorAt(name_, rows_[0].number, absl::StrCat("expected ", form_.row, " a line"));
     const size_t needed = *std::max_element(layout_.columns.begin(), layout_.columns.end()) + 1;
     layout_.fields = layout_.exact ? std::max(layout_.fields, needed) : needed;
     return absl::OkStatus();
