@@ -55,7 +55,9 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
 
 absl::StatusOr<Staging> Staging::Create(const std::string& out) {
   std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored))) {
+  const std::filesystem::file_status status = std::filesystem::symlink_status(out, ignored);
+  const bool is_empty_folder = std::filesystem::is_directory(status) && std::filesystem::is_empty(out, ignored);
+  if (std::filesystem::exists(status) && !is_empty_folder) {
     return absl::InvalidArgumentError(
         absl::StrCat(out, " exists already: name a folder that does not, nothing is overwritten"));
   }

@@ -29,7 +29,7 @@ absl::Status RenameDurably(const std::string& from, const std::string& to);
 //   return staging.Publish();  // without this the folder is removed
 class Staging {
  public:
-  // Returns INVALID_ARGUMENT when `out` exists.
+  // Returns INVALID_ARGUMENT when `out` exists and is not an empty folder.
   static absl::StatusOr<Staging> Create(const std::string& out);
   Staging(Staging&& other) noexcept;
   ~Staging();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/run_on_threads.h"
+#include "common/graph/csv_field.h"
 #include "common/graph/numpy_file.h"
 
 namespace blink {
@@ -70,12 +71,13 @@ FeatureMatrix SoftMatrix(const LinkWeights& weights, int threads, size_t pairs_m
 
 }  // namespace
 
-std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft) {
+std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft, const std::vector<std::string>& ids) {
   soft |= weights.has_background();
   const bool weighted = soft || !weights.values.empty();
   const CsrGraph& links = soft ? hard : weights.links;
   std::vector<float> row(soft ? weights.node_count : 0);
-  std::string csv = weighted ? "source,target,weight\n" : "source,target\n";
+  std::string csv =
+      absl::StrCat("source,target", weighted ? ",weight" : "", ids.empty() ? "\n" : ",source_id,target_id\n");
   for (NodeIndex i = 0; i < links.node_count(); ++i) {
     const absl::Span<const NodeIndex> neighbours = links.NeighboursOf(i);
     if (soft && !neighbours.empty()) FillRow(weights, i, row.data());
@@ -84,6 +86,7 @@ std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft
       if (i >= j) continue;
       absl::StrAppend(&csv, i, ",", j);
       if (weighted) absl::StrAppendFormat(&csv, ",%.9g", soft ? row[j] : weights.values[links.offsets()[i] + k]);
+      if (!ids.empty()) absl::StrAppend(&csv, ",", CsvField(ids[i]), ",", CsvField(ids[j]));
       csv += "\n";
     }
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "aggregator_server/links/link_weights.h"
@@ -14,8 +15,10 @@ namespace blink {
 //   unweighted         source,target          the form of a data set's edges.csv
 //   weighted (Hybrid)  source,target,weight
 //   Soft               source,target,weight   of the pairs with P > 1/2, which `hard` holds
-// `soft`: the weights are a Soft that is a list. A Soft with a background is known by it.
-std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft = false);
+// `soft`: the weights are a Soft that is a list. A Soft with a background is known by it. `ids`: what the owner of the
+// data calls each node, or empty. With them two columns follow, source_id and target_id.
+std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft = false,
+                     const std::vector<std::string>& ids = {});
 
 // A Soft's pairs are kept from this P on, doubled until no more than kSoftPairsMax (both directions counted) are left.
 inline constexpr float kSoftThreshold = 1.0f / 1024;

@@ -18,11 +18,13 @@ namespace {
 double Confidence(const float* logits, size_t classes) { return 1 / SumOfExponentials(logits, classes); }
 
 std::string PredictionsCsv(const TrainResult& training, const NodeAttributes& attributes) {
-  std::string csv = "node,prediction,confidence,split\n";
+  const bool has_ids = !attributes.ids.empty();
+  std::string csv = absl::StrCat("node,prediction,confidence,split", has_ids ? ",id\n" : "\n");
   const size_t classes = training.logits.size() / training.predictions.size();
   for (size_t node = 0; node < training.predictions.size(); ++node) {
-    absl::StrAppendFormat(&csv, "%d,%d,%.9g,%s\n", node, training.predictions[node],
+    absl::StrAppendFormat(&csv, "%d,%d,%.9g,%s", node, training.predictions[node],
                           Confidence(&training.logits[node * classes], classes), SplitName(attributes.split[node]));
+    absl::StrAppend(&csv, has_ids ? "," : "", has_ids ? CsvField(attributes.ids[node]) : "", "\n");
   }
   return csv;
 }
@@ -62,7 +64,7 @@ std::string DegreesCsv(const NodeDegrees& degrees, const std::vector<std::string
 }
 
 // Of a model that saw no links those of Hard, of the prior in use.
-absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
+absl::Status WriteLinks(const std::string& folder, const Analysis& analysis, const std::vector<std::string>& ids) {
   const LinkWeights* seen = LinksSeen(analysis.estimates, analysis.trained);
   const LinkPosterior* posterior = &analysis.estimates.Of(analysis.trained.prior);
   if (seen == nullptr) {
@@ -70,7 +72,8 @@ absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
     seen = &posterior->hard;
   }
   const float soft_from = seen == posterior->Of(Variant::kSoft) ? posterior->soft_from : 0;
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/links.csv", LinksCsv(*seen, posterior->links(), soft_from > 0)));
+  BLINK_RETURN_IF_ERROR(
+      WriteFileAtomically(folder + "/links.csv", LinksCsv(*seen, posterior->links(), soft_from > 0, ids)));
   return WriteLinksNpz(*seen, analysis.training.threads, folder + "/links.npz", kSoftPairsMax, soft_from);
 }
 
@@ -97,7 +100,7 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
                                   .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                               "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
-  BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
+  BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis, attributes.ids));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees, attributes.ids)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
   return analysis.has_model() ? WriteModel(folder, analysis.training, attributes) : absl::OkStatus();

@@ -20,7 +20,7 @@ namespace blink {
 //   plausibility.csv      node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not
 //                         made is empty; no line where the policy is to keep
 // and where a model was trained:
-//   predictions.csv       node,prediction,confidence (softmax),split
+//   predictions.csv       node,prediction,confidence (softmax),split, and id where the attributes have ids
 //   curves.csv            epoch,train_loss,validation_loss,validation_accuracy; no line of a model without epochs
 //   model.pt              a state dict for torch.load
 //   model.ts              the same model for torch.jit.load (torch_script.h); not of a model that is no network

@@ -94,7 +94,7 @@ std::optional<std::string> StandIn(const TrainOptions& options, NodeFeatures use
 
 std::vector<std::string> DataWarnings(const LinkWeights& weights, const NodeAttributes& attributes,
                                       const TrainOptions& options, NodeFeatures used) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = LabelWarnings(attributes);
   if (const auto warning = ManyClasses(attributes)) warnings.push_back(*warning);
   if (const auto warning = AbsentClasses(attributes)) warnings.push_back(*warning);
   if (used == NodeFeatures::kGiven || used == NodeFeatures::kGivenAndDegree) {

@@ -21,8 +21,6 @@ namespace blink {
 namespace {
 
 constexpr uint64_t kTextFileBytesMax = uint64_t{8} << 30;
-constexpr int32_t kClassesMax = 10'000;
-constexpr size_t kClassNameBytesMax = 256;  // a result names every class
 
 absl::Status LineError(const std::string& path, uint64_t line, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ", line ", line, ": ", what));

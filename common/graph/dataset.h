@@ -1,4 +1,4 @@
-// Data-set folders, and what fills them: readers, writers, a generator, and the import of edge lists.
+// Data-set folders: readers, writers, and a generator.
 //
 //   edges.csv                      the links; an attribute folder must not have it
 //   labels.csv                     optional where nodes.csv lists the nodes; -1 where a label is unknown
@@ -25,6 +25,9 @@
 #include "common/graph/node_attributes.h"
 
 namespace blink {
+
+inline constexpr int32_t kClassesMax = 10'000;
+inline constexpr size_t kClassNameBytesMax = 256;  // a result names every class
 
 struct Dataset {
   std::string name;  // the folder's name
@@ -60,29 +63,6 @@ absl::StatusOr<Dataset> GenerateDataset(const SyntheticOptions& options);
 // quarter for validation, and the rest for the test. Nodes without a label are in no part. Generated data sets are
 // split in the same way. Returns INVALID_ARGUMENT with fewer than 4 labels, since a part would be empty.
 absl::StatusOr<std::vector<Split>> DrawSplit(const std::vector<int32_t>& labels, uint64_t seed);
-
-// What ReadEdgeList found in a file.
-struct EdgeListReport {
-  uint64_t lines = 0;
-  uint64_t self_loops_dropped = 0;
-  uint64_t duplicates_dropped = 0;
-  uint32_t nodes_added = 0;        // how many of `further_nodes` are on no line
-  bool maybe_header = false;       // line 1 was read as a link, but its two ids are on no other line
-  bool mapped = false;             // ids were not 0 .. n-1
-  std::vector<std::string> names;  // [n] when mapped: the original id of each node
-};
-enum class EdgeListIds {
-  kByFirstLine,  // integers if the first link has two integers, and then any other id is refused with its line
-  kNames,        // names, also where some of them look like numbers
-};
-// Reads the edge list that `blink dataset convert` is given: one link on each line, in either direction or in both.
-// Columns are separated by commas, tabs or white space (CSV, TSV, SNAP). Lines end with LF or CRLF. A header, comments
-// that begin with '#' or '%', and gzip are understood. Ids are integers or strings.
-//
-// `further_nodes` are ids of nodes that may have no link, since an edge list alone cannot name these.
-absl::StatusOr<std::pair<CsrGraph, EdgeListReport>> ReadEdgeList(const std::string& path,
-                                                                 const std::vector<std::string>& further_nodes = {},
-                                                                 EdgeListIds ids = EdgeListIds::kByFirstLine);
 
 }  // namespace blink
 

@@ -7,17 +7,6 @@
 namespace blink {
 namespace {
 
-FeatureMatrix ToDense(const FeatureMatrix& features) {
-  FeatureMatrix dense{.rows = features.rows, .cols = features.cols};
-  dense.values.assign(static_cast<size_t>(features.rows) * features.cols, 0.0f);
-  for (uint32_t i = 0; i < features.rows; ++i) {
-    for (int64_t k = features.row_offsets[i]; k < features.row_offsets[i + 1]; ++k) {
-      dense.values[static_cast<size_t>(i) * features.cols + features.columns[k]] = features.values[k];
-    }
-  }
-  return dense;
-}
-
 void DivideByRowSums(FeatureMatrix& features) {
   for (uint32_t i = 0; i < features.rows; ++i) {
     const int64_t begin = features.sparse ? features.row_offsets[i] : static_cast<int64_t>(i) * features.cols;
@@ -30,6 +19,17 @@ void DivideByRowSums(FeatureMatrix& features) {
 }
 
 }  // namespace
+
+FeatureMatrix ToDense(const FeatureMatrix& features) {
+  FeatureMatrix dense{.rows = features.rows, .cols = features.cols};
+  dense.values.assign(static_cast<size_t>(features.rows) * features.cols, 0.0f);
+  for (uint32_t i = 0; i < features.rows; ++i) {
+    for (int64_t k = features.row_offsets[i]; k < features.row_offsets[i + 1]; ++k) {
+      dense.values[static_cast<size_t>(i) * features.cols + features.columns[k]] = features.values[k];
+    }
+  }
+  return dense;
+}
 
 const char* SplitName(Split split) {
   constexpr const char* kNames[] = {"none", "train", "val", "test"};
@@ -60,6 +60,25 @@ NodeAttributes NodeAttributes::OfNothing(uint32_t node_count) {
 
 bool NodeAttributes::has_labels() const {
   return std::any_of(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
+}
+
+std::vector<std::string> LabelWarnings(const NodeAttributes& attributes) {
+  std::vector<std::string> warnings;
+  if (!attributes.has_labels()) return warnings;
+  const int32_t any = *std::max_element(attributes.labels.begin(), attributes.labels.end());
+  uint32_t other = 0, unlabelled = 0, training = 0;
+  for (uint32_t i = 0; i < attributes.node_count; ++i) {
+    const int32_t label = attributes.labels[i];
+    other += label >= 0 && label != any;
+    training += attributes.split[i] == Split::kTrain;
+    unlabelled += attributes.split[i] == Split::kTrain && label < 0;
+  }
+  if (other == 0) warnings.push_back("all labelled nodes are of one class: every model is right about all of them");
+  if (unlabelled > 0) {
+    warnings.push_back(absl::StrCat(unlabelled, " of ", training,
+                                    " nodes of the training split have no label: nothing is learned from them"));
+  }
+  return warnings;
 }
 
 absl::StatusOr<NodeAttributes> KeepFirstNodes(NodeAttributes attributes, uint32_t node_count) {

@@ -20,6 +20,8 @@ struct FeatureMatrix {
   std::vector<float> values;         // sparse: [nnz]; dense: [rows * cols]
 };
 
+FeatureMatrix ToDense(const FeatureMatrix& sparse);
+
 // PyG's NormalizeFeatures: subtracts the minimum of the matrix, then divides each row by max(row sum, 1). A sparse
 // matrix stays sparse when its minimum is 0, and becomes dense when it has negative values.
 FeatureMatrix NormalizeFeatures(const FeatureMatrix& features);
@@ -42,6 +44,9 @@ struct NodeAttributes {
   // Whether any node has a label. Without labels nothing can be trained, but links and degrees can be estimated.
   bool has_labels() const;
 };
+
+// What makes a training pointless or smaller than it looks: one class, training nodes without a label.
+std::vector<std::string> LabelWarnings(const NodeAttributes& attributes);
 
 // Keeps the attributes of the nodes 0 .. node_count - 1. These are the nodes of an earlier roster, since rosters only
 // ever add ids. Returns INVALID_ARGUMENT when there are fewer.

@@ -3,9 +3,8 @@
 #include <zip.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 
@@ -22,114 +21,15 @@
 namespace blink {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the readers copy little-endian values");
-
 constexpr uint64_t kFeatureFileBytesMax = uint64_t{16} << 30;
 constexpr uint64_t kDeflateRatioMax = 1032;  // what deflate can expand at most
 constexpr uint32_t kFeatureColumnsMax = 100'000'000;
 
-absl::Status Malformed(const std::string& name, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, ": ", what,
-      "; write it again with scipy.sparse.save_npz(path, scipy.sparse.csr_matrix(x)) or numpy.save(path, x)"));
-}
-
-// The text that follows `'key':` in the header's dictionary.
-absl::StatusOr<absl::string_view> HeaderValue(absl::string_view header, absl::string_view key,
-                                              const std::string& name) {
-  for (const char quote : {'\'', '"'}) {
-    const std::string pattern = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
-    const size_t at = header.find(pattern);
-    if (at == absl::string_view::npos) continue;
-    absl::string_view rest = absl::StripLeadingAsciiWhitespace(header.substr(at + pattern.size()));
-    if (absl::ConsumePrefix(&rest, ":")) return absl::StripLeadingAsciiWhitespace(rest);
-  }
-  return Malformed(name, absl::StrCat("the array's header has no '", key, "'"));
-}
-
-absl::Status ParseShape(absl::string_view text, const std::string& name, NpyArray& array) {
-  const size_t close = text.find(')');
-  if (!absl::ConsumePrefix(&text, "(") || close == absl::string_view::npos)
-    return Malformed(name, "the shape is unreadable");
-  array.items = 1;
-  for (absl::string_view part : absl::StrSplit(text.substr(0, close - 1), ',')) {
-    part = absl::StripAsciiWhitespace(part);
-    if (part.empty()) continue;  // (3,) and ()
-    uint64_t extent = 0;
-    if (!absl::SimpleAtoi(part, &extent) || extent > kFeatureFileBytesMax)
-      return Malformed(name, "the shape is unreadable");
-    if (extent != 0 && array.items > kFeatureFileBytesMax / extent)
-      return Malformed(name, "the shape is implausibly large");
-    array.shape.push_back(extent);
-    array.items *= extent;
-  }
-  return absl::OkStatus();
-}
-
-template <typename T>
-T Load(const NpyArray& array, uint64_t index) {
-  T value;
-  std::memcpy(&value, array.data.data() + index * sizeof(T), sizeof(T));
-  return value;
-}
-
-absl::StatusOr<int64_t> IntegerAt(const NpyArray& array, uint64_t index, const std::string& name) {
-  if (array.kind == 'i' && array.item_bytes == 4) return Load<int32_t>(array, index);
-  if (array.kind == 'i' && array.item_bytes == 8) return Load<int64_t>(array, index);
-  return Malformed(name, "the indices must be int32 or int64");
-}
-
-absl::StatusOr<std::vector<float>> Floats(const NpyArray& array, const std::string& name) {
-  std::vector<float> values(array.items);
-  for (uint64_t k = 0; k < array.items; ++k) {
-    double value = 0;
-    switch (array.kind * 16 + static_cast<int>(array.item_bytes)) {
-      case 'f' * 16 + 4:
-        value = Load<float>(array, k);
-        break;
-      case 'f' * 16 + 8:
-        value = Load<double>(array, k);
-        break;
-      case 'i' * 16 + 1:
-        value = Load<int8_t>(array, k);
-        break;
-      case 'i' * 16 + 2:
-        value = Load<int16_t>(array, k);
-        break;
-      case 'i' * 16 + 4:
-        value = Load<int32_t>(array, k);
-        break;
-      case 'i' * 16 + 8:
-        value = static_cast<double>(Load<int64_t>(array, k));
-        break;
-      case 'b' * 16 + 1:
-      case 'u' * 16 + 1:
-        value = Load<uint8_t>(array, k);
-        break;
-      case 'u' * 16 + 2:
-        value = Load<uint16_t>(array, k);
-        break;
-      case 'u' * 16 + 4:
-        value = Load<uint32_t>(array, k);
-        break;
-      case 'u' * 16 + 8:
-        value = static_cast<double>(Load<uint64_t>(array, k));
-        break;
-      default:
-        return Malformed(name, "features must be float32, float64, integers or bool");
-    }
-    values[k] = static_cast<float>(value);
-    if (!std::isfinite(values[k]))
-      return Malformed(name, absl::StrCat("value ", k, " is not a finite number of float32"));
-  }
-  return values;
-}
-
 absl::StatusOr<FeatureMatrix> EmptyMatrix(uint64_t rows, uint64_t cols, const std::string& name) {
   if (rows > kNodesMax)
-    return Malformed(name, absl::StrCat(rows, " rows are above the limit of ", kNodesMax, " nodes"));
+    return MalformedArray(name, absl::StrCat(rows, " rows are above the limit of ", kNodesMax, " nodes"));
   if (cols > kFeatureColumnsMax)
-    return Malformed(name, absl::StrCat(cols, " columns are above the limit of ", kFeatureColumnsMax));
+    return MalformedArray(name, absl::StrCat(cols, " columns are above the limit of ", kFeatureColumnsMax));
   return FeatureMatrix{.rows = static_cast<uint32_t>(rows), .cols = static_cast<uint32_t>(cols)};
 }
 
@@ -148,24 +48,24 @@ absl::StatusOr<std::string> ReadMember(zip_t* archive, const std::string& path, 
   const std::string name = absl::StrCat(path, " (", member, ")");
   if (zip_stat(archive, member.c_str(), 0, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) ||
       !(info.valid & ZIP_STAT_COMP_SIZE)) {
-    return Malformed(path, absl::StrCat("the archive has no member ", member));
+    return MalformedArray(path, absl::StrCat("the archive has no member ", member));
   }
   if (info.size > kFeatureFileBytesMax || info.size / kDeflateRatioMax > info.comp_size + 64) {
-    return Malformed(
+    return MalformedArray(
         name, absl::StrCat("claims ", info.size, " bytes, which ", info.comp_size, " compressed bytes cannot hold"));
   }
   std::unique_ptr<zip_file_t, ZipFileClose> file(zip_fopen(archive, member.c_str(), 0));
-  if (file == nullptr) return Malformed(name, zip_strerror(archive));
+  if (file == nullptr) return MalformedArray(name, zip_strerror(archive));
   std::string content;
   std::vector<char> buffer(1 << 20);
   while (true) {
     const zip_int64_t got = zip_fread(file.get(), buffer.data(), buffer.size());
-    if (got < 0) return Malformed(name, absl::StrCat("is damaged (", zip_file_strerror(file.get()), ")"));
+    if (got < 0) return MalformedArray(name, absl::StrCat("is damaged (", zip_file_strerror(file.get()), ")"));
     if (got == 0) break;
-    if (content.size() + got > info.size) return Malformed(name, "is longer than the archive says");
+    if (content.size() + got > info.size) return MalformedArray(name, "is longer than the archive says");
     content.append(buffer.data(), got);
   }
-  if (content.size() != info.size) return Malformed(name, "is shorter than the archive says");
+  if (content.size() != info.size) return MalformedArray(name, "is shorter than the archive says");
   return content;
 }
 
@@ -180,93 +80,208 @@ absl::Status SortRow(FeatureMatrix& features, uint32_t row, const std::string& p
     for (int64_t k = begin; k < end; ++k) std::tie(features.columns[k], features.values[k]) = entries[k - begin];
   }
   if (std::adjacent_find(columns + begin, columns + end) != columns + end) {
-    return Malformed(path, absl::StrCat("row ", row, " holds a column twice (call sum_duplicates() before saving)"));
+    return MalformedArray(path,
+                          absl::StrCat("row ", row, " holds a column twice (call sum_duplicates() before saving)"));
   }
   return absl::OkStatus();
 }
 
-absl::Status FillCsr(const NpyArray& indptr, const NpyArray& indices, const std::string& path,
-                     FeatureMatrix& features) {
-  if (indptr.items != uint64_t{features.rows} + 1) return Malformed(path, "indptr must hold rows + 1 offsets");
-  if (indices.items != features.values.size()) return Malformed(path, "indices and data differ in length");
-  features.sparse = true;
-  features.row_offsets.resize(indptr.items);
+// The `count` + 1 offsets of compressed rows or columns into `entries` entries.
+absl::StatusOr<std::vector<int64_t>> OffsetsOf(const NpyArray& indptr, uint64_t count, uint64_t entries,
+                                               const std::string& name) {
+  if (indptr.items != count + 1)
+    return MalformedArray(name, "indptr must hold one offset more than there are rows, or columns in CSC form");
+  std::vector<int64_t> offsets(indptr.items);
   for (uint64_t i = 0; i < indptr.items; ++i) {
-    BLINK_ASSIGN_OR_RETURN(features.row_offsets[i], IntegerAt(indptr, i, path));
-    const int64_t before = i == 0 ? 0 : features.row_offsets[i - 1];
-    if (features.row_offsets[i] < before || features.row_offsets[i] > static_cast<int64_t>(indices.items) ||
-        (i == 0 && features.row_offsets[i] != 0)) {
-      return Malformed(path, absl::StrCat("indptr[", i, "] is out of order"));
+    BLINK_ASSIGN_OR_RETURN(offsets[i], IntegerAt(indptr, i, name));
+    const int64_t before = i == 0 ? 0 : offsets[i - 1];
+    if (offsets[i] < before || offsets[i] > static_cast<int64_t>(entries) || (i == 0 && offsets[i] != 0)) {
+      return MalformedArray(name, absl::StrCat("indptr[", i, "] is out of order"));
     }
   }
-  if (features.row_offsets.back() != static_cast<int64_t>(indices.items))
-    return Malformed(path, "indptr does not end at the last entry");
-  features.columns.resize(indices.items);
+  if (offsets.back() != static_cast<int64_t>(entries))
+    return MalformedArray(name, "indptr does not end at the last entry");
+  return offsets;
+}
+
+absl::StatusOr<std::vector<int32_t>> IndicesOf(const NpyArray& indices, const char* array, uint64_t entries,
+                                               uint64_t bound, const std::string& name) {
+  if (indices.items != entries) return MalformedArray(name, absl::StrCat(array, " and data differ in length"));
+  std::vector<int32_t> result(indices.items);
   for (uint64_t k = 0; k < indices.items; ++k) {
-    BLINK_ASSIGN_OR_RETURN(const int64_t column, IntegerAt(indices, k, path));
-    if (column < 0 || column >= features.cols) return Malformed(path, absl::StrCat("indices[", k, "] is not a column"));
-    features.columns[k] = static_cast<int32_t>(column);
+    BLINK_ASSIGN_OR_RETURN(const int64_t index, IntegerAt(indices, k, name));
+    if (index < 0 || index >= static_cast<int64_t>(bound))
+      return MalformedArray(name, absl::StrCat(array, "[", k, "] is beyond the shape"));
+    result[k] = static_cast<int32_t>(index);
   }
-  for (uint32_t i = 0; i < features.rows; ++i) BLINK_RETURN_IF_ERROR(SortRow(features, i, path));
+  return result;
+}
+
+// Entries at (rows[k], columns[k]), by rows.
+void FillByRows(const std::vector<int32_t>& rows, const std::vector<int32_t>& columns, const std::vector<float>& values,
+                FeatureMatrix& features) {
+  features.row_offsets.assign(size_t{features.rows} + 1, 0);
+  for (const int32_t row : rows) ++features.row_offsets[row + 1];
+  std::partial_sum(features.row_offsets.begin(), features.row_offsets.end(), features.row_offsets.begin());
+  std::vector<int64_t> next(features.row_offsets.begin(), features.row_offsets.end() - 1);
+  features.columns.resize(values.size());
+  features.values.resize(values.size());
+  for (size_t k = 0; k < values.size(); ++k) {
+    const int64_t at = next[rows[k]]++;
+    features.columns[at] = columns[k];
+    features.values[at] = values[k];
+  }
+}
+
+// Adds up entries of the same place, as SciPy does.
+void SumDuplicates(FeatureMatrix& features) {
+  int64_t kept = 0, begin = 0;
+  for (uint32_t i = 0; i < features.rows; ++i) {
+    const int64_t end = features.row_offsets[i + 1], first = kept;
+    std::vector<std::pair<int32_t, float>> row;
+    for (int64_t k = begin; k < end; ++k) row.emplace_back(features.columns[k], features.values[k]);
+    std::stable_sort(row.begin(), row.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    for (const auto& [column, value] : row) {
+      if (kept > first && features.columns[kept - 1] == column) {
+        features.values[kept - 1] += value;
+      } else {
+        features.columns[kept] = column;
+        features.values[kept++] = value;
+      }
+    }
+    begin = end;
+    features.row_offsets[i + 1] = kept;
+  }
+  features.columns.resize(kept);
+  features.values.resize(kept);
+}
+
+absl::Status CheckFinite(const FeatureMatrix& features, const std::string& name) {
+  const auto bad =
+      std::find_if(features.values.begin(), features.values.end(), [](float x) { return !std::isfinite(x); });
+  if (bad == features.values.end()) return absl::OkStatus();
+  const int64_t at = bad - features.values.begin();
+  int64_t row = features.cols > 0 ? at / features.cols : 0, column = features.cols > 0 ? at % features.cols : 0;
+  if (features.sparse) {
+    row = std::upper_bound(features.row_offsets.begin(), features.row_offsets.end(), at) -
+          features.row_offsets.begin() - 1;
+    column = features.columns[at];
+  }
+  return absl::InvalidArgumentError(absl::StrCat(name, ": row ", row, ", column ", column, " (both from 0) is ",
+                                                 std::isnan(*bad) ? "NaN" : "infinite or too large for float32",
+                                                 "; replace such values, for example by numpy.nan_to_num"));
+}
+
+// The members of an archive, by their names without ".npy".
+class Archive {
+ public:
+  static absl::StatusOr<Archive> Open(absl::string_view bytes, const std::string& name) {
+    zip_error_t error;
+    zip_error_init(&error);
+    zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+    zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
+    zip_error_fini(&error);
+    if (archive == nullptr) {
+      if (source != nullptr) zip_source_free(source);
+      return MalformedArray(name, "is not a readable zip archive");
+    }
+    return Archive(archive, name);
+  }
+
+  absl::StatusOr<NpyArray> Get(const std::string& member) {
+    BLINK_ASSIGN_OR_RETURN(contents_.emplace_back(), ReadMember(archive_.get(), name_, member + ".npy"));
+    return ParseNpy(contents_.back(), absl::StrCat(name_, " (", member, ".npy)"));
+  }
+
+  // What somebody may have meant who gives an archive that save_npz did not write.
+  absl::Status CheckIsOfSaveNpz() const {
+    std::vector<std::string> members;
+    for (zip_int64_t k = 0; k < zip_get_num_entries(archive_.get(), 0) && k < 20; ++k) {
+      if (const char* member = zip_get_name(archive_.get(), k, 0); member != nullptr) members.push_back(member);
+    }
+    const auto has = [&](const char* member) {
+      return std::find(members.begin(), members.end(), member) != members.end();
+    };
+    if (has("format.npy")) return absl::OkStatus();
+    const std::string listed = absl::StrJoin(members, ", ").substr(0, 200);
+    const absl::string_view name = members.size() == 1 ? absl::StripSuffix(members[0], ".npy") : "NAME";
+    std::string remedy =
+        absl::StrCat("python3 -c \"import numpy; numpy.save('features.npy', numpy.load('", name_, "')['", name, "'])\"",
+                     members.size() == 1 ? "" : " with the name of the features");
+    if (has("attr_data.npy")) {
+      remedy = absl::StrCat(
+          "python3 -c \"import numpy, scipy.sparse as s; z = numpy.load('", name_,
+          "'); s.save_npz('features.npz', s.csr_matrix((z['attr_data'], z['attr_indices'], z['attr_indptr']), "
+          "z['attr_shape']))\"");
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        name_, " is an archive that scipy.sparse.save_npz did not write (it holds ", listed, "); ", remedy));
+  }
+
+ private:
+  Archive(zip_t* archive, const std::string& name) : archive_(archive), name_(name) {}
+
+  std::unique_ptr<zip_t, ZipDiscard> archive_;
+  std::string name_;
+  std::deque<std::string> contents_;
+};
+
+absl::Status FillSparse(Archive& archive, const std::string& form, const std::string& name, FeatureMatrix& features) {
+  BLINK_ASSIGN_OR_RETURN(const NpyArray data, archive.Get("data"));
+  BLINK_ASSIGN_OR_RETURN(std::vector<float> values, FloatsOf(data, name));
+  if (form == "coo") {
+    BLINK_ASSIGN_OR_RETURN(const NpyArray row, archive.Get("row"));
+    BLINK_ASSIGN_OR_RETURN(const NpyArray col, archive.Get("col"));
+    BLINK_ASSIGN_OR_RETURN(const std::vector<int32_t> rows, IndicesOf(row, "row", values.size(), features.rows, name));
+    BLINK_ASSIGN_OR_RETURN(const std::vector<int32_t> cols, IndicesOf(col, "col", values.size(), features.cols, name));
+    FillByRows(rows, cols, values, features);
+    SumDuplicates(features);
+    return absl::OkStatus();
+  }
+  BLINK_ASSIGN_OR_RETURN(const NpyArray indptr, archive.Get("indptr"));
+  BLINK_ASSIGN_OR_RETURN(const NpyArray indices, archive.Get("indices"));
+  const bool by_columns = form == "csc";
+  BLINK_ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
+                         OffsetsOf(indptr, by_columns ? features.cols : features.rows, values.size(), name));
+  BLINK_ASSIGN_OR_RETURN(std::vector<int32_t> inner, IndicesOf(indices, "indices", values.size(),
+                                                               by_columns ? features.rows : features.cols, name));
+  if (by_columns) {
+    std::vector<int32_t> columns(values.size());
+    for (uint32_t c = 0; c < features.cols; ++c)
+      std::fill(columns.begin() + offsets[c], columns.begin() + offsets[c + 1], c);
+    FillByRows(inner, columns, values, features);
+  } else {
+    features.row_offsets = std::move(offsets);
+    features.columns = std::move(inner);
+    features.values = std::move(values);
+  }
+  for (uint32_t i = 0; i < features.rows; ++i) BLINK_RETURN_IF_ERROR(SortRow(features, i, name));
   return absl::OkStatus();
+}
+
+// Row by row what lies column by column.
+std::vector<float> Transposed(const std::vector<float>& values, uint64_t rows, uint64_t cols) {
+  std::vector<float> result(values.size());
+  for (uint64_t c = 0; c < cols; ++c) {
+    for (uint64_t r = 0; r < rows; ++r) result[r * cols + c] = values[c * rows + r];
+  }
+  return result;
 }
 
 }  // namespace
 
-std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape, const void* data, uint64_t bytes) {
-  std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (",
-                                    absl::StrJoin(shape, ", "), shape.size() == 1 ? ",), }" : "), }");
-  header.append(63 - (10 + header.size()) % 64, ' ');  // the data begin at a multiple of 64
-  header.push_back('\n');
-  std::string out("\x93NUMPY\x01\x00", 8);
-  out.push_back(static_cast<char>(header.size() & 255));
-  out.push_back(static_cast<char>(header.size() >> 8));
-  out.append(header);
-  out.append(static_cast<const char*>(data), bytes);
-  return out;
-}
-
-absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
-  if (bytes.size() < 12 || bytes.substr(0, 6) != absl::string_view("\x93NUMPY", 6))
-    return Malformed(name, "is not a NumPy array");
-  const auto byte = [&](size_t at) { return static_cast<uint64_t>(static_cast<uint8_t>(bytes[at])); };
-  const bool short_header = byte(6) == 1;
-  if (byte(6) < 1 || byte(6) > 3)
-    return Malformed(name, absl::StrCat("has the unknown NumPy format version ", byte(6)));
-  const size_t start = short_header ? 10 : 12;
-  const uint64_t length = byte(8) | byte(9) << 8 | (short_header ? 0 : byte(10) << 16 | byte(11) << 24);
-  if (length > bytes.size() - start) return Malformed(name, "is cut off in its header");
-  const absl::string_view header = bytes.substr(start, length);
-
-  NpyArray array;
-  BLINK_ASSIGN_OR_RETURN(absl::string_view descr, HeaderValue(header, "descr", name));
-  BLINK_ASSIGN_OR_RETURN(const absl::string_view fortran, HeaderValue(header, "fortran_order", name));
-  BLINK_ASSIGN_OR_RETURN(const absl::string_view shape, HeaderValue(header, "shape", name));
-  descr = descr.substr(0, descr.find_first_of(descr.substr(0, 1), 1));
-  if (descr.size() < 4 || descr[1] == '>' || absl::string_view("fiubS").find(descr[2]) == absl::string_view::npos ||
-      !absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0 || array.item_bytes > 64) {
-    return Malformed(name,
-                     absl::StrCat("has the type ", descr.substr(0, 16), "', which is not a little-endian number"));
-  }
-  array.kind = descr[2];
-  BLINK_RETURN_IF_ERROR(ParseShape(shape, name, array));
-  if (!absl::StartsWith(fortran, "False") && array.shape.size() > 1) {
-    return Malformed(name, "is in Fortran order (use numpy.ascontiguousarray)");
-  }
-  array.data = bytes.substr(start + length);
-  if (array.data.size() != array.items * array.item_bytes) {
-    return Malformed(name, absl::StrCat("its shape needs ", array.items * array.item_bytes, " bytes, but ",
-                                        array.data.size(), " follow"));
-  }
-  return array;
-}
-
 absl::StatusOr<FeatureMatrix> ReadDenseNpy(const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kFeatureFileBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const NpyArray array, ParseNpy(bytes, path));
-  if (array.shape.size() != 2) return Malformed(path, "features must have two dimensions, nodes and features");
-  BLINK_ASSIGN_OR_RETURN(FeatureMatrix features, EmptyMatrix(array.shape[0], array.shape[1], path));
-  BLINK_ASSIGN_OR_RETURN(features.values, Floats(array, path));
+  return ParseDenseNpy(bytes, path);
+}
+
+absl::StatusOr<FeatureMatrix> ParseDenseNpy(absl::string_view bytes, const std::string& name) {
+  BLINK_ASSIGN_OR_RETURN(const NpyArray array, ParseNpy(bytes, name));
+  if (array.shape.size() != 2) return MalformedArray(name, "features must have two dimensions, nodes and features");
+  BLINK_ASSIGN_OR_RETURN(FeatureMatrix features, EmptyMatrix(array.shape[0], array.shape[1], name));
+  BLINK_ASSIGN_OR_RETURN(features.values, FloatsOf(array, name));
+  if (array.by_columns) features.values = Transposed(features.values, features.rows, features.cols);
+  BLINK_RETURN_IF_ERROR(CheckFinite(features, name));
   return features;
 }
 
@@ -276,33 +291,28 @@ absl::Status WriteDenseNpy(const FeatureMatrix& features, const std::string& pat
 }
 
 absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path) {
-  // Missing files and rights get the same texts as everywhere; libzip only says "can't open".
-  const absl::StatusOr<std::string> probe = ReadRegularFile(path, 0);
-  if (!probe.ok() && probe.status().code() != absl::StatusCode::kOutOfRange) return probe.status();
-  int error = 0;
-  std::unique_ptr<zip_t, ZipDiscard> archive(zip_open(path.c_str(), ZIP_RDONLY, &error));
-  if (archive == nullptr) return Malformed(path, "is not a readable zip archive");
-  // An archive with dense members ("arr_0") comes from numpy.savez.
-  BLINK_ASSIGN_OR_RETURN(const std::string format_bytes, ReadMember(archive.get(), path, "format.npy"));
-  BLINK_ASSIGN_OR_RETURN(const NpyArray format, ParseNpy(format_bytes, absl::StrCat(path, " (format.npy)")));
-  if (format.kind != 'S' || !absl::StartsWith(format.data, "csr")) {
-    return Malformed(path, "holds a sparse matrix that is not in CSR form (call tocsr() before saving)");
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kFeatureFileBytesMax));
+  return ParseSparseNpz(bytes, path);
+}
+
+absl::StatusOr<FeatureMatrix> ParseSparseNpz(absl::string_view bytes, const std::string& name) {
+  BLINK_ASSIGN_OR_RETURN(Archive archive, Archive::Open(bytes, name));
+  BLINK_RETURN_IF_ERROR(archive.CheckIsOfSaveNpz());
+  BLINK_ASSIGN_OR_RETURN(const NpyArray format, archive.Get("format"));
+  const std::string form(format.data.substr(0, 3));
+  if (format.kind != 'S' || format.items != 1 || (form != "csr" && form != "csc" && form != "coo")) {
+    return MalformedArray(name,
+                          "holds a sparse matrix that is not in CSR, CSC or COO form (call tocsr() before saving)");
   }
-  BLINK_ASSIGN_OR_RETURN(const std::string shape_bytes, ReadMember(archive.get(), path, "shape.npy"));
-  BLINK_ASSIGN_OR_RETURN(const std::string indptr_bytes, ReadMember(archive.get(), path, "indptr.npy"));
-  BLINK_ASSIGN_OR_RETURN(const std::string indices_bytes, ReadMember(archive.get(), path, "indices.npy"));
-  BLINK_ASSIGN_OR_RETURN(const std::string data_bytes, ReadMember(archive.get(), path, "data.npy"));
-  BLINK_ASSIGN_OR_RETURN(const NpyArray shape, ParseNpy(shape_bytes, absl::StrCat(path, " (shape.npy)")));
-  BLINK_ASSIGN_OR_RETURN(const NpyArray indptr, ParseNpy(indptr_bytes, absl::StrCat(path, " (indptr.npy)")));
-  BLINK_ASSIGN_OR_RETURN(const NpyArray indices, ParseNpy(indices_bytes, absl::StrCat(path, " (indices.npy)")));
-  BLINK_ASSIGN_OR_RETURN(const NpyArray data, ParseNpy(data_bytes, absl::StrCat(path, " (data.npy)")));
-  if (shape.items != 2) return Malformed(path, "features must have two dimensions, nodes and features");
-  BLINK_ASSIGN_OR_RETURN(const int64_t rows, IntegerAt(shape, 0, path));
-  BLINK_ASSIGN_OR_RETURN(const int64_t cols, IntegerAt(shape, 1, path));
-  if (rows < 0 || cols < 0) return Malformed(path, "has a negative shape");
-  BLINK_ASSIGN_OR_RETURN(FeatureMatrix features, EmptyMatrix(rows, cols, path));
-  BLINK_ASSIGN_OR_RETURN(features.values, Floats(data, path));
-  BLINK_RETURN_IF_ERROR(FillCsr(indptr, indices, path, features));
+  BLINK_ASSIGN_OR_RETURN(const NpyArray shape, archive.Get("shape"));
+  if (shape.items != 2) return MalformedArray(name, "features must have two dimensions, nodes and features");
+  BLINK_ASSIGN_OR_RETURN(const int64_t rows, IntegerAt(shape, 0, name));
+  BLINK_ASSIGN_OR_RETURN(const int64_t cols, IntegerAt(shape, 1, name));
+  if (rows < 0 || cols < 0) return MalformedArray(name, "has a negative shape");
+  BLINK_ASSIGN_OR_RETURN(FeatureMatrix features, EmptyMatrix(rows, cols, name));
+  features.sparse = true;
+  BLINK_RETURN_IF_ERROR(FillSparse(archive, form, name, features));
+  BLINK_RETURN_IF_ERROR(CheckFinite(features, name));
   return features;
 }
 

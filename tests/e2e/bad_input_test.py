@@ -360,6 +360,16 @@ class BadOperators(BlinkTest):
     def test_an_empty_file_is_refused(self):
         self.assertEnds(self.dataset(b""), blinktest.BAD_INPUT, "edges.csv")
 
+    def test_a_refused_conversion_leaves_nothing_behind(self):
+        self.assertEnds(self.dataset(b"0,1\n1,2\n2,x\n"), blinktest.BAD_INPUT, "line 3")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["edges.csv"])
+        self.assertEqual(self.dataset(b"0,1\n1,2\n2,3\n").code, blinktest.OK)
+
+    def test_a_file_of_another_format_is_named(self):
+        for content, word in ((b"PK\x03\x04....x.npy", "numpy"), (b"\xfd7zXZ\0..", "xz -dc"), (b"[[0, 1]]", "JSON"),
+                              ("0,1\n1,2\n".encode("utf-16"), "UTF-16"), (b"\x80\x04\x95.", "pickle")):
+            self.assertEnds(self.dataset(content), blinktest.BAD_INPUT, "edges.csv", word)
+
     def test_a_data_set_that_is_missing_is_refused(self):
         done = run("blink", "simulate", "--dataset", self.folder / "nowhere", "--epsilon", 6)
         self.assertEnds(done, blinktest.BAD_INPUT, "nowhere")

@@ -159,7 +159,8 @@ class DataSets(BlinkTest):
         documented = dict(re.findall(r"^\| `([a-z]+\.(?:csv|txt))` \| `?([a-z,]*?)`? ?\|", table, re.MULTILINE))
         self.assertEqual(sorted(documented), ["classes.txt", "edges.csv", "labels.csv", "nodes.csv", "split.csv"])
         for name, rows in (("edges.csv", "1,0\n1,2\n2,1\n"), ("labels.csv", "2,1\n0,-1\n1,0\n"),
-                           ("nodes.csv", "1,anna\n0,\"b, c\"\n2,17\n"), ("split.csv", "0,none\n2,val\n1,train\n"), ("classes.txt", "first\nsecond\n")):
+                           ("nodes.csv", "1,anna\n0,\"b, c\"\n2,17\n"), ("split.csv", "0,none\n2,val\n1,train\n"),
+                           ("classes.txt", "first\nsecond\n")):
             (folder / name).write_text(documented[name] + "\n" * bool(documented[name]) + rows)
         info = must("blink", "dataset", "info", folder, "--json").json()
         self.assertEqual([info[key] for key in ("nodes", "links", "features", "classes", "unlabelled")],

@@ -140,6 +140,14 @@ def edge_list():
         "crlf": b"\xef\xbb\xbfid_1,id_2\r\n5,6\r\n6,7\r\n",
         "header-unknown": b"foo,bar\n1,2\n2,3\n3,3\n",
         "negative": b"-5,3\n3,07\n07,7\n",
+        "marks": b"#a,#b\n#b,%c\n%c,#a\n",
+        "sizes": b"4 3\n0 1\n1 2\n2 3\n",
+        "quotes": b"\"a, b\",\"5\"\" pipe\"\n\"5\"\" pipe\",c\n",
+        "weighted": b"source,target,weight\n0,1,0.5\n1,2,3\n",
+        "labels": b"id,label\n0,red\n1,\n2,blue\n",
+        "split": b"node,split\n0,train\n1,valid\n2,test\n",
+        "masks": b"node,train_mask,val_mask\n0,True,False\n1,0,1\n",
+        "features": b"id\tx\ty\n0\t0.5\t1e3\n1\ttrue\t-2\n",
     }
     for name, text in lists.items():
         yield name, text
@@ -159,6 +167,8 @@ def numpy_file():
     yield "i8", b"\0" + npy("<i8", "(2, 1)", struct.pack("<2q", -1, 1 << 60))
     yield "bool", b"\0" + npy("|b1", "(1, 4)", b"\0\1\1\0")
     yield "vector", b"\0" + npy("<f4", "(2,)", bytes(8))
+    yield "half", b"\0" + npy("<f2", "(2, 2)", struct.pack("<4e", 0, 1, -0.5, 65504))
+    yield "big-endian", b"\0" + npy(">i2", "(2, 2)", struct.pack(">4h", 0, 1, -2, 3))
     yield "fortran", b"\0" + npy("<f4", "(2, 2)", bytes(16), order="True")
     members = {
         "format.npy": npy("|S3", "()", b"csr"),
@@ -168,6 +178,18 @@ def numpy_file():
         "data.npy": npy("<f4", "(3,)", struct.pack("<3f", 1, 2, -3)),
     }
     yield "members", b"\2" + b"".join(struct.pack("<H", len(content)) + content for content in members.values())
+    coo = {**members, "format.npy": npy("|S3", "()", b"coo"),
+           "row.npy": npy("<i4", "(3,)", struct.pack("<3i", 1, 0, 1)),
+           "col.npy": npy("<i4", "(3,)", struct.pack("<3i", 4, 0, 4))}
+    csc = {**members, "format.npy": npy("|S3", "()", b"csc"),
+           "indptr.npy": npy("<i4", "(6,)", struct.pack("<6i", 0, 1, 1, 2, 2, 3)),
+           "indices.npy": npy("<i4", "(3,)", struct.pack("<3i", 1, 0, 1))}
+    for name, content_of in (("coo", coo), ("csc", csc)):
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as file:
+            for member, content in content_of.items():
+                file.writestr(zipfile.ZipInfo(member), content)
+        yield name, b"\1" + archive.getvalue()
     for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", method) as file:

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -16,7 +15,9 @@
 #include "common/graph/dataset_digest.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
+#include "tools/dataset/convert.h"
 #include "tools/dataset/files.h"
+#include "tools/new_folder.h"
 
 namespace blink {
 namespace {
@@ -66,7 +67,8 @@ std::string FormatSummary(const DatasetSummary& s, const Dataset& dataset, bool 
         {"homophily", std::isnan(s.homophily) ? nlohmann::ordered_json() : nlohmann::ordered_json(s.homophily)},
         {"feature_density", s.feature_density},
         {"split", {{"train", s.train}, {"validation", s.validation}, {"test", s.test}}},
-        {"unlabelled", s.unlabelled}};
+        {"unlabelled", s.unlabelled},
+        {"warnings", s.warnings}};
     return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
   std::string text = s.name + "\n";
@@ -84,6 +86,7 @@ std::string FormatSummary(const DatasetSummary& s, const Dataset& dataset, bool 
   absl::StrAppendFormat(&text, "  features   %u (%.2f %% of the entries are not 0)\n", s.features,
                         100 * s.feature_density);
   absl::StrAppendFormat(&text, "  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
+  for (const std::string& warning : s.warnings) absl::StrAppend(&text, "  warning    ", warning, "\n");
   return text;
 }
 
@@ -99,11 +102,9 @@ int RunGenerate(const GenerateFlags& flags) {
   }
   return Finish([&]() -> absl::Status {
     BLINK_RETURN_IF_ERROR(made.status());
-    std::error_code error;
-    if (std::filesystem::exists(flags.output + "/labels.csv", error)) {
-      return absl::InvalidArgumentError(absl::StrCat(flags.output, " holds a data set already: choose another folder"));
-    }
-    BLINK_RETURN_IF_ERROR(WriteDataset(*made, flags.output));
+    BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(flags.output));
+    BLINK_RETURN_IF_ERROR(WriteDataset(*made, staging.path()));
+    BLINK_RETURN_IF_ERROR(staging.Publish());
     std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags.output.c_str(), made->graph.node_count(),
                 static_cast<unsigned long long>(made->graph.link_count()), made->attributes.features.cols,
                 made->attributes.class_count);
@@ -116,7 +117,7 @@ void AddGenerate(CLI::App& dataset, std::function<int()>* run) {
   CLI::App* command = dataset.add_subcommand(
       "generate",
       "Make a synthetic data set: a degree-corrected block model with features and labels; the defaults resemble Cora");
-  command->add_option("--output", flags->output, "Folder to make; must not hold a data set yet")->required();
+  command->add_option("--output", flags->output, "Folder to make; must not exist, or be empty")->required();
   SyntheticOptions& s = flags->synthetic;
   command->add_option("--nodes", s.nodes, "Number of nodes, at least 3")->capture_default_str();
   command->add_option("--classes", s.classes, "Number of classes")->capture_default_str();
@@ -154,46 +155,96 @@ void AddInfo(CLI::App& dataset, std::function<int()>* run) {
   });
 }
 
-absl::Status ConvertToDataset(const ConvertOptions& options) {
-  CsrGraph graph;
-  BLINK_ASSIGN_OR_RETURN(const EdgeListReport report, ConvertEdgeList(options, &graph));
+absl::Status PrintConversion(const ConvertOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(const Converted converted, ConvertToDataset(options));
+  const ConvertReport& report = converted.report;
+  const CsrGraph& graph = converted.dataset.graph;
+  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
-              options.output.c_str(), graph.node_count(), static_cast<unsigned long long>(graph.link_count()),
-              static_cast<unsigned long long>(report.lines), static_cast<unsigned long long>(report.duplicates_dropped),
-              static_cast<unsigned long long>(report.self_loops_dropped),
-              report.mapped ? "ids were renumbered, see nodes.csv" : "ids are as they were");
-  if (report.nodes_added > 0) std::printf("  %u nodes have a label but no link\n", report.nodes_added);
-  if (report.maybe_header) {
-    std::printf(
-        "  the first line was taken for a link, but no other line has its ids: if it is a header, put a # before it\n");
-  }
+              options.output.c_str(), graph.node_count(), number(graph.link_count()), number(report.lines),
+              number(report.duplicates_dropped), number(report.self_loops_dropped),
+              report.renumbered ? "ids were renumbered, see nodes.csv" : "ids are as they were");
+  for (const std::string& note : report.notes) std::printf("  %s\n", note.c_str());
+  for (const std::string& warning : report.warnings) std::printf("  warning: %s\n", warning.c_str());
   return absl::OkStatus();
 }
 
+void AddFile(CLI::App* command, const char* flag, std::string& path, const char* text) {
+  command->add_option(flag, path, text)->check(NotEmpty());
+}
+
+void AddColumns(CLI::App* command, const char* flag, std::vector<std::string>& columns, const char* text) {
+  command->add_option(flag, columns, text)->delimiter(',')->allow_extra_args(false);
+}
+
+struct ConvertFlags {
+  ConvertOptions options;
+  std::string row_order, first_row;
+};
+
+int RunConvert(const ConvertFlags& flags) {
+  ConvertOptions options = flags.options;
+  if (!flags.row_order.empty()) {
+    options.row_order = flags.row_order == "as-is" ? RowOrder::kAsIs : RowOrder::kIdsSorted;
+  }
+  using FirstRow = EdgeListOptions::FirstRow;
+  if (!flags.first_row.empty()) options.first_row = flags.first_row == "link" ? FirstRow::kLink : FirstRow::kSizes;
+  const absl::Status usable = CheckConvertOptions(options);
+  return usable.ok() ? Finish(PrintConversion(options)) : FinishWrongFlags(usable);
+}
+
 void AddConvert(CLI::App& dataset, std::function<int()>* run) {
-  auto options = std::make_shared<ConvertOptions>();
+  auto flags = std::make_shared<ConvertFlags>();
+  ConvertOptions* options = &flags->options;
   CLI::App* command = dataset.add_subcommand(
-      "convert", "Turn an edge list (CSV, TSV or SNAP; plain or gzip; any ids) into a data-set folder");
-  kInput.AddTo(command, options->input, "The edge list: two ids a line, with or without a header");
-  command->add_option("--output", options->output, "Folder to make")->required();
-  command->add_option(
-      "--labels", options->labels,
-      "node,label rows to bring along (original ids, integer labels); may name nodes that have no link");
-  command->add_option("--split", options->split, "node,split rows to bring along (original ids)");
+      "convert",
+      "Turn links, and what there is about the nodes, into a data-set folder. Every input may be a file, a pipe or - "
+      "(standard input), plain or gzip; its columns may be separated by commas, tabs, semicolons or white space");
+  kInput.AddTo(command, options->input, "The links: two ids a line, with or without a header");
+  command->add_option("--output", options->output, "Folder to make; must not exist, or be empty")
+      ->required()
+      ->check(NotEmpty());
+  AddFile(
+      command, "--labels", options->labels,
+      "Rows of an id and a label: an integer or the name of a class; empty, -1 or NaN where it is unknown. May name "
+      "nodes that have no link");
+  AddFile(command, "--split", options->split,
+          "Rows of an id and train, val, test or none; or columns train_mask, val_mask, test_mask");
   command->add_option("--random-split", options->random_split,
                       "Draw a split by this seed instead: of the nodes with a label (--labels) half for training, a "
                       "quarter for validation, the rest for the test");
-  command->add_option("--features", options->features,
-                      "features.npz or .npy to bring along (rows in the order of the new ids)");
+  AddFile(command, "--features", options->features,
+          "Features: a .npy (numpy.save), a .npz (scipy.sparse.save_npz), or text with an id and numbers");
+  AddFile(command, "--feature-ids", options->feature_ids, "The ids of the rows of --features, one a line");
+  command
+      ->add_option("--row-order", flags->row_order,
+                   "Without such ids, where ids were renumbered: row k of --features belongs to the k-th smallest id "
+                   "(ids-sorted) or to node k of nodes.csv (as-is)")
+      ->check(CLI::IsMember({"ids-sorted", "as-is"}));
+  AddColumns(command, "--columns", options->columns,
+             "The two columns of the links, by number (from 1) or by name, as 1,2 or source,target");
+  AddColumns(command, "--label-columns", options->label_columns, "The columns of id and label");
+  AddColumns(command, "--split-columns", options->split_columns, "The columns of id and split, or of id and masks");
+  AddColumns(command, "--feature-columns", options->feature_columns,
+             "Of a text: the column of the ids, then those of the features, as 1,2-1434 or id,age,weight");
+  AddColumns(command, "--feature-id-column", options->feature_id_column, "The column of --feature-ids");
+  command->add_option("--nodes", options->nodes,
+                      "Number of nodes, where some have no link: ids are 0 to N-1, or 1 to N");
   command->add_flag(
       "--names", options->names,
       "Ids are names, even where some look like numbers; otherwise a name in a list of integers is refused");
-  command->callback([options, command, run] {
+  command
+      ->add_option("--comment", options->comment,
+                   "The character that begins comments, or none. auto: # and %, where such a line cannot be a row")
+      ->capture_default_str();
+  command
+      ->add_option("--first-row", flags->first_row,
+                   "What a first row of two integers is: link, or sizes (the numbers of nodes and of links). Without "
+                   "this it is sizes if it fits what follows")
+      ->check(CLI::IsMember({"link", "sizes"}));
+  command->callback([flags, command, run] {
     kInput.Require(*command);
-    *run = [options] {
-      const absl::Status usable = CheckSplitOptions(*options);
-      return usable.ok() ? Finish(ConvertToDataset(*options)) : FinishWrongFlags(usable);
-    };
+    *run = [flags] { return RunConvert(*flags); };
   });
 }
 

@@ -181,8 +181,10 @@ absl::Status Enrol(const std::string& out, Enrolled entry) {
   std::error_code ignored;
   if (std::filesystem::exists(place, ignored))
     return absl::InvalidArgumentError(absl::StrCat(place, " exists already"));
-  BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entry, authority.certificate, ListenAddress(enrolment.aggregator)));
-  return SaveEnrolment(out, enrolment);
+  absl::Status status = WritePlace(out, enrolment, entry, authority.certificate, ListenAddress(enrolment.aggregator));
+  if (status.ok()) status = SaveEnrolment(out, enrolment);
+  if (!status.ok()) std::filesystem::remove_all(place, ignored);  // what is left would refuse another attempt
+  return status;
 }
 
 absl::StatusOr<absl::Time> SignRequest(const std::string& out, const std::string& name, const std::string& request_path,
@@ -216,7 +218,9 @@ absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& r
     return absl::InvalidArgumentError(absl::StrCat(key_path, " exists already: a key is not replaced"));
   }
   BLINK_RETURN_IF_ERROR(WriteNew(key_path, key));
-  return WriteFileAtomically(request_path, request, 0644);
+  const absl::Status written = WriteFileAtomically(request_path, request, 0644);
+  if (!written.ok()) std::filesystem::remove(key_path, ignored);  // what is left would refuse another attempt
+  return written;
 }
 
 absl::Status CheckFleetOptions(const FleetOptions& options) {

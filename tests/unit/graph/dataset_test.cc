@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <zip.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -46,6 +48,17 @@ std::string Npy(const std::string& header, const std::string& data) {
   out.push_back(static_cast<char>(header.size() & 255));
   out.push_back(static_cast<char>(header.size() >> 8));
   return out + header + data;
+}
+
+void WriteArchive(const std::string& path, const std::vector<std::pair<std::string, std::string>>& members) {
+  int error = 0;
+  std::filesystem::remove(path);
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE, &error);
+  ASSERT_NE(archive, nullptr);
+  for (const auto& [name, bytes] : members) {
+    zip_file_add(archive, (name + ".npy").c_str(), zip_source_buffer(archive, bytes.data(), bytes.size(), 0), 0);
+  }
+  ASSERT_EQ(zip_close(archive), 0);
 }
 
 TEST_F(DatasetTest, ReadsASmallFolder) {
@@ -251,11 +264,115 @@ TEST(ParseNpy, RefusesWhatDoesNotFitItsBytes) {
               absl::StatusCode::kInvalidArgument)
         << shape;
   }
-  EXPECT_FALSE(ParseNpy(Npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
-  EXPECT_FALSE(ParseNpy(Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1)}", "1234"), "x").ok());
   EXPECT_FALSE(ParseNpy(Npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
+  EXPECT_FALSE(ParseNpy(Npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "12345678"), "x").ok());
+  EXPECT_FALSE(ParseNpy(Npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
   EXPECT_FALSE(ParseNpy(Npy("{}", ""), "x").ok());
   EXPECT_FALSE(ParseNpy("\x93NUMPY", "x").ok());
+}
+
+std::string Matrix(const std::string& descr, const std::string& data, bool fortran = false) {
+  return Npy("{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': (2, 3), }\n",
+             data);
+}
+
+template <typename T>
+std::string Bytes(std::initializer_list<T> values) {
+  std::string bytes;
+  for (const T value : values) bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  return bytes;
+}
+
+TEST(ParseDenseNpy, ReadsEveryKindOfNumberInBothOrders) {
+  const std::vector<float> expected = {0, 1, 2, 3, 4, 5};
+  for (const std::string& bytes :
+       {Matrix("<f4", Bytes<float>({0, 1, 2, 3, 4, 5})), Matrix("<f8", Bytes<double>({0, 1, 2, 3, 4, 5})),
+        Matrix("<f2", Bytes<uint16_t>({0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500})),
+        Matrix("|i1", Bytes<int8_t>({0, 1, 2, 3, 4, 5})), Matrix("<i8", Bytes<int64_t>({0, 1, 2, 3, 4, 5})),
+        Matrix("<u2", Bytes<uint16_t>({0, 1, 2, 3, 4, 5})),
+        Matrix(">u2", Bytes<uint16_t>({0, 0x0100, 0x0200, 0x0300, 0x0400, 0x0500})),
+        Matrix("<f4", Bytes<float>({0, 3, 1, 4, 2, 5}), true)}) {
+    const auto read = ParseDenseNpy(bytes, "x");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->values, expected);
+  }
+  EXPECT_EQ(ParseDenseNpy(Matrix("|b1", std::string("\0\1\1\0\0\1", 6)), "x")->values,
+            (std::vector<float>{0, 1, 1, 0, 0, 1}));
+  const auto halves =
+      ParseDenseNpy(Matrix("<f2", Bytes<uint16_t>({0xbc00, 0x3800, 0x0001, 0x7bff, 0x8000, 0x0400})), "x");
+  EXPECT_EQ(halves->values, (std::vector<float>{-1, 0.5, 0x1p-24f, 65504, -0.0f, 0x1p-14f}));
+}
+
+TEST(ParseDenseNpy, NamesTheRowAndTheColumnOfWhatIsNotFinite) {
+  const float nan = std::nanf(""), inf = INFINITY;
+  const auto error = [](const std::string& bytes) { return std::string(ParseDenseNpy(bytes, "x").status().message()); };
+  EXPECT_THAT(error(Matrix("<f4", Bytes<float>({0, 1, 2, 3, nan, 5}))),
+              HasSubstr("row 1, column 1 (both from 0) is NaN"));
+  EXPECT_THAT(error(Matrix("<f4", Bytes<float>({0, 1, 2, nan, 4, 5}), true)), HasSubstr("row 1, column 1"));
+  EXPECT_THAT(error(Matrix("<f4", Bytes<float>({0, 1, inf, 3, 4, 5}))),
+              HasSubstr("row 0, column 2 (both from 0) is inf"));
+  EXPECT_THAT(error(Matrix("<f8", Bytes<double>({0, 1, 2, 3, 4, 1e300}))), HasSubstr("row 1, column 2"));
+  EXPECT_THAT(error(Matrix("<f2", Bytes<uint16_t>({0x7e00, 0, 0, 0, 0, 0}))), HasSubstr("row 0, column 0"));
+  EXPECT_THAT(error(Matrix("<f2", Bytes<uint16_t>({0, 0xfc00, 0, 0, 0, 0}))), HasSubstr("row 0, column 1"));
+}
+
+TEST_F(DatasetTest, ReadsSparseMatricesByRowsByColumnsAndByEntries) {
+  const FeatureMatrix expected{.rows = 3,
+                               .cols = 4,
+                               .sparse = true,
+                               .row_offsets = {0, 2, 2, 4},
+                               .columns = {0, 3, 1, 3},
+                               .values = {1, 2, 3, 4}};
+  const int64_t shape[] = {3, 4};
+  const auto write = [&](const std::string& form, std::vector<std::pair<std::string, std::string>> members) {
+    members.emplace_back("format", NpyBytes("|S3", {}, form.data(), 3));
+    members.emplace_back("shape", NpyBytes("<i8", {2}, shape, sizeof(shape)));
+    WriteArchive(folder_ + "/f.npz", members);
+    return ReadSparseNpz(folder_ + "/f.npz");
+  };
+  const auto ints = [](const std::vector<int32_t>& v) { return NpyBytes("<i4", {v.size()}, v.data(), v.size() * 4); };
+  const auto floats = [](const std::vector<float>& v) { return NpyBytes("<f4", {v.size()}, v.data(), v.size() * 4); };
+  const auto same = [&](const absl::StatusOr<FeatureMatrix>& read) {
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->row_offsets, expected.row_offsets);
+    EXPECT_EQ(read->columns, expected.columns);
+    EXPECT_EQ(read->values, expected.values);
+  };
+  same(write("csr", {{"indptr", ints({0, 2, 2, 4})}, {"indices", ints({3, 0, 1, 3})}, {"data", floats({2, 1, 3, 4})}}));
+  same(write("csc",
+             {{"indptr", ints({0, 1, 2, 2, 4})}, {"indices", ints({0, 2, 2, 0})}, {"data", floats({1, 3, 4, 2})}}));
+  same(write("coo",
+             {{"row", ints({2, 0, 2, 0, 0})}, {"col", ints({3, 3, 1, 0, 3})}, {"data", floats({4, 1.5, 3, 1, .5})}}));
+  const auto refused = [&](const absl::StatusOr<FeatureMatrix>& read, const char* what) {
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(what));
+  };
+  refused(write("bsr", {}), "CSR, CSC or COO");
+  refused(write("coo", {{"row", ints({3})}, {"col", ints({0})}, {"data", floats({1})}}), "row[0] is beyond the shape");
+  refused(write("coo", {{"row", ints({0})}, {"col", ints({0, 1})}, {"data", floats({1})}}), "differ in length");
+  refused(write("csc", {{"indptr", ints({0, 2, 2, 4})}, {"indices", ints({3, 0})}, {"data", floats({1, 2})}}),
+          "indptr");
+  refused(write("csc", {{"indptr", ints({0, 2, 2, 2, 2})}, {"indices", ints({1, 1})}, {"data", floats({1, 2})}}),
+          "twice");
+  refused(write("coo", {{"row", ints({2})}, {"col", ints({3})}, {"data", floats({std::nanf("")})}}), "row 2, column 3");
+}
+
+TEST_F(DatasetTest, NamesTheCommandForAnArchiveThatIsNoMatrix) {
+  WriteArchive(folder_ + "/f.npz", {{"x", NpyBytes("<f4", {0}, "", 0)}});
+  EXPECT_THAT(std::string(ReadSparseNpz(folder_ + "/f.npz").status().message()), HasSubstr("f.npz')['x'])"));
+  WriteArchive(folder_ + "/f.npz", {{"attr_data", ""}, {"adj_data", ""}});
+  EXPECT_THAT(std::string(ReadSparseNpz(folder_ + "/f.npz").status().message()), HasSubstr("attr_indptr"));
+}
+
+TEST(LabelWarnings, TellOneClassAndTrainingNodesWithoutALabel) {
+  NodeAttributes attributes{.node_count = 3};
+  attributes.labels = {0, 0, -1};
+  attributes.split = {Split::kTrain, Split::kNone, Split::kTrain};
+  EXPECT_THAT(LabelWarnings(attributes),
+              testing::ElementsAre(HasSubstr("one class"), HasSubstr("1 of 2 nodes of the training split")));
+  attributes.labels = {0, 1, 0};
+  EXPECT_TRUE(LabelWarnings(attributes).empty());
+  attributes.labels = {-1, -1, -1};
+  EXPECT_TRUE(LabelWarnings(attributes).empty());
 }
 
 TEST(GenerateDataset, LooksLikeCora) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
@@ -43,6 +44,20 @@ TEST_F(AnalysisTest, NamesOfClassesThatAreNoUtf8DoNotCostTheResult) {
       WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   const auto metrics = nlohmann::json::parse(ReadFile(folder_ + "/result/metrics.json", 1 << 20).value());
   EXPECT_EQ(metrics["classes"]["test"].size(), 3u);
+}
+
+TEST_F(AnalysisTest, PredictionsAndLinksNameTheNodesAsTheirOwnerDoes) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  const Analysis analysis = Analyse(round.reports, data_.attributes, round.round.training(), {}).value();
+  for (uint32_t i = 0; i < 200; ++i) data_.attributes.ids.push_back(absl::StrCat("#", i, ", \"x\""));
+  const std::string out = folder_ + "/result";
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
+  const std::string predictions = ReadFile(out + "/predictions.csv", 1 << 20).value();
+  EXPECT_THAT(predictions, ::testing::StartsWith("node,prediction,confidence,split,id\n0,"));
+  EXPECT_THAT(predictions, ::testing::HasSubstr(",\"#7, \"\"x\"\"\"\n8,"));
+  const std::string links = ReadFile(out + "/links.csv", 1 << 20).value();
+  EXPECT_THAT(links, ::testing::HasSubstr(",source_id,target_id\n0,"));
+  EXPECT_THAT(links, ::testing::HasSubstr(",\"#0, \"\"x\"\"\",\"#"));
 }
 
 TEST_F(AnalysisTest, WritesAWholeResultFolder) {

@@ -55,6 +55,20 @@ class Provision : public ::testing::Test {
   std::string folder_, out_;
 };
 
+TEST_F(Provision, WhatFailedLeavesNothingThatRefusesAnotherAttempt) {
+  const std::string key = folder_ + "/client.key";
+  EXPECT_FALSE(MakeKeyAndRequest(key, folder_ + "/missing/client.csr", "ada").ok());
+  EXPECT_FALSE(fs::exists(key));
+  EXPECT_TRUE(MakeKeyAndRequest(key, folder_ + "/client.csr", "ada").ok());
+  InitDemo();
+  fs::create_directories(out_ + "/enrolment.json.tmp." + std::to_string(::getpid()));  // the list cannot be written
+  const Enrolled ada = {.name = "ada", .identity = {.kind = Identity::Kind::kOperator, .name = "ada"}};
+  EXPECT_FALSE(Enrol(out_, ada).ok());
+  EXPECT_FALSE(fs::exists(out_ + "/operators/ada"));
+  fs::remove(out_ + "/enrolment.json.tmp." + std::to_string(::getpid()));
+  EXPECT_TRUE(Enrol(out_, ada).ok());
+}
+
 TEST_F(Provision, AFleetGetsContiguousKitsAsEvenAsPossible) {
   ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
   std::vector<std::string> kits;

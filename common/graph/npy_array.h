@@ -1,0 +1,45 @@
+// One array as NumPy writes it (.npy). The reader trusts no header: a shape must agree with the bytes that follow it.
+#ifndef BLINK_COMMON_GRAPH_NPY_ARRAY_H_
+#define BLINK_COMMON_GRAPH_NPY_ARRAY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace blink {
+
+// `data` points into the bytes that were parsed.
+struct NpyArray {
+  char kind = 0;  // 'f', 'i', 'u', 'b' (bool), 'S' (bytes)
+  uint32_t item_bytes = 0;
+  bool big_endian = false;
+  bool by_columns = false;      // Fortran order: the first index runs fastest
+  std::vector<uint64_t> shape;  // {} for a scalar
+  uint64_t items = 0;
+  absl::string_view data;  // items * item_bytes bytes
+};
+
+// Parses one array. Returns INVALID_ARGUMENT unless the bytes are exactly one array of a kind that NpyArray lists.
+// `name` is for messages.
+absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name);
+
+// The item at `index` of the data, of an array of integers. INVALID_ARGUMENT for another kind.
+absl::StatusOr<int64_t> IntegerAt(const NpyArray& array, uint64_t index, const std::string& name);
+
+// All items in the order of the data, as float32. An item that float32 cannot hold becomes NaN or infinity. Returns
+// INVALID_ARGUMENT for another kind than floats of 2, 4 or 8 bytes, integers and bools.
+absl::StatusOr<std::vector<float>> FloatsOf(const NpyArray& array, const std::string& name);
+
+// INVALID_ARGUMENT that says how features are written.
+absl::Status MalformedArray(const std::string& name, absl::string_view what);
+
+// An array as a .npy file. `descr` is its type, such as "<f4". `bytes` is the size of `data`, and must fit the shape.
+std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape, const void* data, uint64_t bytes);
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_GRAPH_NPY_ARRAY_H_

@@ -1,0 +1,443 @@
+#include "common/graph/table_layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+using absl::string_view;
+using Fields = std::vector<string_view>;
+
+constexpr char kAuto[] = "auto";
+constexpr char kNone[] = "none";
+constexpr size_t kLinesForSeparator = 200;
+constexpr uint32_t kColumnsMax = 10'000'000;
+
+absl::Status ErrorAt(const std::string& name, uint64_t line, string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(name, ", line ", line, ": ", what));
+}
+
+bool IsMark(char c) { return c == '#' || c == '%'; }
+
+bool BeginsWithMark(string_view text) {
+  text = absl::StripLeadingAsciiWhitespace(text);
+  return !text.empty() && IsMark(text[0]);
+}
+
+string_view WithoutMarks(string_view text) {
+  text = absl::StripLeadingAsciiWhitespace(text);
+  while (!text.empty() && IsMark(text[0])) text.remove_prefix(1);
+  return absl::StripLeadingAsciiWhitespace(text);
+}
+
+// "#tag" may be an id. "# text" and "##" are comments.
+bool MayBeId(string_view text) {
+  text = absl::StripLeadingAsciiWhitespace(text);
+  return text.size() >= 2 && IsMark(text[0]) && !IsMark(text[1]) && !absl::ascii_isspace(text[1]);
+}
+
+size_t CountFields(string_view text, char separator) {
+  FieldSplitter splitter;
+  Fields fields;
+  return splitter.Split(text, separator, &fields) == nullptr ? fields.size() : 0;
+}
+
+// The fields as text of their own.
+std::vector<std::string> FieldsOf(string_view text, char separator) {
+  FieldSplitter splitter;
+  Fields fields;
+  if (splitter.Split(text, separator, &fields) != nullptr) return {};
+  return std::vector<std::string>(fields.begin(), fields.end());
+}
+
+bool IsInteger(string_view text) {
+  int64_t ignored;
+  return ParseInteger(text, &ignored);
+}
+
+// The separator that gives all lines the same number of fields; else the first one that the first line has.
+char FindSeparator(const std::vector<SampleLine>& lines, size_t columns) {
+  const std::string candidates = columns == 1 ? "\t;," : "\t;, ";
+  const size_t end = std::min(lines.size(), kLinesForSeparator);
+  // The first line may be a header or hold sizes, and so have another number of fields.
+  for (const size_t begin : {size_t{0}, size_t{1}}) {
+    if (begin == 1 && end < 3) break;
+    for (const char separator : candidates) {
+      const size_t fields = CountFields(lines[begin].text, separator);
+      const auto same = [&](const SampleLine& line) { return CountFields(line.text, separator) == fields; };
+      if (fields >= 2 && std::all_of(lines.begin() + begin, lines.begin() + end, same)) return separator;
+    }
+  }
+  for (const char separator : {',', ';', '\t'}) {
+    if (columns > 1 && lines[0].text.find(separator) != string_view::npos) return separator;
+  }
+  return columns == 1 ? ',' : ' ';
+}
+
+class LayoutFinder {
+ public:
+  LayoutFinder(const std::string& name, const std::vector<SampleLine>& lines, const TableForm& form,
+               const TableOptions& options)
+      : name_(name), form_(form), options_(options), needed_(form.columns.size() + form.takes_the_rest) {
+    for (const SampleLine& line : lines) {
+      const bool marked = options.comment == kAuto ? BeginsWithMark(line.text)
+                                                   : options.comment != kNone && line.text[0] == options.comment[0];
+      if (!marked) {
+        rows_.push_back(line);
+      } else if (rows_.empty()) {
+        marked_.push_back(line);
+      }
+    }
+  }
+
+  absl::StatusOr<TableLayout> Find() {
+    if (rows_.empty() && options_.comment == kAuto) TakeMarkedLinesThatMayBeRows();
+    if (rows_.empty()) {
+      for (const SampleLine& line : marked_) layout_.comments.push_back(line.number);
+      return layout_;
+    }
+    layout_.separator = FindSeparator(rows_, form_.takes_the_rest ? 2 : needed_);
+    if (form_.may_begin_with_sizes) SetSizesAside();
+    BLINK_RETURN_IF_ERROR(FindColumns());
+    BLINK_RETURN_IF_ERROR(SortOutMarkedLines());
+    return layout_;
+  }
+
+ private:
+  void TakeMarkedLinesThatMayBeRows() {
+    const auto may_be_row = [](const SampleLine& line) { return MayBeId(line.text); };
+    std::copy_if(marked_.begin(), marked_.end(), std::back_inserter(rows_), may_be_row);
+    marked_.erase(std::remove_if(marked_.begin(), marked_.end(), may_be_row), marked_.end());
+  }
+
+  // Several collections begin a file with the number of nodes, or of nodes twice, and of links.
+  void SetSizesAside() {
+    const std::vector<std::string> first = FieldsOf(rows_[0].text, layout_.separator);
+    const size_t others = rows_.size() < 2 ? 0 : CountFields(rows_[1].text, layout_.separator);
+    const bool differs = options_.columns.empty() ? first.size() != others : first.size() < needed_;
+    if (first.size() > 3 || others < needed_ || !differs) return;
+    for (const std::string& field : first) {
+      if (!ParseInteger(field, &layout_.sizes.emplace_back())) {
+        layout_.sizes.clear();
+        return;
+      }
+    }
+    layout_.sizes_line = rows_[0].number;
+    rows_.erase(rows_.begin());
+  }
+
+  absl::Status FindColumns() {
+    first_ = FieldsOf(rows_[0].text, layout_.separator);
+    layout_.fields = rows_.size() > 1 ? CountFields(rows_[1].text, layout_.separator) : 0;
+    if (layout_.fields == 0) layout_.fields = first_.size();  // a mark is not closed there: the row is refused later
+    // R's write.table gives the column of row names no name.
+    if (first_.size() + 1 == layout_.fields && !std::any_of(first_.begin(), first_.end(), IsInteger)) {
+      first_.insert(first_.begin(), "");
+    }
+    bool is_header = false;
+    if (!options_.columns.empty()) {
+      BLINK_RETURN_IF_ERROR(ChooseAsTold(&is_header));
+    } else if (!ChooseByNames(first_, &layout_.columns)) {
+      BLINK_RETURN_IF_ERROR(ChooseByPlace());
+    } else {
+      is_header = true;
+    }
+    is_header = is_header || LooksLikeHeader();
+    if (is_header) {
+      layout_.header_line = rows_[0].number;
+      layout_.header = absl::StrJoin(first_, ",");
+    } else {
+      layout_.fields = options_.columns.empty() ? first_.size() : layout_.fields;
+    }
+    if (form_.takes_the_rest && options_.columns.empty()) TakeTheRest();
+    ListUnused(is_header);
+    const size_t first_row = is_header ? 1 : 0;
+    layout_.first_row_line = rows_[std::min(first_row, rows_.size() - 1)].number;
+    layout_.has_integers = !options_.names && first_row < rows_.size() && HasIntegers(rows_[first_row]);
+    if (layout_.columns.empty())
+      return ErrorAt(name_, rows_[0].number, absl::StrCat("expected ", form_.row, " a line"));
+    const size_t needed = *std::max_element(layout_.columns.begin(), layout_.columns.end()) + 1;
+    layout_.fields = layout_.exact ? std::max(layout_.fields, needed) : needed;
+    return absl::OkStatus();
+  }
+
+  // Whether the fields name all columns of the form.
+  bool ChooseByNames(const std::vector<std::string>& fields, std::vector<size_t>* columns) const {
+    std::vector<size_t> found;
+    for (const TableColumn& column : form_.columns) {
+      const size_t before = found.size();
+      for (const string_view wanted : column.names) {
+        for (size_t k = 0; k < fields.size() && found.size() == before; ++k) {
+          const bool taken = std::find(found.begin(), found.end(), k) != found.end();
+          if (!taken && absl::AsciiStrToLower(fields[k]) == wanted) found.push_back(k);
+        }
+      }
+      if (found.size() == before) return false;
+    }
+    *columns = std::move(found);
+    return !columns->empty();
+  }
+
+  absl::Status ChooseByPlace() {
+    const size_t fields = first_.size();
+    if (fields < needed_ || (fields > needed_ && !form_.takes_the_rest)) {
+      const std::string first = absl::StrJoin(first_, " | ");
+      return ErrorAt(name_, rows_[0].number,
+                     absl::StrCat("expected ", form_.row, " a line, found ", first_.size(), " fields (",
+                                  first.substr(0, 80), "): say which columns are meant, by number or by name, as ",
+                                  form_.flag, " 1", needed_ > 1 ? ",2" : ""));
+    }
+    for (size_t k = 0; k < form_.columns.size(); ++k) layout_.columns.push_back(k);
+    return absl::OkStatus();
+  }
+
+  absl::Status ChooseAsTold(bool* is_header) {
+    layout_.exact = false;
+    std::vector<std::string> header = first_;
+    const auto has = [&](const std::string& told) {
+      return std::find(header.begin(), header.end(), told) != header.end();
+    };
+    const auto is_known = [&](const std::string& told) { return IsNumbers(told) || has(told); };
+    const auto& given_columns = options_.columns;
+    *is_header = !std::all_of(given_columns.begin(), given_columns.end(), IsNumbers);
+    if (!marked_.empty() && !std::all_of(given_columns.begin(), given_columns.end(), is_known)) {
+      header = FieldsOf(WithoutMarks(marked_.back().text), layout_.separator);  // "# FromNodeId ToNodeId"
+      *is_header = false;
+    }
+    for (const std::string& told : given_columns) {
+      if (told == "0") return absl::InvalidArgumentError(absl::StrCat(form_.flag, " counts the columns from 1, not 0"));
+      if (IsNumbers(told)) {
+        AddNumbers(told);
+      } else if (has(told)) {
+        layout_.columns.push_back(std::find(header.begin(), header.end(), told) - header.begin());
+      } else {
+        return ErrorAt(
+            name_, rows_[0].number,
+            absl::StrCat(form_.flag, " names the column \"", told, "\", but the columns are ",
+                         absl::StrJoin(first_, ", ").substr(0, 200), "; name one of them, or give its number"));
+      }
+    }
+    const size_t given = layout_.columns.size(), fields = FieldCount();
+    if (given < needed_ || (given > needed_ && !form_.takes_the_rest)) {
+      return absl::InvalidArgumentError(absl::StrCat(form_.flag, " names ", given, given == 1 ? " column" : " columns",
+                                                     ", but ", form_.row, " a line need ", needed_,
+                                                     form_.takes_the_rest ? " or more" : ""));
+    }
+    for (const size_t column : layout_.columns) {
+      if (column < fields) continue;
+      return ErrorAt(name_, rows_[0].number,
+                     absl::StrCat(form_.flag, " names column ", column + 1, ", but there are ", fields, " fields"));
+    }
+    return absl::OkStatus();
+  }
+
+  // "3", "2-9" or "2-": to the last one.
+  static bool IsNumbers(const std::string& told) {
+    const std::vector<string_view> ends = absl::StrSplit(told, absl::MaxSplits('-', 1));
+    uint32_t first = 0, last = 0;
+    if (!absl::SimpleAtoi(ends[0], &first) || first == 0 || first > kColumnsMax) return false;
+    return ends.size() == 1 || ends[1].empty() || (absl::SimpleAtoi(ends[1], &last) && last >= first);
+  }
+
+  void AddNumbers(const std::string& told) {
+    const std::vector<string_view> ends = absl::StrSplit(told, absl::MaxSplits('-', 1));
+    uint32_t first = 0;
+    (void)absl::SimpleAtoi(ends[0], &first);
+    uint32_t last = first;
+    if (ends.size() == 2 && !absl::SimpleAtoi(ends[1], &last)) last = std::max<uint32_t>(first, FieldCount());
+    last = std::min(last, std::max(first, static_cast<uint32_t>(FieldCount()) + 1));
+    for (uint32_t k = first; k <= last; ++k) layout_.columns.push_back(k - 1);
+  }
+
+  size_t FieldCount() const { return std::max(first_.size(), layout_.fields); }
+
+  bool HasIntegers(const SampleLine& line) const {
+    const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
+    bool all = true;
+    ForEachIdOf(fields, [&](const std::string& id) { all = all && IsInteger(id); });
+    return all;
+  }
+
+  // The fields of the form's columns.
+  std::vector<std::string> ChosenOf(const std::vector<std::string>& fields) const {
+    std::vector<std::string> chosen;
+    for (size_t k = 0; k < form_.columns.size(); ++k) {
+      chosen.push_back(layout_.columns[k] < fields.size() ? fields[layout_.columns[k]] : "");
+    }
+    return chosen;
+  }
+
+  template <typename F>
+  void ForEachIdOf(const std::vector<std::string>& fields, F use) const {
+    for (size_t k = 0; k < form_.columns.size(); ++k) {
+      if (form_.columns[k].is_id && layout_.columns[k] < fields.size()) use(fields[layout_.columns[k]]);
+    }
+  }
+
+  // Of a first line whose names are not known.
+  bool LooksLikeHeader() const {
+    if (rows_.size() < 2) return false;
+    if (form_.takes_the_rest) {
+      return !RestIsValues(first_) && RestIsValues(FieldsOf(rows_[1].text, layout_.separator));
+    }
+    bool ids_are_names = true;
+    ForEachIdOf(first_, [&](const std::string& id) { ids_are_names = ids_are_names && !IsInteger(id); });
+    if (std::vector<size_t> ignored; ids_are_names && ChooseByNames(ChosenOf(first_), &ignored)) return true;
+    const auto all_others = [&](auto is) { return std::all_of(rows_.begin() + 1, rows_.end(), is); };
+    if (!ids_are_names) return false;
+    if (all_others([&](const SampleLine& line) { return HasIntegers(line); })) return true;
+    for (size_t k = 0; k < form_.columns.size(); ++k) {
+      const TableColumn& column = form_.columns[k];
+      const size_t at = layout_.columns[k];
+      if (column.is_id || at >= first_.size()) continue;
+      const std::string lower = absl::AsciiStrToLower(first_[at]);
+      if (std::find(column.names.begin(), column.names.end(), lower) != column.names.end()) return true;
+      const auto is_value = [&](const SampleLine& line) {
+        const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
+        return at < fields.size() && column.is_value(fields[at]);
+      };
+      // "user,mature" before "anna,True": a name for ids, and a word that no row has.
+      if (IsKnownIdName() && std::none_of(rows_.begin() + 1, rows_.end(), [&](const SampleLine& line) {
+            const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
+            return at < fields.size() && fields[at] == first_[at];
+          })) {
+        return true;
+      }
+      if (column.is_value != nullptr && !column.is_value(first_[at]) && all_others(is_value)) return true;
+    }
+    return false;
+  }
+
+  bool IsKnownIdName() const {
+    const TableColumn& column = form_.columns[0];
+    if (!column.is_id || layout_.columns[0] >= first_.size()) return false;
+    const std::string lower = absl::AsciiStrToLower(first_[layout_.columns[0]]);
+    return std::find(column.names.begin(), column.names.end(), lower) != column.names.end();
+  }
+
+  bool RestIsValues(const std::vector<std::string>& fields) const {
+    const std::vector<size_t>& columns = layout_.columns;
+    const size_t ids = form_.columns.size();
+    for (size_t k = 0; k < fields.size(); ++k) {
+      const size_t at = std::find(columns.begin(), columns.end(), k) - columns.begin();
+      const bool wanted = columns.size() > ids ? at >= ids && at < columns.size() : at == columns.size();
+      if (wanted && !form_.rest_is_value(fields[k])) return false;
+    }
+    return true;
+  }
+
+  void TakeTheRest() {
+    const size_t named = layout_.columns.size();
+    for (size_t k = 0; k < layout_.fields; ++k) {
+      if (std::find(layout_.columns.begin(), layout_.columns.begin() + named, k) == layout_.columns.begin() + named) {
+        layout_.columns.push_back(k);
+      }
+    }
+  }
+
+  void ListUnused(bool has_header) {
+    constexpr size_t kListedMax = 20;
+    for (size_t k = 0; k < first_.size() && layout_.unused.size() < kListedMax; ++k) {
+      if (std::find(layout_.columns.begin(), layout_.columns.end(), k) != layout_.columns.end()) continue;
+      layout_.unused.push_back(has_header && !first_[k].empty() ? first_[k] : absl::StrCat(k + 1));
+    }
+  }
+
+  // Marked lines before the first row: a comment, or a row whose id begins with the mark.
+  absl::Status SortOutMarkedLines() {
+    for (const SampleLine& line : marked_) {
+      const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
+      bool comment = options_.comment != kAuto || layout_.header_line != 0 || !MayBeId(line.text) ||
+                     fields.size() != layout_.fields || !layout_.exact;
+      if (!comment && layout_.has_integers) {
+        if (IsInteger(WithoutMarks(fields[layout_.columns[0]]))) return Ambiguous(line);
+        comment = true;
+      }
+      std::vector<std::string> unmarked = fields;
+      if (!unmarked.empty()) unmarked[0] = std::string(WithoutMarks(unmarked[0]));
+      std::vector<size_t> ignored;
+      comment = comment || ChooseByNames(unmarked, &ignored);
+      if (comment) {
+        layout_.comments.push_back(line.number);
+      } else {
+        layout_.first_row_line = std::min(layout_.first_row_line, line.number);
+      }
+    }
+    if (!layout_.comments.empty()) layout_.first_row_line = std::max(layout_.first_row_line, layout_.comments.back());
+    return absl::OkStatus();
+  }
+
+  absl::Status Ambiguous(const SampleLine& line) const;
+
+  const std::string& name_;
+  const TableForm& form_;
+  const TableOptions& options_;
+  const size_t needed_;
+  std::vector<SampleLine> rows_, marked_;  // marked_: before the first row
+  std::vector<std::string> first_;         // the fields of rows_[0]
+  TableLayout layout_;
+};
+
+absl::Status AmbiguousError(const std::string& name, uint64_t line, string_view text) {
+  const char mark = absl::StripLeadingAsciiWhitespace(text)[0];
+  return ErrorAt(
+      name, line,
+      absl::StrCat("\"", absl::StripAsciiWhitespace(text).substr(0, 60),
+                   "\" may be a comment or a row: say --comment '", std::string(1, mark),
+                   "' if it is a comment, or --comment none --names if ids begin with ", std::string(1, mark)));
+}
+
+absl::Status LayoutFinder::Ambiguous(const SampleLine& line) const {
+  return AmbiguousError(name_, line.number, line.text);
+}
+
+}  // namespace
+
+absl::Status CheckComment(const std::string& comment) {
+  if (comment == kAuto || comment == kNone) return absl::OkStatus();
+  if (comment.size() == 1 && absl::ascii_ispunct(comment[0]) && comment[0] != '"') return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--comment is \"", comment,
+                   "\": it must be the character that comments begin with, such as #, or auto, or none"));
+}
+
+absl::StatusOr<TableLayout> FindLayout(const std::string& name, const std::vector<SampleLine>& lines,
+                                       const TableForm& form, const TableOptions& options) {
+  return LayoutFinder(name, lines, form, options).Find();
+}
+
+std::vector<std::string> FirstFields(const std::vector<SampleLine>& lines, const TableOptions& options) {
+  std::vector<SampleLine> rows;
+  for (const SampleLine& line : lines) {
+    if (options.comment == kNone || !BeginsWithMark(line.text)) rows.push_back(line);
+  }
+  return rows.empty() ? std::vector<std::string>() : FieldsOf(rows[0].text, FindSeparator(rows, 2));
+}
+
+absl::StatusOr<bool> IsComment(const SampleLine& line, const std::string& name, const TableForm& form,
+                               const TableOptions& options, const TableLayout& layout, FieldSplitter& splitter) {
+  if (options.comment == kNone) return false;
+  if (options.comment != kAuto) return line.text[0] == options.comment[0];
+  if (!BeginsWithMark(line.text)) return false;
+  Fields fields;
+  const bool fits = splitter.Split(line.text, layout.separator, &fields) == nullptr &&
+                    (layout.exact ? fields.size() == layout.fields : fields.size() >= layout.fields);
+  if (!layout.has_integers) return !fits && !layout.comments.empty();
+  if (fits && MayBeId(line.text) && form.columns[0].is_id && IsInteger(WithoutMarks(fields[layout.columns[0]]))) {
+    return AmbiguousError(name, line.number, line.text);
+  }
+  return true;
+}
+
+}  // namespace blink
