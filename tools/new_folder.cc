@@ -49,8 +49,10 @@ absl::Status MakeFolder(const std::string& path) {
 absl::StatusOr<Staging> Staging::Create(const std::string& out) {
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(out, " exists already: name a folder that does not, nothing is overwritten"));
+    const bool leads_nowhere = !std::filesystem::exists(out, ignored) && !ignored;
+    return absl::InvalidArgumentError(absl::StrCat(out,
+                                                   leads_nowhere ? " is a symbolic link to nothing" : " exists already",
+                                                   ": name a folder that does not exist, nothing is overwritten"));
   }
   std::string target = out;
   while (target.size() > 1 && target.back() == '/') target.pop_back();
