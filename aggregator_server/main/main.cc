@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
 #include "aggregator_server/transport/acceptor.h"
+#include "aggregator_server/transport/health.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
@@ -32,7 +33,7 @@ namespace fs = std::filesystem;
 struct Flags {
   AggregatorOptions options;
   TlsFiles tls;
-  bool insecure = false;
+  bool insecure = false, check_health = false;
   std::string port_file;
   std::string log_level = "info";
   double worker_seconds_max = 0;
@@ -65,6 +66,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
                  "the authority's list of revoked certificates (CRL, PEM); looked at every second");
   app.add_flag("--refuse-outdated-revocations", options.refuse_when_outdated,
                "serve nobody while that list is past its next update, instead of going on with it");
+  app.add_flag(
+      "--check-health", flags.check_health,
+      "ask the aggregator that runs on this data folder whether it serves, and do nothing else; exit code 0: it "
+      "does, 6: no good answer");
   app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
   app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
   app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
@@ -107,7 +112,7 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
  private:
   inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key", "tls-ca",
                                                       "worker", "port-file",  "revocations",     "roster"};
-  inline static const std::set<std::string> kNoKeys = {"config", "help", "version"};
+  inline static const std::set<std::string> kNoKeys = {"check-health", "config", "help", "version"};
   const CLI::App& app_;
 };
 
@@ -148,6 +153,7 @@ absl::Status CompleteOptions(Flags& flags) {
     return Reworded(sound, absl::StrCat("--listen: ", sound.message()));
   }
   if (all_tls) options.server.tls = flags.tls;
+  options.server.health_socket = HealthSocketIn(options.data_folder);
   if (options.worker_path.empty()) options.worker_path = FindFolderOfThisProgram() + "/blink-worker";
   if (::access(options.worker_path.c_str(), X_OK) != 0) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
@@ -190,6 +196,11 @@ int Main(int argc, char** argv) {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return EndOfParsing(app, error, "blink-aggregator");
+  }
+  if (flags.check_health) {
+    const absl::Status health = CheckHealth(HealthSocketIn(flags.options.data_folder), absl::Seconds(3));
+    if (!health.ok()) std::fprintf(stderr, "blink-aggregator: %s\n", std::string(health.message()).c_str());
+    return static_cast<int>(ExitCodeFor(health));
   }
   // Before any thread exists, so that all of them inherit the mask and only sigwait sees the signals.
   sigset_t signals;
