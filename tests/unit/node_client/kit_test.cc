@@ -216,7 +216,7 @@ TEST(Kit, RefusesAFolderInPlaceOfAList) {
 }
 
 TEST(Kit, RefusesABadListWithFileAndLine) {
-  const std::pair<const char*, const char*> cases[] = {
+  const std::pair<std::string, const char*> cases[] = {
       {"", "empty"},
       {"node,neighbor\n", "lists.csv:1: the first line"},
       {"node,neighbour\n2;3\n", "lists.csv:2: malformed"},
