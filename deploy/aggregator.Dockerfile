@@ -37,8 +37,9 @@ COPY deploy/simulation-init deploy/simulation-operator deploy/process-1.sh /usr/
 ENV GRPC_VERBOSITY=NONE
 USER blink
 EXPOSE 7443
-# Healthy: something accepts connections on the port. (An answer would need an operator's certificate.)
-HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7443"]
+# Healthy: the aggregator answers a call.
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
+  CMD ["blink-aggregator", "--config", "/aggregator/aggregator.conf", "--check-health"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["blink-aggregator"]
 CMD ["--config", "/aggregator/aggregator.conf"]

@@ -27,7 +27,8 @@ USER blink
 # The kit (read-only) and the journal are volumes. The journal is made once, by `blink-node init` or with the kit; a container
 # that finds none refuses to start (exit code 5), because a second journal would be a second draw.
 VOLUME ["/journal"]
-# Healthy: the process that the container is there for still runs.
-HEALTHCHECK --interval=30s --timeout=5s CMD ["/bin/grep", "-q", "^blink-node$", "/proc/1/comm"]
+# Healthy: the process that the container is there for still runs, and is not stopped.
+HEALTHCHECK --interval=30s --timeout=5s \
+  CMD ["/bin/sh", "-c", "grep -q '^blink-node$' /proc/1/comm && grep -q '^State:.[RSD]' /proc/1/status"]
 ENTRYPOINT ["blink-node"]
 CMD ["run", "--daemon", "--kit", "/kit", "--journal", "/journal"]

@@ -12,8 +12,9 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/base/text_file.h"
 #include "common/wire/round.h"
-#include "node_client/strict_json.h"
+#include "common/wire/strict_json.h"
 
 namespace blink {
 namespace {
@@ -96,8 +97,8 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   BLINK_ASSIGN_OR_RETURN(config.last_node, range.Integer("last", config.first_node, config.node_count - 1));
   BLINK_ASSIGN_OR_RETURN(config.roster_version, members.Integer("roster_version", 0, kRosterVersionMax));
   BLINK_ASSIGN_OR_RETURN(config.aggregator, members.Text("aggregator"));
-  if (config.aggregator.find(':') == std::string::npos) {
-    return members.Error(absl::StrCat("\"aggregator\": ", NotAnAddress(config.aggregator).message()));
+  if (const absl::Status valid = ParseAddress(config.aggregator).status(); !valid.ok()) {
+    return members.Error(absl::StrCat("\"aggregator\": ", valid.message()));
   }
   BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
   if (members.Has("retired")) {
@@ -142,8 +143,10 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
     // Or a list that was cut within a number would pass for another list.
     if (line.empty() || line.back() != '\n') return error("the file is cut: its last line does not end");
     line.remove_suffix(1);
+    line = WithoutCarriageReturn(line);
     if (!header) {
-      if (line != "node,neighbour") return error("the first line must be \"node,neighbour\"");
+      if (IsUtf16(line)) return error(kUtf16Rule);
+      if (WithoutByteOrderMark(line) != "node,neighbour") return error("the first line must be \"node,neighbour\"");
       header = true;
       continue;
     }

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <condition_variable>
-#include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "common/base/ignored_proxy.h"
 #include "common/base/logging.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
@@ -114,8 +115,16 @@ JournalIdentity IdentityOf(const KitConfig& kit) {
   return JournalIdentity{kit.deployment, kit.first_node, kit.last_node, kit.node_count, kit.roster_version};
 }
 
+// Whether something has this name, be it a link that leads nowhere. An error when that cannot be told.
+absl::StatusOr<bool> IsThere(const std::string& path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) == 0) return true;
+  return errno == ENOENT || errno == ENOTDIR ? absl::StatusOr<bool>(false) : FileError(errno, "look for", path);
+}
+
 absl::Status MakeKeyAndRequest(const KitConfig& kit) {
-  if (std::filesystem::exists(kit.key_path())) return absl::OkStatus();
+  BLINK_ASSIGN_OR_RETURN(const bool has_key, IsThere(kit.key_path()));
+  if (has_key) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(MakeDirectories(kit.folder + "/tls"));
   BLINK_ASSIGN_OR_RETURN(const std::string key, GenerateKey());
   BLINK_ASSIGN_OR_RETURN(const std::string request, MakeRequest(key, kit.NodesName()));
@@ -140,8 +149,9 @@ void PrintWhatAnchorIs(const Flags& flags) {
 int Init(const Flags& flags) {
   const auto kit = LoadKitConfig(flags.kit);
   if (!kit.ok()) return ExitWith(kit.status());
-  const bool exists = std::filesystem::exists(flags.journal + "/journal.blj");
-  if (!exists && !kit->insecure) {
+  const absl::StatusOr<bool> exists = IsThere(flags.journal + "/journal.blj");
+  if (!exists.ok()) return ExitWith(exists.status());
+  if (!*exists && !kit->insecure) {
     if (const absl::Status made = MakeKeyAndRequest(*kit); !made.ok()) return ExitWith(made);
   }
   const absl::Status created = CreateJournal(flags.journal, IdentityOf(*kit), flags.anchor);
@@ -185,6 +195,7 @@ int Run(const Flags& flags) {
   options.stopped = [&stop] { return stop.stopped(); };
   spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment,
                kit->config.aggregator);
+  if (const std::string proxy = DescribeIgnoredProxy(); !proxy.empty()) spdlog::info("{}", proxy);
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
   stop.EndWatch();
   return ExitWith(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
@@ -264,7 +275,7 @@ int Main(int argc, char** argv) {
   run->add_option("--round", flags.round_id, "only this round (32 hexadecimal digits)");
   run->add_option("--give-up-after", flags.give_up_after_seconds,
                   "end after so many seconds without an answer or an open round; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(SecondsOrNever())
       ->capture_default_str();
   for (CLI::App* command : {init, run, account}) {
     command->add_option("--anchor", flags.anchor,

@@ -9,7 +9,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
-#include "node_client/strict_json.h"
+#include "common/wire/strict_json.h"
 
 namespace blink {
 namespace {

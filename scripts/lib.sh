@@ -1,5 +1,10 @@
 # Shared by scripts/test and scripts/demo; sourced, not run. Expects the project's root as the working folder.
 
+for fd in 0 1 2; do
+  # or the next file that is opened gets the number of the missing one
+  [[ -e /proc/self/fd/$fd ]] || eval "exec $fd<>/dev/null"
+done
+
 # How many compilers run at once: one per core, but at most one per 2 GiB, which a file that includes LibTorch takes.
 build_jobs() {
   local cores memory_gib

@@ -58,8 +58,10 @@ absl::StatusOr<Staging> Staging::Create(const std::string& out) {
   const std::filesystem::file_status status = std::filesystem::symlink_status(out, ignored);
   const bool is_empty_folder = std::filesystem::is_directory(status) && std::filesystem::is_empty(out, ignored);
   if (std::filesystem::exists(status) && !is_empty_folder) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(out, " exists already: name a folder that does not, nothing is overwritten"));
+    const bool leads_nowhere = std::filesystem::is_symlink(status) && !std::filesystem::exists(out, ignored);
+    return absl::InvalidArgumentError(absl::StrCat(out,
+                                                   leads_nowhere ? " is a symbolic link to nothing" : " exists already",
+                                                   ": name a folder that does not exist, nothing is overwritten"));
   }
   std::string target = out;
   while (target.size() > 1 && target.back() == '/') target.pop_back();

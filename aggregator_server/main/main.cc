@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,11 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
 #include "aggregator_server/transport/acceptor.h"
+#include "aggregator_server/transport/health.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/config_file.h"
 #include "common/cli/help.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
@@ -32,7 +36,7 @@ namespace fs = std::filesystem;
 struct Flags {
   AggregatorOptions options;
   TlsFiles tls;
-  bool insecure = false;
+  bool insecure = false, check_health = false;
   std::string port_file;
   std::string log_level = "info";
   double worker_seconds_max = 0;
@@ -47,7 +51,7 @@ std::string FindFolderOfThisProgram() {
 void DefineFlags(CLI::App& app, Flags& flags) {
   AggregatorOptions& options = flags.options;
   app.set_config("--config", "", "configuration file; its relative paths are relative to its folder")
-      ->check(CLI::ExistingFile);
+      ->check(CLI::Validator([](std::string& path) { return std::string(CheckReadable(path).message()); }, ""));
   app.add_option("--data", options.data_folder, "folder of the store and the results")->required();
   app.add_option(
       "--attributes", options.attributes_folder,
@@ -57,7 +61,9 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--roster", flags.roster,
                  "roster.json, made by blink provision; another one takes effect at the next start")
       ->required();
-  app.add_option("--listen", options.server.listen, "HOST:PORT; port 0: chosen by the system")->capture_default_str();
+  app.add_option("--listen", options.server.listen,
+                 "HOST:PORT; without HOST: every interface; port 0: chosen by the system")
+      ->capture_default_str();
   app.add_option("--tls-certificate", flags.tls.certificate, "certificate chain, PEM");
   app.add_option("--tls-key", flags.tls.key, "private key, PEM");
   app.add_option("--tls-ca", flags.tls.ca, "certificate of the deployment's authority, PEM");
@@ -65,6 +71,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
                  "the authority's list of revoked certificates (CRL, PEM); looked at every second");
   app.add_flag("--refuse-outdated-revocations", options.refuse_when_outdated,
                "serve nobody while that list is past its next update, instead of going on with it");
+  app.add_flag(
+      "--check-health", flags.check_health,
+      "ask the aggregator that runs on this data folder whether it serves, and do nothing else; exit code 0: it "
+      "does, 6: no good answer");
   app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
   app.add_flag("--accept-data-loss", options.accept_data_loss,
                "start although the store lost what it had acknowledged; for one start, after reading the refusal");
@@ -78,7 +88,7 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--worker-cpu-seconds", options.worker_limits.cpu_seconds,
                  "processor time of the worker; 0: no limit");
   app.add_option("--worker-seconds-max", flags.worker_seconds_max, "wall time of the worker; 0: no limit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(SecondsOrNever());
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->transform(OneOf({"debug", "info", "warning", "error"}))
@@ -96,11 +106,20 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
  public:
   explicit ConfigOfItsFolder(const CLI::App& app) : app_(app) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    const fs::path folder = fs::absolute(app_.get_config_ptr()->as<std::string>()).parent_path();
-    std::vector<CLI::ConfigItem> items = CLI::ConfigINI::from_config(input);
-    for (CLI::ConfigItem& item : items) {
-      if (kPaths.count(item.name) == 0) continue;
-      for (std::string& path : item.inputs) path = (folder / path).lexically_normal().string();
+    const std::string file = app_.get_config_ptr()->as<std::string>();
+    const fs::path folder = fs::absolute(file).parent_path();
+    const std::string text(std::istreambuf_iterator<char>(input), {});
+    const absl::StatusOr<std::vector<ConfigEntry>> entries = ParseConfig(text, file);
+    if (!entries.ok()) throw CLI::ConfigError(std::string(entries.status().message()));
+    std::vector<CLI::ConfigItem> items;
+    for (const auto& [key, value, line] : *entries) {
+      if (app_.get_option_no_throw("--" + key) == nullptr || kNoKeys.count(key) > 0) {
+        throw CLI::ConfigError(absl::StrCat(file, ":", line, ": the key ", key, " is unknown"));
+      }
+      const bool is_path = kPaths.count(key) > 0;
+      items.emplace_back();
+      items.back().name = key;
+      items.back().inputs = {is_path ? (folder / value).lexically_normal().string() : value};
     }
     return items;
   }
@@ -108,6 +127,7 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
  private:
   inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key", "tls-ca",
                                                       "worker", "port-file",  "revocations",     "roster"};
+  inline static const std::set<std::string> kNoKeys = {"check-health", "config", "help", "version"};
   const CLI::App& app_;
 };
 
@@ -144,7 +164,11 @@ absl::Status CompleteOptions(Flags& flags) {
   if (flags.insecure && !options.revocations_file.empty()) {
     return absl::InvalidArgumentError("--insecure and --revocations exclude each other");
   }
+  if (const absl::Status sound = ParseAddress(options.server.listen, AddressUse::kListen).status(); !sound.ok()) {
+    return Reworded(sound, absl::StrCat("--listen: ", sound.message()));
+  }
   if (all_tls) options.server.tls = flags.tls;
+  options.server.health_socket = HealthSocketIn(options.data_folder);
   if (options.worker_path.empty()) options.worker_path = FindFolderOfThisProgram() + "/blink-worker";
   if (::access(options.worker_path.c_str(), X_OK) != 0) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
@@ -159,10 +183,13 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
   if (!flags.port_file.empty()) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));
   }
-  spdlog::info("deployment {} with {} nodes ({} retired), roster version {}: listening on {}, port {}{}",
+  const absl::StatusOr<Address> address = ParseAddress(flags.options.server.listen, AddressUse::kListen);
+  const bool is_every_interface = address.ok() && address->IsEveryInterface();
+  spdlog::info("deployment {} with {} nodes ({} retired), roster version {}: listening on {}{}, port {}{}",
                flags.options.deployment.name, flags.options.deployment.node_count,
                CountNodes(flags.options.deployment.retired), flags.options.deployment.roster_version,
-               flags.options.server.listen, aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
+               flags.options.server.listen, is_every_interface ? " (every interface of this machine)" : "",
+               aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
   int signal = 0;
   ::sigwait(&signals, &signal);
   for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {
@@ -185,6 +212,11 @@ int Main(int argc, char** argv) {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return EndOfParsing(app, error, "blink-aggregator");
+  }
+  if (flags.check_health) {
+    const absl::Status health = CheckHealth(HealthSocketIn(flags.options.data_folder), absl::Seconds(3));
+    if (!health.ok()) std::fprintf(stderr, "blink-aggregator: %s\n", std::string(health.message()).c_str());
+    return static_cast<int>(ExitCodeFor(health));
   }
   // Before any thread exists, so that all of them inherit the mask and only sigwait sees the signals.
   sigset_t signals;

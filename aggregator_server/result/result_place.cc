@@ -169,6 +169,8 @@ absl::StatusOr<ResultPlace> ResultPlace::Claim(const std::string& folder, Existi
   const std::string old = path + ".old";
   std::error_code error;
   if (!std::filesystem::is_directory(ParentOf(path), error)) {
+    if (error && error.value() != ENOENT) return FileError(error.value(), "look for", ParentOf(path));
+    if (!error) return absl::InvalidArgumentError(absl::StrCat(ParentOf(path), " is not a folder"));
     return absl::NotFoundError(
         absl::StrCat("there is no folder ", ParentOf(path), " to put the result in: make it first"));
   }

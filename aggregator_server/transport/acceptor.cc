@@ -14,13 +14,13 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "aggregator_server/transport/handshake_log.h"
 #include "common/base/address.h"
 #include "common/base/logging.h"
+#include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
@@ -86,19 +86,13 @@ void RaiseDescriptorLimit() {
 }
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  uint32_t number = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &number) || number > 65535) {
-    return NotAnAddress(address);
-  }
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  BLINK_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, AddressUse::kListen));
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int resolved =
-      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), address.c_str() + colon + 1, &hints, &found);
+  const int resolved = ::getaddrinfo(parsed.host.empty() ? nullptr : parsed.host.c_str(),
+                                     std::to_string(parsed.port).c_str(), &hints, &found);
   if (resolved != 0) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", ::gai_strerror(resolved)));
   }

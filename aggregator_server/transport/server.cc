@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "aggregator_server/transport/handshake_log.h"
+#include "aggregator_server/transport/health.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 
@@ -26,6 +27,7 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   }
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
   grpc::ServerBuilder builder;
+  if (!options.health_socket.empty()) ServeHealth(options.health_socket, builder);
   using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   auto sink = builder.experimental().AddExternalConnectionAcceptor(From::FROM_FD, credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);

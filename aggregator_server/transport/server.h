@@ -19,6 +19,7 @@ namespace blink {
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0: chosen by the system
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
+  std::string health_socket;           // where health checks ask (health.h); empty: nowhere
   int streams_per_connection_max = 1024;
   uint64_t memory_bytes_max = 512 << 20;  // of gRPC's buffers
 };

@@ -186,6 +186,11 @@ absl::Status MakeDirectories(const std::string& path, mode_t mode) {
   if (parent != path) BLINK_RETURN_IF_ERROR(MakeDirectories(parent, mode));
   if (::mkdir(path.c_str(), mode) != 0) {
     if (errno != EEXIST) return FileError(errno, "make the folder", path);
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (!error && !std::filesystem::exists(path, error)) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot make the folder ", path, ": it is a symbolic link to ",
+                                                     target.string(), ", which does not exist"));
+    }
     if (!std::filesystem::is_directory(path, error)) {
       return absl::InvalidArgumentError(absl::StrCat("cannot make the folder ", path, ": something else has its name"));
     }

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "common/base/address.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 
@@ -19,6 +18,14 @@ constexpr uint64_t kMicroMax = uint64_t{1} << 53;  // what JSON carries exactly
 
 bool AllDigits(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool HasDecimalsBeyond(absl::string_view text, size_t decimals_max) {
+  for (size_t point = text.find('.'); point != absl::string_view::npos; point = text.find('.', point + 1)) {
+    const size_t end = std::min(text.find_first_not_of("0123456789", point + 1), text.size());
+    if (end - point - 1 > decimals_max) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -61,7 +68,8 @@ std::string FormatMicro(uint64_t micro) {
   return text;
 }
 
-absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text) {
+absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text,
+                                                     absl::Duration unit) {
   absl::Duration duration;
   absl::string_view days_text = text;
   uint32_t days = 0;
@@ -76,6 +84,11 @@ absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, abs
   }
   if (duration < absl::ZeroDuration() || duration == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": '", text, "' must be finite and not negative"));
+  }
+  // Decimals beyond the unit would be cut off, and 0.2 s would be no time at all.
+  if (HasDecimalsBeyond(text, 9) || absl::Floor(duration, unit) != duration) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": '", text, "' is not a whole number of ",
+                                                   unit == absl::Seconds(1) ? "seconds" : "milliseconds"));
   }
   return duration;
 }
@@ -94,19 +107,6 @@ absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_c
                                                    " in ascending order: the roster has ", node_count, " nodes"));
   }
   return range;
-}
-
-absl::Status CheckAddress(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  const absl::string_view host = address.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  const bool plain = !host.empty() && host.find_first_of(":[]/ \"\\") == absl::string_view::npos;
-  if (colon == absl::string_view::npos || !(bracketed || plain) || !AllDigits(address.substr(colon + 1)) ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port == 0 || port > 65535) {
-    return NotAnAddress(address, " with a port of 1 to 65535");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace blink

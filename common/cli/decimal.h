@@ -1,4 +1,4 @@
-// Reads numbers, durations, ranges of nodes and addresses from the command line. They are read exactly: a number that
+// Reads numbers, durations and ranges of nodes from the command line. They are read exactly: a number that
 // decides privacy never passes through floating point.
 #ifndef BLINK_COMMON_CLI_DECIMAL_H_
 #define BLINK_COMMON_CLI_DECIMAL_H_
@@ -26,15 +26,13 @@ absl::StatusOr<uint32_t> ParseDegreeShare(absl::string_view what, absl::string_v
 // The shortest decimal for millionths: 6000000 -> "6", 100000 -> "0.1".
 std::string FormatMicro(uint64_t micro);
 
-// "90s", "10m", "1h30m", "500ms", "2d". Returns INVALID_ARGUMENT, naming `what`, for anything else, and for negative
-// and infinite durations.
-absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text);
+// "90s", "10m", "1h30m", "500ms", "2d". Returns INVALID_ARGUMENT, naming `what`, for anything else, for negative and
+// infinite durations, and for what is not a whole number of `unit` (a second or a millisecond).
+absl::StatusOr<absl::Duration> ParsePositiveDuration(absl::string_view what, absl::string_view text,
+                                                     absl::Duration unit = absl::Milliseconds(1));
 
 // "3" or "0-135", first <= last < node_count.
 absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_count);
-
-// Returns INVALID_ARGUMENT unless `address` is HOST:PORT or [V6]:PORT with a port of 1 .. 65535.
-absl::Status CheckAddress(absl::string_view address);
 
 }  // namespace blink
 

@@ -67,12 +67,18 @@ void RefuseStrangeNumbers(CLI::App& app) {
   for (CLI::App* command : CommandsOf(app)) RefuseStrangeNumbers(*command);
 }
 
-// For CLI11 "--tune=" is "--tune", and "--epochs= --seed 7" asks for --seed epochs.
+// A shell variable that is not set gives an empty value, which is not "not given". For CLI11 "--tune=" is "--tune", and
+// "--epochs= --seed 7" asks for --seed epochs.
 void RefuseEmptyValues(int argc, const char* const* argv) {
+  bool are_options = true;  // none are, behind "--"
   for (int k = 1; k < argc; ++k) {
-    const std::string argument = argv[k];
-    if (argument == "--") return;  // no options from here on
-    if (absl::StartsWith(argument, "--") && argument.find('=') == argument.size() - 1) {
+    const std::string argument = argv[k], before = argv[k - 1];
+    if (argument.empty()) {
+      if (k == 1 || !absl::StartsWith(before, "-")) throw CLI::ValidationError("an argument is empty", "leave it out");
+      throw CLI::ValidationError(before, "the value is empty");
+    }
+    are_options = are_options && argument != "--";
+    if (are_options && absl::StartsWith(argument, "--") && argument.find('=') == argument.size() - 1) {
       throw CLI::ValidationError(argument.substr(0, argument.size() - 1), "there is no value behind the =");
     }
   }
@@ -162,6 +168,25 @@ void ExplainTooWide(const CLI::App& app) {
   }
 }
 
+// By default CLI11 takes a flag that is given twice for given once, and of "--json --json=false" the last.
+void RefuseFlagsGivenTwice(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeLast) {
+      option->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    }
+  }
+  for (CLI::App* command : CommandsOf(app)) RefuseFlagsGivenTwice(*command);
+}
+
+// CLI11 says "At Most 1 required but received 2".
+void ExplainGivenTwice(const CLI::ArgumentMismatch& error) {
+  const std::string text = error.what();
+  const size_t colon = text.find(": At Most 1 required");
+  if (colon == std::string::npos) return;
+  throw CLI::ArgumentMismatch(text.substr(0, colon) + ": it is given more than once: keep one of them",
+                              CLI::ExitCodes::ArgumentMismatch);
+}
+
 // CLI11 says "A subcommand is required" of a misspelt one.
 void ExplainUnknownArgument(const CLI::App& app, const CLI::ParseError& error) {
   const std::string unknown = DescribeUnknownArgument(app);
@@ -230,6 +255,7 @@ void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
   AddGenerate(app);
   if (argc > 1 && argv[1] == std::string(kGenerate)) Generate(app, argc > 2 ? argv[2] : "");
   RefuseStrangeNumbers(app);
+  RefuseFlagsGivenTwice(app);
   RefuseEmptyValues(argc, argv);
   try {
     app.parse(argc, argv);
@@ -239,6 +265,9 @@ void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
     throw;
   } catch (const CLI::ExtrasError& error) {
     ExplainUnknownArgument(app, error);
+    throw;
+  } catch (const CLI::ArgumentMismatch& error) {
+    ExplainGivenTwice(error);
     throw;
   } catch (const CLI::ConversionError&) {
     ExplainTooWide(app);

@@ -17,6 +17,8 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace blink {
@@ -31,10 +33,22 @@ std::optional<uint64_t> ParseWholeNumber(absl::string_view text);
 // The check of an option that has a range of its own. An option of 32 bits without it has the range of its type.
 CLI::Validator WholeNumber(uint64_t min, uint64_t max);
 
+// The check of an option of seconds in which 0 stands for "never" or "no limit": a value that is nearly 0 is neither.
+inline CLI::Validator SecondsOrNever() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        double seconds = 0;
+        if (absl::SimpleAtod(text, &seconds) && (seconds == 0 || seconds >= 0.001)) return "";
+        return absl::StrCat("Value ", text, " is neither 0 nor at least 0.001");
+      },
+      "");
+}
+
 // Parses the command line. To be called when all options are there. Every CLI::ParseError names the option and the
 // value:
 // - of a number that is strange or too large: what it may be;
-// - of an option without a value behind its "=": that it has none;
+// - of an option without a value behind its "=", or with an empty one: that it has none;
+// - of an option or a flag that is given more than once, and is not a list: that it is;
 // - of an argument that no command knows: that argument, before anything that is missing.
 void ParseStrictly(CLI::App& app, int argc, const char* const* argv);
 

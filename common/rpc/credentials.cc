@@ -8,12 +8,13 @@
 
 #include <vector>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
+#include "common/base/private_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
 #include "common/pki/pki.h"
@@ -81,6 +82,7 @@ absl::Status CheckTlsFiles(const TlsFiles& files) {
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files) {
   BLINK_RETURN_IF_ERROR(CheckTlsFiles(files));
+  WarnOfOpenKey(files.key);
   tls::TlsServerCredentialsOptions options(Watch(files));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
@@ -91,6 +93,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(c
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
                                                                                 const std::string& deployment) {
   BLINK_RETURN_IF_ERROR(CheckTlsFiles(files));
+  WarnOfOpenKey(files.key);
   const Identity aggregator = {.kind = Identity::Kind::kAggregator, .deployment = deployment};
   BLINK_RETURN_IF_ERROR(Identity::FromUri(aggregator.ToUri()).status());
   tls::TlsChannelCredentialsOptions options;
@@ -120,7 +123,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // or the 2 MiB of a message could unpack to 2 GiB
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   arguments.SetMaxSendMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(address, credentials, arguments);
+  // gRPC would take a host that is called "unix" or "dns" for the name of a scheme.
+  const std::string target = absl::StartsWith(address, "[") ? address : "dns:///" + address;
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 void AllowKeepalive(grpc::ServerBuilder& builder) {
@@ -129,15 +134,10 @@ void AllowKeepalive(grpc::ServerBuilder& builder) {
 }
 
 absl::Status RequireLoopback(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return NotAnAddress(address);
-  }
-  const std::string host = address.substr(0, colon);
-  if (host == "127.0.0.1" || host == "[::1]" || host == "localhost") return absl::OkStatus();
+  BLINK_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, AddressUse::kListen));
+  if (parsed.IsLoopback()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("--insecure is for loopback only (127.0.0.1, [::1] or localhost), not for ", host,
+      absl::StrCat("--insecure is for loopback only (127.0.0.1, [::1] or localhost), not for ", address,
                    ": give certificates instead (blink provision makes them)"));
 }
 

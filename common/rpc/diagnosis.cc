@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
+#include "common/base/ignored_proxy.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
 #include "common/pki/pki.h"
@@ -60,14 +61,13 @@ class SigpipeHeldBack {
 
 // Connects within kStepMs; the reason otherwise.
 std::string ConnectTo(const std::string& address, SocketCloser& socket) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return std::string(NotAnAddress(address).message());
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const absl::StatusOr<Address> parsed = ParseAddress(address);
+  if (!parsed.ok()) return std::string(parsed.status().message());
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found); error != 0) {
+  if (const int error = ::getaddrinfo(parsed->host.c_str(), std::to_string(parsed->port).c_str(), &hints, &found);
+      error != 0) {
     return absl::StrCat("the host name of ", address, " is not known here: ", ::gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> guard(found, ::freeaddrinfo);
@@ -88,8 +88,12 @@ std::string ConnectTo(const std::string& address, SocketCloser& socket) {
       return "";
     }
   }
-  if (error == ECONNREFUSED) return absl::StrCat("nothing listens at ", address, ": is the aggregator running there?");
-  return absl::StrCat("no connection to ", address, ": ", std::strerror(error));
+  const std::string proxy = DescribeIgnoredProxy();
+  const std::string note = proxy.empty() ? "" : absl::StrCat(" (", proxy, ")");
+  if (error == ECONNREFUSED) {
+    return absl::StrCat("nothing listens at ", address, ": is the aggregator running there?", note);
+  }
+  return absl::StrCat("no connection to ", address, ": ", std::strerror(error), note);
 }
 
 void MakeBlocking(int fd) {

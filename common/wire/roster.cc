@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/round.h"
+#include "common/wire/strict_json.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -106,7 +107,7 @@ absl::StatusOr<Roster> Roster::Create(std::string deployment, uint64_t version, 
 }
 
 absl::StatusOr<Roster> Roster::FromJson(const std::string& text) try {
-  const json document = json::parse(text);
+  BLINK_ASSIGN_OR_RETURN(const json document, ParseStrictJson(text, ""));
   BLINK_RETURN_IF_ERROR(CheckKeys(document));
   if (document.at("node_count").get<uint64_t>() > kNodesMax) {
     return absl::InvalidArgumentError(absl::StrCat("a roster has at most ", kNodesMax, " nodes"));

@@ -35,7 +35,7 @@ void Bind(CLI::App* command, std::function<int()>* run, std::function<absl::Stat
 // Returns a function that reads a flag that says for how long something is good.
 std::function<absl::Status()> ReadDuration(const char* flag, const std::string& text, absl::Duration& duration) {
   return [flag, &text, &duration]() -> absl::Status {
-    BLINK_ASSIGN_OR_RETURN(duration, ParsePositiveDuration(flag, text));
+    BLINK_ASSIGN_OR_RETURN(duration, ParsePositiveDuration(flag, text, absl::Seconds(1)));
     return absl::OkStatus();
   };
 }
@@ -74,8 +74,10 @@ struct PolicyFlags {
                            ParseMicro("--epsilon-per-round-max", epsilon_per_round_max));
     BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_lifetime_max,
                            ParseMicro("--epsilon-lifetime-max", epsilon_lifetime_max));
-    BLINK_ASSIGN_OR_RETURN(const absl::Duration epoch, ParsePositiveDuration("--epoch-min", epoch_min));
-    BLINK_ASSIGN_OR_RETURN(const absl::Duration spread, ParsePositiveDuration("--send-spread", send_spread));
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration epoch,
+                           ParsePositiveDuration("--epoch-min", epoch_min, absl::Seconds(1)));
+    BLINK_ASSIGN_OR_RETURN(const absl::Duration spread,
+                           ParsePositiveDuration("--send-spread", send_spread, absl::Seconds(1)));
     policy.epoch_seconds_min = absl::ToInt64Seconds(epoch);
     policy.send_spread_seconds = absl::ToInt64Seconds(spread);
     policy.node_count_min = node_count_min;

@@ -10,6 +10,7 @@
 #include "common/base/name.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
+#include "common/wire/strict_json.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -294,7 +295,7 @@ std::string Enrolment::ToJson() const {
 }
 
 absl::StatusOr<Enrolment> Enrolment::FromJson(const std::string& text) try {
-  const json document = json::parse(text);
+  BLINK_ASSIGN_OR_RETURN(const json document, ParseStrictJson(text, ""));
   const json& format = document.at("format");
   if (!format.is_number_unsigned()) return absl::InvalidArgumentError("\"format\" must be a whole number");
   if (format != kFormat) {

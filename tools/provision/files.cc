@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/private_file.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "node_client/policy_file.h"
@@ -77,6 +78,7 @@ absl::StatusOr<CertificateAuthority> LoadAuthority(const std::string& out) {
   CertificateAuthority authority;
   BLINK_ASSIGN_OR_RETURN(authority.certificate, ReadFile(out + "/ca/ca.crt", kPemBytesMax));
   BLINK_ASSIGN_OR_RETURN(authority.key, ReadFile(out + "/ca/ca.key", kPemBytesMax));
+  WarnOfOpenKey(out + "/ca/ca.key");
   return authority;
 }
 

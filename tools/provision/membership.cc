@@ -13,6 +13,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/pki/revocation.h"
+#include "common/wire/strict_json.h"
 #include "nlohmann/json.hpp"
 #include "tools/provision/files.h"
 #include "tools/provision/provision.h"
@@ -68,6 +69,7 @@ absl::Status SaveWithNextList(const std::string& out, Enrolment& enrolment, absl
 // Changes what the roster decides in a kit.json, and nothing else. NOT_FOUND: there is none.
 absl::Status UpdateKit(const std::string& path, const Roster& roster, const Identity& nodes) try {
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kKitBytesMax));
+  BLINK_RETURN_IF_ERROR(ParseStrictJson(text, path).status());
   nlohmann::ordered_json kit = nlohmann::ordered_json::parse(text);
   kit.at("node_count") = roster.node_count();
   kit.at("roster_version") = roster.version();

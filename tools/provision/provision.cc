@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
@@ -90,7 +91,7 @@ absl::Status WriteJournal(const std::string& out, const Enrolment& enrolment, co
 absl::StatusOr<Enrolment> MakeEnrolment(const AuthorityOptions& options) {
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment,
                          Enrolment::Create(options.deployment, options.node_count, options.roster_version));
-  if (!options.aggregator.empty()) BLINK_RETURN_IF_ERROR(CheckAddress(options.aggregator));
+  if (!options.aggregator.empty()) BLINK_RETURN_IF_ERROR(ParseAddress(options.aggregator).status());
   if (options.insecure) BLINK_RETURN_IF_ERROR(RequireLoopback(options.aggregator));
   enrolment.aggregator = options.aggregator;
   enrolment.insecure = options.insecure;
@@ -225,12 +226,12 @@ absl::Status MakeKeyAndRequest(const std::string& key_path, const std::string& r
 
 absl::Status CheckFleetOptions(const FleetOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckAuthorityOptions(options.authority));
-  BLINK_RETURN_IF_ERROR(CheckAddress(options.authority.aggregator));
+  BLINK_RETURN_IF_ERROR(ParseAddress(options.authority.aggregator).status());
   if (options.kits < 1 || options.kits > options.authority.node_count) {
     return absl::InvalidArgumentError(absl::StrCat("the number of kits must be 1 to the ", options.authority.node_count,
                                                    " nodes, not ", options.kits));
   }
-  return CheckAddress(ListenAddressOf(options));
+  return ParseAddress(ListenAddressOf(options), AddressUse::kListen).status();
 }
 
 absl::Status ProvisionFleet(const FleetOptions& options, const std::function<void(uint32_t)>& progress) {

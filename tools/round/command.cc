@@ -1,5 +1,6 @@
 #include "tools/round/command.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -7,7 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/address.h"
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
@@ -39,7 +42,8 @@ struct Connection {
   void AddTo(CLI::App* command) {
     command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
     command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration")
-        ->check(CLI::Validator([](std::string& text) { return std::string(CheckAddress(text).message()); }, ""));
+        ->check(
+            CLI::Validator([](std::string& text) { return std::string(ParseAddress(text).status().message()); }, ""));
     command->add_flag("--json", json, "Print JSON");
     command->add_flag("--quiet", quiet, "Show no progress");
   }
@@ -87,6 +91,27 @@ ExitCode ExplainMissingResult(const v1::Round& round) {
   return ExitCode::kOk;
 }
 
+constexpr size_t kRequestIdCharactersMax = 64;
+
+// As the aggregator, which does not see what is no UTF-8.
+std::string RefuseRequestId(const std::string& id) {
+  const bool printable = std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  if (printable && id.size() <= kRequestIdCharactersMax) return "";
+  return absl::StrCat("'", absl::CHexEscape(id), "' is not 1 to ", kRequestIdCharactersMax,
+                      " printable ASCII characters without spaces");
+}
+
+// The same request id may name a round that has ended without a result.
+ExitCode ExplainEndedBefore(const v1::Round& created, const std::string& request_id) {
+  const ExitCode code = ExplainMissingResult(created);
+  if (code != ExitCode::kOk) {
+    std::fprintf(stderr,
+                 "blink: that is round %s, which --request-id %s made before: give another id for a new round\n",
+                 created.round_id().c_str(), request_id.c_str());
+  }
+  return code;
+}
+
 // With --output for what is printed.
 struct PrintingConnection : Connection {
   OutputFile output;
@@ -131,8 +156,10 @@ struct CreateFlags : PrintingConnection {
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
         ->transform(OneOf({"fail", "cpu"}))
         ->capture_default_str();
-    command->add_option("--request-id", request_id,
-                        "The same id again returns the round that it made, unless other parameters stand beside it");
+    command
+        ->add_option("--request-id", request_id,
+                     "The same id again returns the round that it made, unless other parameters stand beside it")
+        ->check(CLI::Validator(RefuseRequestId, ""));
   }
 
   absl::StatusOr<v1::CreateRoundRequest> MakeRequest() const {
@@ -191,8 +218,13 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
     BLINK_RETURN_IF_ERROR(CheckScoreIsKnown(*request, created));
-    BLINK_RETURN_IF_ERROR(flags->output.Print(flags->json ? RoundJson(created) : created.round_id() + "\n"));
-    return ExitCode::kOk;
+    const ExitCode code = ExplainEndedBefore(created, flags->request_id);
+    if (flags->json) {
+      BLINK_RETURN_IF_ERROR(flags->output.Print(RoundJson(created)));
+    } else if (code == ExitCode::kOk) {
+      BLINK_RETURN_IF_ERROR(flags->output.Print(created.round_id() + "\n"));
+    }
+    return code;
   });
 }
 
@@ -218,7 +250,8 @@ struct OneRound : Base {
             [](std::string& id) {
               if (ValidateRoundId(id).ok()) return std::string();
               return absl::StrCat(
-                  "'", id, "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
+                  "'", absl::CHexEscape(id),
+                  "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
             },
             ""));
   }

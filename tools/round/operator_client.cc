@@ -2,14 +2,13 @@
 
 #include <chrono>
 #include <filesystem>
-#include <sstream>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
-#include "common/cli/decimal.h"
+#include "common/cli/config_file.h"
 #include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 #include "common/wire/retry_policy.h"
@@ -29,7 +28,7 @@ std::string Resolve(const std::string& folder, const std::string& path) {
 
 absl::Status CheckConfig(const OperatorConfig& config) {
   BLINK_RETURN_IF_ERROR(ValidateDeployment(config.deployment));
-  BLINK_RETURN_IF_ERROR(CheckAddress(config.aggregator));
+  BLINK_RETURN_IF_ERROR(ParseAddress(config.aggregator).status());
   if (config.insecure) return RequireLoopback(config.aggregator);
   if (config.tls.certificate.empty() || config.tls.key.empty() || config.tls.ca.empty()) {
     return absl::InvalidArgumentError(
@@ -45,31 +44,24 @@ absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path) {
   auto refuse = [&](absl::string_view why) { return absl::InvalidArgumentError(absl::StrCat(path, ": ", why)); };
   const std::string folder = std::filesystem::path(path).parent_path().string();
   OperatorConfig config;
-  std::vector<CLI::ConfigItem> items;
-  try {
-    std::istringstream stream(text);
-    items = CLI::ConfigTOML().from_config(stream);
-  } catch (const CLI::Error& error) {
-    return refuse(error.what());
-  }
-  for (const CLI::ConfigItem& item : items) {
-    if (!item.parents.empty() || item.inputs.size() != 1)
-      return refuse(absl::StrCat("'", item.fullname(), "' is not key=\"value\""));
-    const std::string& value = item.inputs[0];
-    if (item.name == "aggregator")
+  BLINK_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ParseConfig(text, path));
+  for (const auto& [key, value, line] : entries) {
+    if (key == "aggregator")
       config.aggregator = value;
-    else if (item.name == "deployment")
+    else if (key == "deployment")
       config.deployment = value;
-    else if (item.name == "tls-certificate")
+    else if (key == "tls-certificate")
       config.tls.certificate = Resolve(folder, value);
-    else if (item.name == "tls-key")
+    else if (key == "tls-key")
       config.tls.key = Resolve(folder, value);
-    else if (item.name == "tls-ca")
+    else if (key == "tls-ca")
       config.tls.ca = Resolve(folder, value);
-    else if (item.name == "insecure" && (value == "true" || value == "false"))
+    else if (key == "insecure" && (value == "true" || value == "false"))
       config.insecure = value == "true";
+    else if (key == "insecure")
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": insecure is true or false"));
     else
-      return refuse(absl::StrCat("'", item.name, "' is unknown, or its value malformed"));
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": the key ", key, " is unknown"));
   }
   if (const absl::Status sound = CheckConfig(config); !sound.ok()) return refuse(sound.message());
   return config;
@@ -96,8 +88,10 @@ absl::Status OperatorClient::Explain(const grpc::Status& status) const {
   // CANCELLED: an aggregator that stops ends its calls so.
   const bool unanswered = absl::IsUnavailable(plain) || absl::IsDeadlineExceeded(plain) || absl::IsCancelled(plain);
   if (!unanswered) {
-    absl::Status answer(plain.code(),
-                        absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", plain.message()));
+    const std::string why = plain.message().empty()
+                                ? absl::StrCat(absl::StatusCodeToString(plain.code()), ", and it does not say why")
+                                : std::string(plain.message());
+    absl::Status answer(plain.code(), absl::StrCat("the aggregator at ", config_.aggregator, " refuses: ", why));
     answer.SetPayload(kAnswerPayload, absl::Cord());
     return answer;
   }

@@ -425,6 +425,10 @@ class Simulator {
   }
 
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    if (options_.missing > 0 && options_.missing * simulation_.nodes < 1) {
+      return absl::InvalidArgumentError(absl::StrCat("--missing is ", options_.missing, ", which of the data set's ",
+                                                     simulation_.nodes, " nodes is none: give a larger share, or 0"));
+    }
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     if (KeepsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,

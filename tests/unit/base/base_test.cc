@@ -88,6 +88,15 @@ TEST_F(DurableFileTest, MakesFoldersForTheOwnerOnly) {
   EXPECT_TRUE(MakeDirectories(folder_ + "/a/b").ok());
 }
 
+TEST_F(DurableFileTest, ALinkThatLeadsNowhereIsNamedWithItsTarget) {
+  std::filesystem::create_symlink(folder_ + "/gone", folder_ + "/link");
+  const absl::Status made = MakeDirectories(folder_ + "/link");
+  EXPECT_EQ(made.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(made.message(), "cannot make the folder " + folder_ + "/link: it is a symbolic link to " + folder_ +
+                                "/gone, which does not exist");
+  EXPECT_FALSE(MakeDirectories(folder_ + "/link/below").ok());
+}
+
 TEST(FileError, TellsTheCasesApart) {
   EXPECT_EQ(FileError(ENOSPC, "write", "x").code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(FileError(EMFILE, "open", "x").code(), absl::StatusCode::kResourceExhausted);

@@ -15,7 +15,8 @@ struct Values {
   uint32_t small = 0, byte = 1;
   std::optional<uint64_t> optional;
   int count = 0, plain = 0;
-  double real = 0;
+  double real = 0, seconds = 0;
+  bool flag = false;
   std::vector<uint32_t> list;
   std::vector<std::string> names;
 };
@@ -33,6 +34,8 @@ std::string ParseArguments(const std::vector<std::string>& given, Values& values
   command->add_option("--real", values.real)->check(CLI::Range(0.0, 100.0));
   command->add_option("--list", values.list);
   command->add_option("--name", values.names);
+  command->add_flag("--flag", values.flag);
+  command->add_option("--seconds", values.seconds)->check(SecondsOrNever());
   std::vector<const char*> arguments = {"test", "command"};
   for (const std::string& argument : given) arguments.push_back(argument.c_str());
   try {
@@ -102,6 +105,34 @@ TEST(StrictNumbers, RefusesAnEmptyValueThatWouldBeTakenForNoneOrForTheNextArgume
   EXPECT_EQ(ParseArguments({"--whole=", "5"}, values), "--whole: there is no value behind the =");
   EXPECT_EQ(ParseArguments({"--whole=5", "--name", "a=", "--name=b="}, values), "");
   EXPECT_EQ(ParseArguments({"--", "--whole="}, values), "there is no option --whole");
+}
+
+TEST(StrictNumbers, RefusesAnEmptyArgument) {
+  Values values;
+  EXPECT_EQ(ParseArguments({"--whole", ""}, values), "--whole: the value is empty");
+  EXPECT_EQ(ParseArguments({"--name", ""}, values), "--name: the value is empty");
+  EXPECT_EQ(ParseArguments({"--name", "a", ""}, values), "an argument is empty: leave it out");
+  EXPECT_EQ(ParseArguments({"--", ""}, values), "--: the value is empty");
+}
+
+TEST(StrictNumbers, RefusesAnOptionThatIsGivenTwiceUnlessItIsAList) {
+  Values values;
+  for (const char* option : {"--whole", "--small", "--byte", "--optional", "--count", "--real"}) {
+    EXPECT_EQ(ParseArguments({option, "1", option, "1"}, values),
+              std::string(option) + ": it is given more than once: keep one of them");
+  }
+  EXPECT_EQ(ParseArguments({"--flag", "--flag"}, values), "--flag: it is given more than once: keep one of them");
+  EXPECT_EQ(ParseArguments({"--flag", "--flag=false"}, values), "--flag: it is given more than once: keep one of them");
+  EXPECT_EQ(ParseArguments({"--name", "a", "--name", "b", "--flag"}, values), "");
+  EXPECT_THAT(values.names, ::testing::ElementsAre("a", "b"));
+}
+
+TEST(StrictNumbers, TakesNoSecondsThatAreNearlyNone) {
+  Values values;
+  for (const char* value : {"0", "0.001", "7"}) EXPECT_EQ(Parse("seconds", value, values), "");
+  for (const char* value : {"1e-9", "0.0009", "-1", "-0.5"}) {
+    EXPECT_THAT(Parse("seconds", value, values), ::testing::HasSubstr("is neither 0 nor at least 0.001")) << value;
+  }
 }
 
 TEST(StrictNumbers, RefusesNumbersThatAreNone) {

@@ -85,7 +85,12 @@ TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
       {With(R"("demo")", R"("De mo")"), "\"deployment\""},
       {With(R"("127.0.0.1:7443")", R"("nowhere")"), "HOST:PORT"},
       {"[1]", "not a JSON object"},
-      {"{", "not a JSON object"},
+      {"{", "kit.json:1: not JSON: syntax error"},
+      {With(",", ",\n\n,"), "kit.json:3: not JSON: syntax error"},
+      {"\xFF\xFE{", "kit.json: the text is UTF-16: save the file as UTF-8"},
+      {With(R"("127.0.0.1:7443")", R"("::1:7443")"), "\"aggregator\": '::1:7443' is not HOST:PORT"},
+      {With(R"("127.0.0.1:7443")", R"("unix:/run/blink")"), "HOST:PORT"},
+      {With(R"("127.0.0.1:7443")", R"("")"), "HOST:PORT"},
   };
   for (const auto& [json, expected] : cases) {
     const auto config = ParseKitConfig(json, "kit.json");
@@ -191,6 +196,17 @@ TEST(Kit, RefusesAListThatWasCutAtAnyByte) {
   }
 }
 
+TEST(Kit, ReadsWhatEditorsLeaveInItsFiles) {
+  TempFolder folder;
+  std::string json = "\xEF\xBB\xBF" + With(",", ",\r\n");
+  WriteText(folder / "kit.json", json);
+  WriteText(folder / "policy.json", "\xEF\xBB\xBF" + std::string(kPolicyJson) + "\r\n");
+  WriteText(folder / "lists.csv", "\xEF\xBB\xBFnode,neighbour\r\n2,0\r\n2,33\r\n4,2\r\n");
+  const auto kit = LoadKit(folder.path());
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  EXPECT_THAT(kit->lists.neighbours, ElementsAre(0, 33, 2));
+}
+
 TEST(Kit, RefusesAFolderInPlaceOfAList) {
   TempFolder folder;
   WriteText(folder / "kit.json", kJson);
@@ -200,12 +216,16 @@ TEST(Kit, RefusesAFolderInPlaceOfAList) {
 }
 
 TEST(Kit, RefusesABadListWithFileAndLine) {
-  const std::pair<const char*, const char*> cases[] = {
+  const std::pair<std::string, const char*> cases[] = {
       {"", "empty"},
       {"node,neighbor\n", "lists.csv:1: the first line"},
       {"node,neighbour\n2;3\n", "lists.csv:2: malformed"},
       {"node,neighbour\n2,3\n2,\n", "lists.csv:3: malformed"},
-      {"node,neighbour\n2,3\r\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n2,3\r\r\n", "lists.csv:2: malformed"},
+      {"node,neighbour\n\xEF\xBB\xBF"
+       "2,3\n",
+       "lists.csv:2: malformed"},
+      {std::string("\xFF\xFEn\0o\0", 6) + "\n", "lists.csv:1: the text is UTF-16"},
       {"node,neighbour\n2,03\n", "lists.csv:2: malformed"},
       {"node,neighbour\n2,-3\n", "lists.csv:2: malformed"},
       {"node,neighbour\n2,3,1\n", "lists.csv:2: malformed"},

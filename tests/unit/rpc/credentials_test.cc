@@ -298,13 +298,14 @@ TEST_F(Credentials, ADeploymentThatCannotBeNamedIsRefused) {
 }
 
 TEST(RequireLoopback, AllowsLoopbackOnly) {
-  for (const char* address : {"127.0.0.1:7443", "[::1]:7443", "localhost:0"})
+  for (const char* address : {"127.0.0.1:7443", "[::1]:7443", "localhost:0", "[0:0::1]:7443", "127.8.0.1:7443"})
     EXPECT_TRUE(RequireLoopback(address).ok());
   for (const char* address : {"0.0.0.0:7443", "10.0.0.1:7443", "[::]:7443", "example.org:7443",
                               "127.0.0.1.example.org:1", "localhost.example.org:1", ":7443"}) {
     EXPECT_EQ(RequireLoopback(address).code(), absl::StatusCode::kFailedPrecondition) << address;
   }
-  for (const char* address : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"}) {
+  for (const char* address :
+       {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "::1:7443", "127.0.0:1", "unix:/run/blink"}) {
     EXPECT_EQ(RequireLoopback(address).code(), absl::StatusCode::kInvalidArgument) << address;
   }
 }

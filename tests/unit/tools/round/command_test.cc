@@ -405,7 +405,7 @@ TEST_F(RoundCommand, CreateNamesTheRangeOfEveryNumberThatItRefuses) {
            {{"--tune", "1001"}, "--tune is '1001'", candidates},
            {{"--tune", " 5"}, "--tune is ' 5'", candidates},
            {{"--tune", "+5"}, "--tune is '+5'", candidates},
-           {{"--tune", ""}, "--tune is ''", candidates},
+           {{"--tune", ""}, "--tune: the value is empty", ""},
            {{"--tune", "4294967297"}, "--tune is '4294967297'", candidates},
            {{"--degree-max", "4294967296"}, "--degree-max", "4294967296 is not a whole number from 0 to 4294967295"},
            {{"--quorum", "18446744073709551617"}, "--quorum", "from 0 to 4294967295"},
@@ -543,10 +543,12 @@ TEST_F(RoundCommand, RefusesARoundIdThatIsNone) {
 }
 
 TEST_F(RoundCommand, RefusesAnAddressThatIsNone) {
-  for (const char* address : {"127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1", ":7443", ""}) {
+  for (const char* address : {"127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1", ":7443", "::1:7443"}) {
     EXPECT_EQ(Round({"status", kId, "--aggregator", address}), 2) << address;
     EXPECT_THAT(err_, HasSubstr(absl::StrCat("--aggregator: '", address, "' is not HOST:PORT")));
   }
+  EXPECT_EQ(Round({"status", kId, "--aggregator", ""}), 2);
+  EXPECT_THAT(err_, HasSubstr("--aggregator: the value is empty"));
 }
 
 TEST_F(RoundCommand, NobodyThereIsUnreachable) {

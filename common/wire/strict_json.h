@@ -5,8 +5,8 @@
 //   const JsonMembers members(json, "KIT/kit.json", "");
 //   BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "node_count"}));
 //   BLINK_ASSIGN_OR_RETURN(n, members.Integer("node_count", 3, 1000));
-#ifndef BLINK_NODE_CLIENT_STRICT_JSON_H_
-#define BLINK_NODE_CLIENT_STRICT_JSON_H_
+#ifndef BLINK_COMMON_WIRE_STRICT_JSON_H_
+#define BLINK_COMMON_WIRE_STRICT_JSON_H_
 
 #include <cstdint>
 #include <initializer_list>
@@ -17,8 +17,8 @@
 
 namespace blink {
 
-// Reads `text` as one JSON object. `path` is for messages. A key that is there twice is refused, because parsers differ
-// in which of the two counts.
+// Reads `text` as one JSON object. `path` is for messages, and may be empty. A syntax error is named by its line. A key
+// that is there twice is refused, because parsers differ in which of the two counts. A byte order mark is skipped.
 absl::StatusOr<nlohmann::json> ParseStrictJson(const std::string& text, const std::string& path);
 
 // Reads the members of one object, which must outlive this. `prefix` ("nodes.") names the object in messages.
@@ -48,4 +48,4 @@ class JsonMembers {
 
 }  // namespace blink
 
-#endif  // BLINK_NODE_CLIENT_STRICT_JSON_H_
+#endif  // BLINK_COMMON_WIRE_STRICT_JSON_H_

@@ -1,17 +1,39 @@
-#include "node_client/strict_json.h"
+#include "common/wire/strict_json.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_number.h"
 #include "common/base/status_macros.h"
+#include "common/base/text_file.h"
 
 namespace blink {
 
 using Json = nlohmann::json;
 
+namespace {
+
+// "PATH:3: ", or "line 3: " of a text without a path.
+std::string PlaceOf(const std::string& text, size_t byte, const std::string& path) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
+  const auto line = 1 + std::count(text.begin(), end, '\n');
+  return path.empty() ? absl::StrCat("line ", line, ": ") : absl::StrCat(path, ":", line, ": ");
+}
+
+// nlohmann's words, without its number of the error and its place.
+std::string WhatIsWrong(const Json::parse_error& error) {
+  const std::string text = error.what();
+  const size_t at = text.find("syntax error");
+  return at == std::string::npos ? text : text.substr(at);
+}
+
+}  // namespace
+
 absl::StatusOr<Json> ParseStrictJson(const std::string& text, const std::string& path) {
+  const std::string start = path.empty() ? "" : path + ": ";
+  if (IsUtf16(text)) return absl::InvalidArgumentError(absl::StrCat(start, kUtf16Rule));
   std::vector<std::set<std::string>> open;  // the keys seen of every object that is open
   std::string twice;
   const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
@@ -22,10 +44,16 @@ absl::StatusOr<Json> ParseStrictJson(const std::string& text, const std::string&
     }
     return true;
   };
-  Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
+  Json json;
+  try {
+    json = Json::parse(text, watch);
+  } catch (const Json::parse_error& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(PlaceOf(text, error.byte == 0 ? 0 : error.byte - 1, path), "not JSON: ", WhatIsWrong(error)));
+  }
+  if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(start, "not a JSON object"));
   if (!twice.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the key \"", twice, "\" is given twice; keep one of them"));
+    return absl::InvalidArgumentError(absl::StrCat(start, "the key \"", twice, "\" is given twice; keep one of them"));
   }
   return json;
 }

@@ -1,0 +1,28 @@
+// Whether an aggregator serves, for health checks that have no certificate.
+//
+// The server answers gRPC's own health protocol (grpc.health.v1) on a socket in its data folder, which only its own
+// user may open. The answer comes from the threads that answer the nodes, so that a frozen process gives none.
+#ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
+#define BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
+
+#include <grpcpp/server_builder.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace blink {
+
+std::string HealthSocketIn(const std::string& data_folder);
+
+// Lets the server answer at `socket`. Call this before anything else of the builder. A path that is too long for a
+// socket is said in the log, and then nothing answers.
+void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder);
+
+// Asks the server at `socket`. Returns UNAVAILABLE, with the reason, when it gives no good answer within `timeout`.
+absl::Status CheckHealth(const std::string& socket, absl::Duration timeout);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
