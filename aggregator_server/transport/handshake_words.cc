@@ -3,6 +3,8 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -23,17 +25,21 @@ std::string FormatDate(const ASN1_TIME* time) {
 std::string Now() { return TimeText(absl::Now()); }
 
 // RFC 9113 section 3.4, RFC 9110 section 9, RFC 8446 section 5.1.
-std::string DescribeNoTls(const unsigned char (&first)[5]) {
+std::optional<HandshakeFailure> DescribeNoTls(const unsigned char (&first)[5]) {
   const absl::string_view text(reinterpret_cast<const char*>(first), sizeof(first));
   if (absl::StartsWith(text, "PRI ")) {
-    return "it speaks plaintext gRPC to a TLS port: is its kit or configuration marked insecure?";
+    return HandshakeFailure{
+        "plaintext gRPC", "it speaks plaintext gRPC to a TLS port: is its kit or configuration marked insecure?", true};
   }
   for (const char* method : {"GET ", "HEAD", "POST", "PUT ", "OPTI", "CONN", "DELE", "PATC", "TRAC"}) {
     if (absl::StartsWith(text, method)) {
-      return "it sent an HTTP/1 request to a TLS port: a browser, a scraper, or a proxy that does not speak TLS";
+      return HandshakeFailure{
+          "HTTP/1", "it sent an HTTP/1 request to a TLS port: a browser, a scraper, or a proxy that does not speak TLS",
+          true};
     }
   }
-  return first[0] < 20 || first[0] > 24 || first[1] != 3 ? "what it sent is not TLS" : "";
+  if (first[0] >= 20 && first[0] <= 24 && first[1] == 3) return std::nullopt;
+  return HandshakeFailure{"no TLS", "what it sent is not TLS", true};
 }
 
 }  // namespace
@@ -92,15 +98,15 @@ void NoteRefusal(X509_STORE_CTX* context, HandshakeSeen& seen) {
 HandshakeFailure DescribeFailure(const HandshakeSeen& seen, bool finished) {
   if (!seen.spoke) return {"said nothing", "it connected and said nothing", false};
   if (!seen.refusal.empty()) return {seen.refusal_kind, seen.refusal, true};
-  if (const std::string other = DescribeNoTls(seen.first); !other.empty()) return {"no TLS", other, true};
+  if (const auto other = DescribeNoTls(seen.first)) return *other;
   if (seen.alert_received > 0) {
     if (seen.alert_received == SSL_AD_UNKNOWN_CA) {
       return {"refused this aggregator", "it does not know the authority that signed this aggregator's certificate",
               true};
     }
     const char* const text = SSL_alert_desc_string_long(seen.alert_received);
-    return {"ended the handshake", absl::StrCat("it ended the handshake, saying '", text, "': its own log tells why"),
-            true};
+    return {absl::StrCat("ended the handshake (", text, ")"),
+            absl::StrCat("it ended the handshake, saying '", text, "': its own log tells why"), true};
   }
   constexpr int kClientHello = SSL3_MT_CLIENT_HELLO;
   if (seen.alert_sent == SSL_AD_PROTOCOL_VERSION) {
@@ -111,7 +117,8 @@ HandshakeFailure DescribeFailure(const HandshakeSeen& seen, bool finished) {
     return {"no common cipher", "it and this aggregator have no cipher in common", true};
   }
   if (seen.alert_sent > 0) {
-    return {"not a proper handshake", absl::StrCat("refused: ", SSL_alert_desc_string_long(seen.alert_sent)), true};
+    return {absl::StrCat("refused (", SSL_alert_desc_string_long(seen.alert_sent), ")"),
+            absl::StrCat("refused: ", SSL_alert_desc_string_long(seen.alert_sent)), true};
   }
   // Nodes that give up an attempt leave so, and so do nodes that refuse this aggregator: they log why.
   if (finished) return {"hung up after the handshake", "it hung up as soon as the handshake was over", false};

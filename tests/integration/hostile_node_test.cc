@@ -329,7 +329,7 @@ TEST_F(HostileNode, AStormOfFailuresIsLoggedOnceAndThenCounted) {
   aggregator_.reset();
   const std::string log = Log();
   EXPECT_EQ(log.find("TLS handshake with"), log.rfind("TLS handshake with")) << log;
-  EXPECT_THAT(log, HasSubstr("99 x no TLS"));
+  EXPECT_THAT(log, HasSubstr("99 x plaintext gRPC"));
 }
 
 TEST_F(HostileNode, OneCertificateCannotKeepOperatorsOut) {
