@@ -142,9 +142,9 @@ PeerAddress PeerAddress::Of(const sockaddr_storage& address, socklen_t size) {
   sockaddr_storage shown = address;
   auto* const six = reinterpret_cast<sockaddr_in6*>(&shown);
   if (shown.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-    const std::string peer = absl::StrCat("[", Show(&shown, size, port, sizeof(port)), "]:", port);
+    const std::string own = Show(&shown, size, port, sizeof(port));
     std::memset(six->sin6_addr.s6_addr + 8, 0, 8);
-    return {peer, absl::StrCat(Show(&shown, size, nullptr, 0), "/64")};
+    return {absl::StrCat("[", own, "]:", port), absl::StrCat(Show(&shown, size, nullptr, 0), "/64")};
   }
   if (shown.ss_family == AF_INET6) {
     sockaddr_in four{};
