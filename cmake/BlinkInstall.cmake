@@ -4,6 +4,8 @@
 #   lib/             the libraries of the folders below, static
 #   lib/cmake/blink/ the package: find_package(blink) defines blink::base, blink::privacy, blink::wire, ...
 #   include/blink/   their headers, under the paths that sources include: "common/privacy/parameters.h"
+#   share/man/man1/, share/bash-completion/completions/
+#                    a page and a completion of each program, made by the program itself
 #   share/doc/blink/ licence, documents and sample configurations
 #
 # LibTorch is not installed. The programs that need it look for it in PREFIX/lib/blink/torch/lib (a link or a copy),
@@ -47,6 +49,21 @@ function(blink_install_program name)
     return()
   endif()
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+  # What the program tells of its own flags.
+  foreach(_what IN ITEMS "man@${CMAKE_INSTALL_MANDIR}/man1/${name}.1"
+                         "bash-completion@${CMAKE_INSTALL_DATADIR}/bash-completion/completions/${name}")
+    string(REPLACE "@" ";" _parts ${_what})
+    list(GET _parts 0 _kind)
+    list(GET _parts 1 _file)
+    install(CODE "
+      set(_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_file}\")
+      cmake_path(GET _file PARENT_PATH _folder)
+      file(MAKE_DIRECTORY \"\${_folder}\")
+      execute_process(COMMAND \"$<TARGET_FILE:${name}>\" --generate ${_kind} OUTPUT_FILE \"\${_file}\"
+        COMMAND_ERROR_IS_FATAL ANY)
+      message(STATUS \"Made: \${_file}\")
+      list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${_file}\")" COMPONENT programs)
+  endforeach()
 endfunction()
 
 # Called once, after all targets are there.

@@ -38,12 +38,20 @@ function(blink_library name)
   blink_install_library_by_folder(${name})
 endfunction()
 
+# The commit that programs tell (common/base/program.h). It is looked at in every build, and only a new one compiles.
+set(_commit_source ${CMAKE_BINARY_DIR}/generated/commit.cc)
+add_custom_target(blink_find_commit BYPRODUCTS ${_commit_source}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${_commit_source} -DCOMMIT=${BLINK_COMMIT}
+          -P ${CMAKE_SOURCE_DIR}/cmake/Commit.cmake VERBATIM)
+add_library(blink_commit OBJECT ${_commit_source})
+add_dependencies(blink_commit blink_find_commit)
+
 # A program: blink_binary(blink-node SOURCES main.cc DEPS blink::agent)
 function(blink_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+  add_executable(${name} ${ARG_SOURCES} $<TARGET_OBJECTS:blink_program_start>)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE blink_options ${ARG_DEPS})
+  target_link_libraries(${name} PRIVATE blink_options blink_commit ${ARG_DEPS})
   blink_install_program(${name})
 endfunction()
 

@@ -1,6 +1,7 @@
 # The aggregator, its worker, and the operator's command. Two targets:
 #   podman build -f deploy/aggregator.Dockerfile --target cpu  -t blink-aggregator:cpu .
 #   podman build -f deploy/aggregator.Dockerfile --target cuda -t blink-aggregator:cuda .     (5 GB of CUDA libraries)
+# The programs tell their commit when it is given: --build-arg BLINK_COMMIT=$(git rev-parse HEAD)
 # A compiler cache speeds up repeated builds: podman build -v "$HOME/.cache/ccache:/ccache" ...
 # LibTorch may be given instead of fetched: podman build -v /path/to/folder-of-wheel:/opt/torch-given:ro (it holds torch/ and nvidia/).
 FROM debian:bookworm-slim AS tools
@@ -13,6 +14,7 @@ RUN if [ -e /opt/torch-given/torch/lib/libtorch_cpu.so ]; then cp -a /opt/torch-
     else scripts/install-deps --no-packages && mv .deps/torch /opt/torch; fi
 COPY . .
 ENV LIBTORCH=/opt/torch/torch CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+ARG BLINK_COMMIT=
 RUN cmake --preset release -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
  && cmake --build build/release --target blink-aggregator blink-worker blink blink-node \
  && strip build/release/bin/blink-aggregator build/release/bin/blink-worker build/release/bin/blink build/release/bin/blink-node
@@ -30,7 +32,7 @@ RUN apt-get update -qq \
 COPY --from=build /opt/cpu /opt/torch
 COPY --from=build /src/build/release/bin/blink-aggregator /src/build/release/bin/blink-worker /src/build/release/bin/blink \
   /src/build/release/bin/blink-node /usr/local/bin/
-COPY deploy/simulation-init deploy/simulation-operator /usr/local/bin/
+COPY deploy/simulation-init deploy/simulation-operator deploy/process-1.sh /usr/local/bin/
 # gRPC's own log says less than the programs' and repeats itself at every handshake.
 ENV GRPC_VERBOSITY=NONE
 USER blink

@@ -1,5 +1,6 @@
 # The node: blink-node alone. Its build sees no torch and no RocksDB.
 #   podman build -f deploy/node.Dockerfile -t blink-node .        (docker build takes the same)
+# The programs tell their commit when it is given: --build-arg BLINK_COMMIT=$(git rev-parse HEAD)
 # A compiler cache speeds up repeated builds: podman build -v "$HOME/.cache/ccache:/ccache" ...
 FROM debian:bookworm-slim AS build
 WORKDIR /src
@@ -7,6 +8,7 @@ COPY scripts/install-deps scripts/install-deps
 RUN scripts/install-deps --node-only --no-tests && rm -rf /var/lib/apt/lists/*
 COPY . .
 ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+ARG BLINK_COMMIT=
 RUN cmake --preset node-only -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
  && cmake --build build/node-only --target blink-node \
  && strip build/node-only/bin/blink-node

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/program.h"
 #include "common/base/time_text.h"
 #include "nlohmann/json.hpp"
 
@@ -122,7 +123,8 @@ std::string AccountToJson(const Account& account) {
                       {"epsilon_nano_achieved_max", epoch.largest.achieved_nano},
                       {"epsilon_micro_link_max", epoch.largest.link_micro()}});
   }
-  Json json = {{"deployment", account.kit.deployment},
+  Json json = {{"program", {{"version", ProgramVersion()}, {"commit", ProgramCommit()}}},
+               {"deployment", account.kit.deployment},
                {"first_node", account.node.value_or(account.journal.first_node)},
                {"last_node", account.node.value_or(account.journal.last_node)},
                {"nodes", account.nodes()},

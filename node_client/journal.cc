@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/format_number.h"
@@ -92,7 +93,7 @@ absl::Status CreateJournal(const std::string& folder, const JournalIdentity& ide
   absl::Status written = RefuseExisting(anchor_path, "it is the journal: name another file");
   if (written.ok()) written = WriteAnchor(anchor_path, anchor);
   // Nobody can have opened it: the lock is held.
-  if (!written.ok() && ::unlink(path.c_str()) == 0) written.Update(SyncDirectory(folder));
+  if (!written.ok()) ::unlink(path.c_str());
   return written;
 }
 
@@ -303,11 +304,16 @@ absl::Status Journal::CheckAnchor(bool contained, const Anchor& anchor) const {
 
 absl::Status Journal::MakeSound(uint64_t end) {
   if (size_ < end) {
-    spdlog::warn("{} ends within a record, which was never sent: cutting off its last {} bytes", path_, end - size_);
+    spdlog::warn(
+        "{} ends within a record: cutting off its last {} bytes. They were never sent, unless something else "
+        "has shortened the file, which only an anchor shows",
+        path_, end - size_);
     if (::ftruncate(fd_, size_) != 0) return FileError(errno, "truncate", path_);
   }
-  // A process may have died between its write and its fsync: what this one will send must be on the disk.
-  return ::fsync(fd_) == 0 ? absl::OkStatus() : FileError(errno, "fsync", path_);
+  // A process may have died between its write and its fsync, or before the file's name was on the disk: what this one
+  // will send must be there.
+  if (::fsync(fd_) != 0) return FileError(errno, "fsync", path_);
+  return SyncDirectory(std::filesystem::path(path_).parent_path().string());
 }
 
 absl::StatusOr<CodedReport> Journal::LoadReport(uint32_t epoch, const PrivacyParameters& parameters,

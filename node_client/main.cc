@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -16,9 +17,13 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/help.h"
+#include "common/cli/output_file.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 #include "common/pki/pki.h"
 #include "common/privacy/random_source.h"
 #include "node_client/account.h"
@@ -35,6 +40,7 @@ struct Flags {
   std::optional<NodeIndex> node;
   bool daemon = false, json = false, replace = false;
   double give_up_after_seconds = 0;
+  OutputFile output;
 };
 
 // Ends sleeps and calls at SIGINT and SIGTERM. It is made first, so that every later thread blocks these signals.
@@ -206,22 +212,41 @@ int ShowAccount(const Flags& flags) {
   const auto journal = ReadJournal(flags, IdentityOf(*kit));
   if (!journal.ok()) return ExitWith(JournalExitCode(journal.status()), std::string(journal.status().message()));
   const Account account = MakeAccount(*kit, *policy, **journal, flags.node, !flags.anchor.empty());
-  std::cout << (flags.json ? AccountToJson(account) + "\n" : AccountToText(account));
-  return 0;
+  const absl::Status printed = flags.output.Print(flags.json ? AccountToJson(account) + "\n" : AccountToText(account));
+  return printed.ok() ? 0 : ExitWith(printed);
 }
 
+const std::vector<CommandExamples> kExamples = {
+    {"", {"blink-node init --kit kit --journal journal", "blink-node run --kit kit --journal journal --daemon"}},
+    {"init",
+     {"blink-node init --kit kit --journal journal",
+      "blink-node init --kit kit --journal journal --anchor /mnt/other/journal.anchor"}},
+    {"run",
+     {"blink-node run --kit kit --journal journal --daemon",
+      "blink-node run --kit kit --journal journal --leave at-receipt --give-up-after 600"}},
+    {"account",
+     {"blink-node account --kit kit --journal journal",
+      "blink-node account --kit kit --journal journal --node 3 --json"}},
+    {"anchor",
+     {"blink-node anchor --kit kit --journal journal --anchor /mnt/other/journal.anchor",
+      "blink-node anchor --kit kit --journal journal --anchor /mnt/other/journal.anchor --replace"}},
+};
+
 int Main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
   mallopt(M_ARENA_MAX, 2);  // a node process is small; many of them share a machine
-  CLI::App app{"blink-node: sends privatised reports on adjacency lists to an aggregator that is not trusted"};
+  CLI::App app{"Sends privatised reports on adjacency lists to an aggregator that is not trusted", "blink-node"};
   Flags flags;
-  app.set_version_flag("--version", "blink-node 0.1.0");
+  app.set_version_flag("--version", VersionText("blink-node"));
   app.footer(ExitCodeTable());
   app.require_subcommand(1);
   auto add = [&](const char* name, const char* what) {
     CLI::App* command = app.add_subcommand(name, what);
     command->add_option("--kit", flags.kit, "folder of the start-up kit")->required();
     command->add_option("--journal", flags.journal, "folder of the journal")->required();
-    command->add_option("--log-level", flags.log_level, "debug, info, warning or error")->capture_default_str();
+    command->add_option("--log-level", flags.log_level, "debug, info, warning or error")
+        ->transform(OneOf({"debug", "info", "warning", "error"}))
+        ->capture_default_str();
     command->footer(ExitCodeTable());
     return command;
   };
@@ -229,7 +254,7 @@ int Main(int argc, char** argv) {
   CLI::App* run = add("run", "take part in the open round(s)");
   run->add_flag("--daemon", flags.daemon, "go on over rounds until SIGTERM");
   run->add_option("--leave", flags.leave, "when to end")
-      ->check(CLI::IsMember({"when-sealed", "at-receipt"}))
+      ->transform(OneOf({"when-sealed", "at-receipt"}))
       ->capture_default_str();
   CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
   for (CLI::App* command : {run, account}) {
@@ -251,6 +276,8 @@ int Main(int argc, char** argv) {
                    "the old anchor is lost, and this journal is known to be the latest one");
   account->add_option("--node", flags.node, "of this node alone; default: of all that the kit hosts");
   account->add_flag("--json", flags.json, "one JSON object");
+  flags.output.AddTo(account);
+  AddExamples(app, kExamples);
   try {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -17,13 +17,23 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "common/cli/suggestion.h"
 
 namespace blink {
 
 // A check that refuses an empty path. A shell variable that is not set gives one.
 inline CLI::Validator NotEmpty() {
   return CLI::Validator([](std::string& text) { return text.empty() ? "the path is empty" : ""; }, "");
+}
+
+// The same, where NOT_FOUND suggests a name that lies beside `path`, which somebody typed and which does not exist.
+template <typename T>
+absl::StatusOr<T> SuggestingPath(absl::StatusOr<T> read, const std::string& path) {
+  if (!absl::IsNotFound(read.status())) return read;
+  return Reworded(read.status(), std::string(read.status().message()) + SuggestPath(path));
 }
 
 // The exit code for `status`. Prints the text of an error on standard error, as "blink: <text>". FAILED_PRECONDITION

@@ -7,10 +7,14 @@
 
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
+#include "common/cli/help.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
+#include "tools/examples.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
 #include "tools/simulate/command.h"
@@ -40,11 +44,21 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "Trains graph neural networks on graphs whose links nobody may see: the operator's and the researcher's command.",
       "blink");
-  app.set_version_flag("--version", "blink " BLINK_VERSION);
+  app.set_version_flag("--version", blink::VersionText("blink"));
   app.footer(blink::ExitCodeTable());
   app.require_subcommand(1);
   std::function<int()> command;
   for (const AddCommand add : kCommands) add(app, &command);
+  std::string shell;
+  CLI::App* const completion = app.add_subcommand("completion", "Print a script that completes the command line");
+  completion->add_option("shell", shell, "bash")->required()->transform(blink::OneOf({"bash"}));
+  completion->callback([&app, &command] {
+    command = [&app] {
+      std::printf("%s", blink::BashCompletion(app).c_str());
+      return static_cast<int>(blink::ExitCode::kOk);
+    };
+  });
+  blink::AddExamples(app, blink::ExamplesOfBlink());
   try {
     blink::ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -46,6 +46,13 @@ absl::Status MakeFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status RenameDurably(const std::string& from, const std::string& to) {
+  BLINK_RETURN_IF_ERROR(SyncFilesystem(from));
+  if (::rename(from.c_str(), to.c_str()) != 0) return FileError(errno, "rename to", to);
+  const std::string parent = std::filesystem::path(to).parent_path().string();
+  return SyncDirectory(parent.empty() ? "." : parent);
+}
+
 absl::StatusOr<Staging> Staging::Create(const std::string& out) {
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored))) {
@@ -73,11 +80,9 @@ Staging::~Staging() {
 }
 
 absl::Status Staging::Publish() {
-  BLINK_RETURN_IF_ERROR(SyncFilesystem(path_));
-  if (::rename(path_.c_str(), target_.c_str()) != 0) return FileError(errno, "rename to", target_);
+  BLINK_RETURN_IF_ERROR(RenameDurably(path_, target_));
   path_.clear();
-  const std::string parent = std::filesystem::path(target_).parent_path().string();
-  return SyncDirectory(parent.empty() ? "." : parent);
+  return absl::OkStatus();
 }
 
 }  // namespace blink

@@ -18,6 +18,10 @@ absl::Status WriteNew(const std::string& path, absl::string_view content, mode_t
 // Creates the folder `path` with mode 0700, unless it is there already. Its parent must exist.
 absl::Status MakeFolder(const std::string& path);
 
+// Makes the folder `from` and all that is in it durable, and gives it the name `to`. When this returns OK, it has that
+// name on the disk.
+absl::Status RenameDurably(const std::string& from, const std::string& to);
+
 // A folder that appears under its name only when it is complete.
 //
 //   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(out));

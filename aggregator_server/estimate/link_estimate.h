@@ -29,6 +29,8 @@ struct LinkPosterior {
   // A Soft that is a list has the pairs with a larger P than this; 0: all pairs that are not of weight 0.
   float soft_from = 0;
   double left_out_links = 0;  // sum of P over the pairs that it leaves out
+  // Absent of what only classifiers are trained on.
+  std::optional<ExpectedQuality> expected_quality;
 
   // Against a true graph, where one was given (simulation only).
   double mae = 0;               // mean of |P - A| over all n^2 entries

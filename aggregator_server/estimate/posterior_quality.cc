@@ -56,4 +56,28 @@ PosteriorQuality QualityCounter::Quality() const {
   return quality;
 }
 
+ExpectedQuality QualityCounter::Expected() const {
+  ExpectedQuality expected;
+  double links_below = 0, others_below = 0, ordered = 0, of_hard = 0, hard = 0;
+  for (size_t k = 0; k < cells_.size(); ++k) {
+    const Cell& cell = cells_[k];
+    if (cell.pairs == 0) continue;
+    const auto pairs = static_cast<double>(cell.pairs);
+    const double mean = LowerEnd(k) + static_cast<double>(cell.sum) / kUnits / pairs;
+    const double links = pairs * ProbabilityOf(mean), others = pairs * ProbabilityOf(-mean);
+    expected.log_likelihood += pairs * LogOfNone(mean) + links * mean;
+    expected.error += 2 * links * ProbabilityOf(-mean);
+    ordered += links * (others_below + others / 2);
+    links_below += links;
+    others_below += others;
+    if (mean <= kTie) continue;
+    of_hard += links;
+    hard += pairs;
+  }
+  if (links_below > 0 && others_below > 0) expected.auc = ordered / links_below / others_below;
+  expected.precision = of_hard / hard;
+  expected.recall = of_hard / links_below;
+  return expected;
+}
+
 }  // namespace blink

@@ -1,9 +1,12 @@
-// How good a posterior is as a statement about links, against the true graph: for simulation only.
+// How good a posterior is as a statement about links: against the true graph, in a simulation, or as it expects itself.
 //
 //   QualityCounter counter;                       // one a thread
 //   counter.Add(log_odds, truth.HasLink(i, j));   // every unordered pair
 //   total.Join(counter);
 //   ... total.Quality() ...
+//
+// Without a truth the same pairs are counted, none as a link, and Expected() says what the figures would be on average
+// if each pair were a link with its P.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_POSTERIOR_QUALITY_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_POSTERIOR_QUALITY_H_
 
@@ -31,6 +34,15 @@ struct PosteriorQuality {
   std::vector<Bin> bins;
 };
 
+// The means over graphs drawn from the posterior. They are as right as the prior is.
+struct ExpectedQuality {
+  double log_likelihood = 0, auc = 0.5;  // as PosteriorQuality
+  double error = 0;                      // sum of |P - A| over unordered pairs
+  // Of the pairs with P > 1/2: the share of them that are links, and of the links the share that is among them. NaN
+  // where nothing is divided by.
+  double precision = 0, recall = 0;
+};
+
 // A histogram of log-odds from -64 to 64 in 8,192 cells (256 KiB); larger ones count in the outermost. Of each cell the
 // number of its pairs and links and the sum of their log-odds are kept, as integers: parts that were counted apart, in
 // any order, join to the same result. Of log-odds within a cell only the mean counts, so that what follows from it errs
@@ -55,6 +67,7 @@ class QualityCounter {
   }
   void Join(const QualityCounter& other);
   PosteriorQuality Quality() const;
+  ExpectedQuality Expected() const;  // looks at no link
 
  private:
   static constexpr int kReach = 64, kCellsPerUnit = 64, kCells = 2 * kReach * kCellsPerUnit;

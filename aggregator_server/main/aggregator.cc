@@ -8,9 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/attribute_facts.h"
+#include "aggregator_server/main/data_folder.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/wire/roster.h"
 #include "common/wire/round.h"
@@ -20,8 +22,20 @@ namespace {
 
 constexpr uint64_t kRosterBytesMax = 256 << 20;
 
+// A folder that served with TLS before has it.
+void WarnIfMemoryIsMissing(const AggregatorOptions& options) {
+  std::error_code error;
+  if (std::filesystem::exists(options.data_folder + "/revoked.crl.pem", error) || error) return;
+  if (!WasUsedBefore(options.data_folder)) return;
+  spdlog::warn(
+      "{}/revoked.crl.pem is missing, so that nothing shows whether {} is older than the revocation list that "
+      "was last in force: make sure that it is the latest one",
+      options.data_folder, options.revocations_file);
+}
+
 absl::StatusOr<std::unique_ptr<Revocations>> FollowRevocations(const AggregatorOptions& options) {
   if (options.revocations_file.empty() || !options.server.tls.has_value()) return nullptr;
+  WarnIfMemoryIsMissing(options);
   return Revocations::Load({.path = options.revocations_file,
                             .ca_path = options.server.tls->ca,
                             .memory_path = absl::StrCat(options.data_folder, "/revoked.crl.pem"),
@@ -55,6 +69,11 @@ absl::StatusOr<std::vector<Roster>> ReadEarlierRosters(const std::string& data_f
 // The rounds of the store that have not ended must be of this deployment, and of a roster that this one may follow.
 absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& roster, const std::string& data_folder) {
   for (const v1::Round& round : rounds) {
+    if (round.deployment() == roster.deployment() && round.roster_version() > roster.version()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the store ", data_folder, " holds round ", round.round_id(), " of roster version ", round.roster_version(),
+          ", and this roster is version ", roster.version(), ": bring the latest one (roster.json of the authority)"));
+    }
     if (IsTerminal(round.state())) continue;
     const uint32_t n = round.parameters().node_count();
     const bool fits = round.roster_version() == roster.version() ? n == roster.node_count() : n <= roster.node_count();
@@ -86,7 +105,10 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   if (!deployment.earlier.empty()) BLINK_RETURN_IF_ERROR(roster.CheckFollows(deployment.earlier.back()));
 
   std::unique_ptr<Aggregator> aggregator(new Aggregator);
-  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store")));
+  BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
+  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
+                                                              {.accept_loss = options.accept_data_loss}));
+  BLINK_RETURN_IF_ERROR(CheckRoundFolders(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_RETURN_IF_ERROR(CheckRounds(aggregator->store_->ListRounds(), roster, options.data_folder));
   // Only now, when nothing about it can be refused any more; and before a round can begin with it.
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(RosterPath(options.data_folder, roster.version()), roster.ToJson(), 0644));
@@ -101,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   pipeline.worker_path = options.worker_path;
   pipeline.worker_threads = options.worker_threads;
   pipeline.worker_limits = options.worker_limits;
+  pipeline.ignore_memory = options.ignore_memory;
   aggregator->pipeline_ = std::make_unique<Pipeline>(std::move(pipeline), *aggregator->store_, clock);
   Pipeline* const rounds = aggregator->pipeline_.get();
   aggregator->ingest_ = std::make_unique<Ingest>(

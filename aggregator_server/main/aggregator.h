@@ -20,15 +20,17 @@
 namespace blink {
 
 struct AggregatorOptions {
-  std::string data_folder;  // DATA/store and DATA/rounds are made in it
-  std::string attributes_folder;
+  std::string data_folder;        // DATA/store and DATA/rounds are made in it
+  std::string attributes_folder;  // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
   IngestLimits limits;
   std::string worker_path;
   int worker_threads = 0;
   WorkerLimits worker_limits;
+  bool ignore_memory = false;                 // of a worker that needs more than there is
   std::string revocations_file;               // empty: only dates are checked
+  bool accept_data_loss = false;              // start although something that was acknowledged is gone
   bool refuse_when_outdated = false;          // an outdated revocation list: refuse everybody
   Clock* certificate_clock = &SystemClock();  // by which certificates expire; TLS itself looks at the system's
 };
@@ -37,7 +39,8 @@ class Aggregator {
  public:
   // Checks the certificate (ServerTls::Load), opens the store, takes up the rounds that have not ended, and serves.
   // FAILED_PRECONDITION: the attribute folder holds edges or has another n, or the roster (options.deployment) does not
-  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). Other errors are those of the parts.
+  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. Other errors
+  // are those of the parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 

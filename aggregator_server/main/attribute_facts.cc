@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset.h"
 
@@ -24,7 +25,15 @@ std::string ReadState(const std::string& folder) {
 }
 
 absl::StatusOr<TrainingFacts> ReadFacts(const std::string& folder, uint32_t node_count) {
-  BLINK_ASSIGN_OR_RETURN(const NodeAttributes attributes, ReadAttributes(folder));
+  if (folder.empty()) return FactsOf(NodeAttributes::OfNothing(node_count));
+  const absl::StatusOr<NodeAttributes> read = ReadAttributes(folder);
+  if (absl::IsNotFound(read.status())) {
+    return Reworded(
+        read.status(),
+        absl::StrCat(read.status().message(), "; where nothing public is known of the nodes, leave out --attributes"));
+  }
+  BLINK_RETURN_IF_ERROR(read.status());
+  const NodeAttributes& attributes = *read;
   if (attributes.node_count == node_count) return FactsOf(attributes);
   return absl::FailedPreconditionError(absl::StrCat(
       "the attribute folder ", folder, " describes ", attributes.node_count, " nodes, the roster (--roster) has ",

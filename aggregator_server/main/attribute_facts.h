@@ -17,7 +17,8 @@ class AttributeFacts {
  public:
   AttributeFacts(std::string folder, uint32_t node_count) : folder_(std::move(folder)), node_count_(node_count) {}
 
-  // FAILED_PRECONDITION: the folder holds edges, or has another n than the roster. Otherwise as ReadAttributes.
+  // If the folder's name is empty, nothing is known of the nodes. FAILED_PRECONDITION: the folder holds edges, or has
+  // another n than the roster. Otherwise as ReadAttributes.
   absl::StatusOr<TrainingFacts> Get();
 
  private:

@@ -17,9 +17,12 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/help.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 
 namespace blink {
 namespace {
@@ -46,8 +49,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.set_config("--config", "", "configuration file; its relative paths are relative to its folder")
       ->check(CLI::ExistingFile);
   app.add_option("--data", options.data_folder, "folder of the store and the results")->required();
-  app.add_option("--attributes", options.attributes_folder, "folder of the public attributes; must hold no edges")
-      ->required();
+  app.add_option(
+      "--attributes", options.attributes_folder,
+      "folder of the public attributes, if there are any; must hold no edges. Without labels rounds give links "
+      "and degrees alone (blink round create --model none)");
   app.add_option("--deployment", options.deployment.name, "name of the deployment")->required();
   app.add_option("--roster", flags.roster,
                  "roster.json, made by blink provision; another one takes effect at the next start")
@@ -62,19 +67,29 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--refuse-outdated-revocations", options.refuse_when_outdated,
                "serve nobody while that list is past its next update, instead of going on with it");
   app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
+  app.add_flag("--accept-data-loss", options.accept_data_loss,
+               "start although the store lost what it had acknowledged; for one start, after reading the refusal");
   app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
   app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
       ->check(CLI::Range(0, 4096));
   app.add_option("--worker-memory-bytes", options.worker_limits.memory_bytes,
                  "address space of the worker; 0: no limit");
+  app.add_flag("--ignore-memory", options.ignore_memory,
+               "open rounds whose worker needs more memory than this machine, or its limit, has");
   app.add_option("--worker-cpu-seconds", options.worker_limits.cpu_seconds,
                  "processor time of the worker; 0: no limit");
   app.add_option("--worker-seconds-max", flags.worker_seconds_max, "wall time of the worker; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")->capture_default_str();
-  app.set_version_flag("--version", "blink-aggregator " BLINK_VERSION);
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->transform(OneOf({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", VersionText("blink-aggregator"));
   app.footer(ExitCodeTable());
+  AddExamples(app, {{{"",
+                      {"blink-aggregator --config aggregator.conf",
+                       "blink-aggregator --data data --attributes attributes --deployment demo --roster roster.json "
+                       "--insecure"}}}});
 }
 
 // A configuration file's relative paths are meant from its own folder, those of the command line from here.
@@ -160,6 +175,7 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);
   CLI::App app("Collects the private reports of a deployment's nodes, denoises them and trains on them.",
                "blink-aggregator");
   Flags flags;
@@ -176,7 +192,6 @@ int Main(int argc, char** argv) {
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
   RaiseDescriptorLimit();
 

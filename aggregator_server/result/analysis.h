@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "aggregator_server/estimate/link_estimate.h"
@@ -40,16 +41,34 @@ struct Estimates {
   const LinkPosterior& BestGuess() const { return Of(prior()).BestGuess(); }
 };
 
-struct Analysis {
-  Checks checks;
-  Estimates estimates;
-  uint64_t tie_seed = 0;
-  Candidate trained;
-  TrainResult training;
-  std::vector<Tried> search;  // empty: none was asked for
+// What the reports were analysed with. Public, so that a result may name it.
+struct DatasetFacts {
+  std::string name;  // of its folder
+  uint32_t nodes = 0, features = 0, classes = 0;
+  std::string attributes_sha256;  // DigestOfAttributes (common/graph/dataset_digest.h), hexadecimal
 };
 
-// The links that `trained` saw:
+// The degree of each node, by empirical Bayes from its noisy degree and from all bits about its pairs, whatever the
+// prior of the links.
+struct NodeDegrees {
+  std::vector<double> mean, deviation;  // [n] of the degree's posterior
+};
+
+struct Analysis {
+  DatasetFacts dataset;
+  Checks checks;
+  Estimates estimates;
+  NodeDegrees degrees;
+  uint64_t tie_seed = 0;
+  Candidate trained;                   // of the model none: which links were asked for
+  TrainResult training;                // of the model none empty, but for the threads
+  std::vector<Tried> search;           // empty: none was asked for
+  std::optional<Tried> features_only;  // the strongest model that reads no report; absent: not asked for, or none
+
+  bool has_model() const { return trained.options.model != Model::kNone; }
+};
+
+// The links that `trained` saw; of the model none those that were asked for:
 //   a model with a variant       those of its variant, under its prior
 //   stacked or an ensemble, of the attributed prior    the Soft ones
 //   any other                    none: null

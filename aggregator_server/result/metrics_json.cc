@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/program.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -57,6 +58,15 @@ nlohmann::ordered_json ClassesJson(const TrainResult& training) {
     json["confusion"].push_back(std::vector<uint32_t>(row, row + static_cast<int64_t>(classes.size())));
   }
   return json;
+}
+
+nlohmann::ordered_json ExpectedQualityJson(const std::optional<ExpectedQuality>& expected, double nodes) {
+  if (!expected) return nullptr;
+  return {{"log_likelihood", expected->log_likelihood},
+          {"auc", expected->auc},
+          {"mae", 2 * expected->error / (nodes * nodes)},
+          {"precision", expected->precision},
+          {"recall", expected->recall}};
 }
 
 // What ClassesJson leaves out; empty: nothing.
@@ -167,6 +177,7 @@ nlohmann::ordered_json EstimateJson(const Estimates& estimates, uint64_t tie_see
   json["denoise_seconds"] = beta.seconds - mle.seconds;
   json["expected_links"] = best.expected_links;
   json["links"] = best.links().link_count();
+  json["expected_quality"] = ExpectedQualityJson(best.expected_quality, best.links().node_count());
   json["trained_links"] = OptionalJson(seen.links);
   json["trained_weight"] = OptionalJson(seen.weight);
   json["tie_seed"] = absl::StrFormat("%016x", tie_seed);
@@ -217,12 +228,23 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   json["train_macro_f1"] = training.train.macro_f1;
   json["validation_macro_f1"] = training.validation.macro_f1;
   json["test_macro_f1"] = training.test.macro_f1;
+  json["validation_roc_auc"] = training.validation.roc_auc;
+  json["test_roc_auc"] = training.test.roc_auc;
   json["nodes"] = {{"train", training.train.nodes},
                    {"validation", training.validation.nodes},
                    {"test", training.test.nodes},
                    {"unlabelled", training.unlabelled}};
   json["warnings"] = training.warnings;
   return json;
+}
+
+nlohmann::ordered_json FeaturesOnlyJson(const Tried& features_only, bool research) {
+  Json json = {{"name", CandidateName(features_only.candidate)},
+               {"validation_loss", features_only.validation_loss},
+               {"validation_accuracy", features_only.validation_accuracy}};
+  if (features_only.validation_measure) json["validation_measure"] = *features_only.validation_measure;
+  if (research) json["test_accuracy"] = features_only.test_accuracy;
+  return {{"features_only", std::move(json)}};
 }
 
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research) {
@@ -244,6 +266,7 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
       }
       entry["validation_loss"] = tried.validation_loss;
       entry["validation_accuracy"] = tried.validation_accuracy;
+      if (tried.validation_measure) entry["validation_measure"] = *tried.validation_measure;
       if (research) entry["test_accuracy"] = tried.test_accuracy;
     } else {
       entry["skipped"] = tried.skipped;
@@ -257,6 +280,12 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
                                    ReportOrigin origin, uint32_t active) {
   if (active == 0) active = parameters.node_count();
   nlohmann::ordered_json json;
+  json["program"] = {{"version", ProgramVersion()}, {"commit", ProgramCommit()}};
+  json["dataset"] = {{"name", analysis.dataset.name},
+                     {"nodes", analysis.dataset.nodes},
+                     {"features", analysis.dataset.features},
+                     {"classes", analysis.dataset.classes},
+                     {"attributes_sha256", analysis.dataset.attributes_sha256}};
   json["kind"] = IsSimulated(origin) ? "simulation" : origin == ReportOrigin::kReplay ? "replay" : "round";
   json["privacy"] = PrivacyJson(FiguresOfPrivacy(parameters, origin));
   json["reports"] = {{"received", reports},
@@ -266,12 +295,18 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] =
       EstimateJson(analysis.estimates, analysis.tie_seed, FiguresOfSeen(analysis.estimates, analysis.trained));
+  if (!analysis.has_model()) {
+    json["estimate"]["variant"] = NameJson(analysis.trained.variant, VariantName);
+    json["train"] = json["classes"] = nullptr;
+    return json;
+  }
   json["train"] = TrainJson(analysis.training, analysis.trained);
   if (const std::string left_out = LeftOutOfClasses(analysis.training); !left_out.empty()) {
     json["train"]["warnings"].push_back(left_out);
   }
   json["classes"] = ClassesJson(analysis.training);
   if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
+  if (analysis.features_only) json["train"].update(FeaturesOnlyJson(*analysis.features_only, /*research=*/false));
   return json;
 }
 

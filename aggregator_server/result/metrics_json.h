@@ -57,7 +57,10 @@ nlohmann::ordered_json PlausibilityJson(const Checks& checks);
 // Of the prior that was asked for; under the attributed prior `beta` has the other beside it. What belongs to the
 // beta-model alone (degree classes, MLE) keeps its place.
 //   links           how many links Hard has, whatever was trained on
-//   trained_links   how many the model was trained on; null for a Soft of every pair, and for a model that sees none
+//   expected_quality
+//                   what the posterior itself expects of its figures against the true graph
+//   trained_links   how many the model was trained on; null for a Soft of every pair, and for a model that sees none.
+//                   Of the model none, how many were asked for
 //   trained_weight  the sum of their weights
 nlohmann::ordered_json EstimateJson(const Estimates& estimates, uint64_t tie_seed, const SeenFigures& seen);
 
@@ -66,6 +69,9 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
 std::optional<Prior> PriorTrainedOn(const Candidate& candidate);
 // {chosen, candidates}: what was tried. `research`: with test accuracies, which a round has no use for.
 nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tried>& search, bool research);
+// {features_only: {name, validation_loss, validation_accuracy}}: the strongest model that reads no report.
+// `research` as above.
+nlohmann::ordered_json FeaturesOnlyJson(const Tried& features_only, bool research);
 
 // A count where `value` is a whole number; otherwise, as of a mean of counts, the number.
 nlohmann::ordered_json CountJson(double value);
@@ -81,9 +87,12 @@ nlohmann::ordered_json NameJson(const std::optional<Value>& value, const char* (
 }
 
 // metrics.json:
+//   program       version and commit
+//   dataset       name and counts of what the reports were analysed with; digest of its features, labels and split
 //   kind          "round", "replay" or "simulation"
 //   privacy, reports, plausibility, estimate
-//   train         accuracies, device, threads, seed, hyper-parameters, warnings
+//   train         accuracies, macro-F1, ROC-AUC, device, threads, seed, hyper-parameters, warnings; what was searched;
+//                 null of the model none, as the next
 //   classes       how many, of the test nodes the figures of the first 1,000, and of up to 64 their confusion matrix
 // `active`: n less the retired nodes; 0: n. A retired node is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,

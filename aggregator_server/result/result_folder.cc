@@ -9,6 +9,7 @@
 #include "aggregator_server/train/log_probabilities.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/graph/csv_field.h"
 
 namespace blink {
 namespace {
@@ -51,6 +52,15 @@ std::string PlausibilityCsv(const Checks& checks) {
   return csv;
 }
 
+std::string DegreesCsv(const NodeDegrees& degrees, const std::vector<std::string>& ids) {
+  std::string csv = ids.empty() ? "node,degree,deviation\n" : "node,degree,deviation,id\n";
+  for (size_t node = 0; node < degrees.mean.size(); ++node) {
+    absl::StrAppendFormat(&csv, "%d,%.6g,%.4g", node, degrees.mean[node], degrees.deviation[node]);
+    absl::StrAppend(&csv, ids.empty() ? "" : ",", ids.empty() ? "" : CsvField(ids[node]), "\n");
+  }
+  return csv;
+}
+
 // Of a model that saw no links those of Hard, of the prior in use.
 absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
   const LinkWeights* seen = LinksSeen(analysis.estimates, analysis.trained);
@@ -64,12 +74,21 @@ absl::Status WriteLinks(const std::string& folder, const Analysis& analysis) {
   return WriteLinksNpz(*seen, analysis.training.threads, folder + "/links.npz", kSoftPairsMax, soft_from);
 }
 
+absl::Status WriteModel(const std::string& folder, const TrainResult& training, const NodeAttributes& attributes) {
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(training, attributes)));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(training)));
+  if (!training.script_bytes.empty()) {
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", training.script_bytes));
+  }
+  return WriteFileAtomically(folder + "/model.pt", training.model_bytes);
+}
+
 }  // namespace
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
                                uint32_t active) {
-  if (analysis.training.predictions.size() != attributes.node_count) {
+  if (analysis.has_model() && analysis.training.predictions.size() != attributes.node_count) {
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
@@ -78,15 +97,10 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
                                   .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                               "\n";
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
-  BLINK_RETURN_IF_ERROR(
-      WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(analysis.training, attributes)));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(analysis.training)));
   BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis));
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees, attributes.ids)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
-  if (!analysis.training.script_bytes.empty()) {
-    BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.ts", analysis.training.script_bytes));
-  }
-  return WriteFileAtomically(folder + "/model.pt", analysis.training.model_bytes);
+  return analysis.has_model() ? WriteModel(folder, analysis.training, attributes) : absl::OkStatus();
 }
 
 }  // namespace blink

@@ -15,11 +15,13 @@ namespace blink {
 
 // Writes, each durably:
 //   metrics.json          MetricsJson
-//   predictions.csv       node,prediction,confidence (softmax),split
-//   curves.csv            epoch,train_loss,validation_loss,validation_accuracy; no line of a model without epochs
 //   links.csv, links.npz  the links that the model saw (link_files.h); of a model that saw none, those of Hard
+//   degrees.csv           node,degree,deviation, and where the nodes have ids of their own id
 //   plausibility.csv      node,ones_z,degree_z,unconfirmed_z,omitted_z,flagged of every report; a test that was not
 //                         made is empty; no line where the policy is to keep
+// and where a model was trained:
+//   predictions.csv       node,prediction,confidence (softmax),split
+//   curves.csv            epoch,train_loss,validation_loss,validation_accuracy; no line of a model without epochs
 //   model.pt              a state dict for torch.load
 //   model.ts              the same model for torch.jit.load (torch_script.h); not of a model that is no network
 // Makes the folder where it is missing. A crash leaves a part of them: see ResultPlace (result_place.h).

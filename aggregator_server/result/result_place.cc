@@ -89,15 +89,23 @@ absl::Status CheckHoldsResult(const std::string& folder, bool unfinished) {
   return absl::InvalidArgumentError(absl::StrCat(folder, " holds no metrics.json of a result", kRemedy));
 }
 
-// Of a folder that CheckHoldsResult found good. What came in meanwhile, and then the folder, stays.
-absl::Status RemoveResult(const std::string& folder) {
+// Of a folder that CheckHoldsResult found good. metrics.json goes last, and only when the others are gone from the disk:
+// by it the folder is known for a result's.
+absl::Status RemoveFiles(const std::string& folder) {
   BLINK_ASSIGN_OR_RETURN(Contents contents, Look(folder));
   std::stable_partition(contents.files.begin(), contents.files.end(),
                         [](const std::string& name) { return name != "metrics.json"; });
   for (const std::string& name : contents.files) {
+    if (name == "metrics.json") BLINK_RETURN_IF_ERROR(SyncDirectory(folder));
     const std::string path = absl::StrCat(folder, "/", name);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return FileError(errno, "remove", path);
   }
+  return absl::OkStatus();
+}
+
+// What came in meanwhile, and then the folder, stays.
+absl::Status RemoveResult(const std::string& folder) {
+  BLINK_RETURN_IF_ERROR(RemoveFiles(folder));
   if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) return FileError(errno, "remove", folder);
   return absl::OkStatus();
 }
@@ -182,9 +190,7 @@ absl::StatusOr<ResultPlace> ResultPlace::Claim(const std::string& folder, Existi
     ::close(std::exchange(place.lock_, -1));  // not to be cleared
     return remains;
   }
-  BLINK_ASSIGN_OR_RETURN(const Contents contents, Look(place.temporary()));
-  for (const std::string& name : contents.files)
-    std::filesystem::remove(absl::StrCat(place.temporary(), "/", name), error);
+  BLINK_RETURN_IF_ERROR(RemoveFiles(place.temporary()));
   return place;
 }
 
@@ -205,7 +211,6 @@ ResultPlace::~ResultPlace() {
 }
 
 absl::Status ResultPlace::Publish(bool exchange) {
-  BLINK_RETURN_IF_ERROR(SyncDirectory(temporary()));
   BLINK_RETURN_IF_ERROR(CheckReplaceable(folder_, existing_));
   BLINK_ASSIGN_OR_RETURN(const Kind kind, KindOf(folder_));
   const std::string parent = ParentOf(folder_), old = folder_ + ".old";
@@ -221,7 +226,6 @@ absl::Status ResultPlace::Publish(bool exchange) {
       BLINK_RETURN_IF_ERROR(RemoveResult(old));
     }
     if (::rename(folder_.c_str(), old.c_str()) != 0) return FileError(errno, "move aside the result", folder_);
-    BLINK_RETURN_IF_ERROR(SyncDirectory(parent));
     if (::rename(temporary().c_str(), folder_.c_str()) != 0) {
       const int failed = errno;
       ::rename(old.c_str(), folder_.c_str());

@@ -44,7 +44,7 @@ class ResultPlace {
   const std::string& folder() const { return folder_; }  // absolute, links followed
   std::string temporary() const { return folder_ + ".tmp"; }
 
-  // Makes what is in temporary() durable and puts it in the place of DIR. Once. `exchange` false: as on a file system
+  // Puts temporary(), whose files are durable (WriteFileAtomically), in the place of DIR. Once. `exchange` false: as on a file system
   // that cannot exchange names.
   absl::Status Publish(bool exchange = true);
 

@@ -10,9 +10,11 @@
 #include "aggregator_server/rounds/new_round.h"
 #include "aggregator_server/rounds/round_files.h"
 #include "aggregator_server/rounds/round_run.h"
+#include "aggregator_server/select/memory_need.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
+#include "common/base/machine_memory.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/artifacts.h"
@@ -122,9 +124,22 @@ absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
   }
   if (!gpus_.has_value()) BLINK_RETURN_IF_ERROR(AskForGpus());
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  return CheckTrainable(
-      round.training(), *facts,
-      {.flip_probability = parameters.sends_bits() ? parameters.flip_probability() : 0, .gpus = gpus_});
+  BLINK_RETURN_IF_ERROR(
+      CheckTrainable(round.training(), *facts,
+                     {.flip_probability = parameters.sends_bits() ? parameters.flip_probability() : 0, .gpus = gpus_}));
+  if (options_.ignore_memory) return absl::OkStatus();
+  MachineMemory memory = FindMachineMemory();
+  if (const uint64_t limit = options_.worker_limits.memory_bytes; limit > 0 && limit < memory.total) {
+    memory.total = limit;
+    memory.total_of = "--worker-memory-bytes";
+  }
+  const ReportsInMemory reports = ReportsInMemory::Of(&parameters, round.implausible());
+  const absl::Status fits =
+      CheckMemory(EstimateMemoryNeed(round.training(), SizeOf(*facts), reports), memory.total, memory.total_of);
+  // Another try would end likewise.
+  return fits.ok() ? fits
+                   : absl::FailedPreconditionError(
+                         absl::StrCat("no worker could finish this round: ", fits.message(), " of blink-aggregator"));
 }
 
 absl::Status Pipeline::AskForGpus() {
@@ -249,7 +264,8 @@ void Pipeline::Unwatch(uint64_t id) { watchers_.Remove(id); }
 absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, const std::string& artifact) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
   const auto is_asked_for = [&](const Artifact& known) { return artifact == known.name; };
-  if (std::none_of(kArtifacts.begin(), kArtifacts.end(), is_asked_for)) {
+  const Artifact* const known = std::find_if(kArtifacts.begin(), kArtifacts.end(), is_asked_for);
+  if (known == kArtifacts.end()) {
     const auto append_name = [](std::string* out, const Artifact& known) { out->append(known.name); };
     return absl::InvalidArgumentError(
         absl::StrCat("there is no such artifact: ask for ", absl::StrJoin(kArtifacts, ", ", append_name)));
@@ -258,6 +274,10 @@ absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, co
     return absl::FailedPreconditionError(
         absl::StrCat("round ", round_id, " has no result: it is ", RoundStateName(round.state()),
                      round.failure_reason().empty() ? "" : absl::StrCat(" (", round.failure_reason(), ")")));
+  }
+  if (known->presence == Artifact::kWithModel && round.training().model() == v1::MODEL_NONE) {
+    return absl::NotFoundError(
+        absl::StrCat("round ", round_id, " trained no model (--model none), so there is no ", artifact));
   }
   return absl::StrCat(FilesOf(round_id).result(), "/", artifact);
 }

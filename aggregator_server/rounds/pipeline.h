@@ -84,7 +84,8 @@ class Pipeline {
   uint64_t Watch(const std::string& round_id, Watcher watcher);
   void Unwatch(uint64_t id);
 
-  // The path of an artifact. INVALID_ARGUMENT: no such artifact. FAILED_PRECONDITION: the round is not ready.
+  // The path of an artifact. INVALID_ARGUMENT: no such artifact. NOT_FOUND: it is of a model, and none was trained.
+  // FAILED_PRECONDITION: the round is not ready.
   absl::StatusOr<std::string> FindResult(const std::string& round_id, const std::string& artifact);
 
  private:

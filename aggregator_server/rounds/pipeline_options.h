@@ -17,12 +17,13 @@ struct PipelineOptions {
   std::string deployment;
   uint32_t node_count = 0;
   uint64_t roster_version = 0;
-  uint32_t active_nodes = 0;  // n less the retired; 0: n
-  std::string rounds_folder;  // DATA/rounds
-  std::string attributes_folder;
+  uint32_t active_nodes = 0;      // n less the retired; 0: n
+  std::string rounds_folder;      // DATA/rounds
+  std::string attributes_folder;  // empty: there are no attributes
   std::string worker_path;
   int worker_threads = 0;  // 0: the worker's own choice
   WorkerLimits worker_limits;
+  bool ignore_memory = false;  // open rounds that need more memory than the machine or worker_limits have
   // What is public of the nodes, as the attribute folder is now. A round that can never be trained on it is refused.
   // Thread-safe. Empty: not known, and no round is refused for it.
   std::function<absl::StatusOr<TrainingFacts>()> facts;

@@ -22,12 +22,17 @@ const std::vector<v1::RoundState>& ListRunningStates() {
 }
 
 std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, const RoundFiles& files) {
-  std::vector<std::string> arguments = {options.worker_path,       "--round-folder", files.folder(), "--attributes",
-                                        options.attributes_folder, "--output",       files.result()};
+  std::vector<std::string> arguments = {options.worker_path, "--round-folder", files.folder(), "--output",
+                                        files.result()};
+  if (!options.attributes_folder.empty()) {
+    arguments.push_back("--attributes");
+    arguments.push_back(options.attributes_folder);
+  }
   if (options.worker_threads > 0) {
     arguments.push_back("--threads");
     arguments.push_back(absl::StrCat(options.worker_threads));
   }
+  if (options.ignore_memory) arguments.push_back("--ignore-memory");
   return arguments;
 }
 

@@ -122,7 +122,7 @@ void SetLimit(int resource, uint64_t value, uint64_t grace = 0) {
   sigemptyset(&none);
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // The descriptors are above 2 (the parent's own 0..2 are open), so that no dup2 overwrites one that is still needed.
+  // The descriptors are above 2 (program_start.cc holds 0..2), so that no dup2 overwrites one that is still needed.
   ::dup2(setup.null_fd, 0);
   ::dup2(setup.stdout_fd, 1);
   ::dup2(setup.stderr_fd, 2);

@@ -1,5 +1,7 @@
 #include "aggregator_server/select/candidate.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -8,6 +10,13 @@
 namespace blink {
 
 bool TakesVariant(Model model) { return model != Model::kMlp && model != Model::kFeatureClassifier; }
+
+bool ReadsReports(const Candidate& candidate) {
+  if (candidate.options.model != Model::kEnsemble) return TakesVariant(candidate.options.model);
+  return std::any_of(candidate.members.begin(), candidate.members.end(), [](const std::string& member) {
+    return member != ModelName(Model::kMlp) && member != ModelName(Model::kFeatureClassifier);
+  });
+}
 
 Candidate MakeCandidate(const v1::TrainingSpec& normal, Prior prior, Model model, Variant variant) {
   Candidate candidate;
@@ -33,9 +42,10 @@ Candidate MakeCandidate(const v1::TrainingSpec& normal, Prior prior, Model model
 }
 
 std::string PairName(const Candidate& candidate) {
-  return absl::StrCat(ModelName(candidate.options.model), candidate.variant ? " " : "",
-                      candidate.variant ? VariantName(*candidate.variant) : "",
-                      candidate.variant && candidate.prior == Prior::kAttributed ? " attributed" : "");
+  return absl::StrCat(
+      ModelName(candidate.options.model), candidate.variant ? " " : "",
+      candidate.variant ? VariantName(*candidate.variant) : "",
+      TakesVariant(candidate.options.model) && candidate.prior == Prior::kAttributed ? " attributed" : "");
 }
 
 std::string CandidateName(const Candidate& candidate) {

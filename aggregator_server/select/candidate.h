@@ -29,6 +29,9 @@ std::string CandidateName(const Candidate& candidate);
 // Examples: "gcn soft", "gcn soft attributed".
 std::string PairName(const Candidate& candidate);
 
+// Whether the model knows anything of the reports: not the MLP, nor the feature-only classifier, nor a mean of these.
+bool ReadsReports(const Candidate& candidate);
+
 // Whether the model is trained on the links of a variant. The stacked model takes Soft alone.
 bool TakesVariant(Model model);
 

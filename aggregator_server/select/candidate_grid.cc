@@ -22,6 +22,7 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
   grid.prior_ = FromProto(normal.prior()).value_or(Prior::kBeta);
+  grid.score_ = FromProto(normal.score());
   grid.count_max_ = normal.candidates();
   grid.ListPairs(normal, estimated);
   for (const Prior prior : {Prior::kBeta, Prior::kAttributed}) grid.RestrictSettings(normal, prior);
@@ -49,14 +50,16 @@ void CandidateGrid::ListPairs(const v1::TrainingSpec& normal, bool estimated) {
   const bool takes_variant = estimated && TakesVariant(FromProto(normal.model()).value_or(Model::kGcn));
   const bool named =
       normal.model() != v1::MODEL_UNSPECIFIED && (!takes_variant || normal.variant() != v1::VARIANT_UNSPECIFIED);
-  std::vector<Model> without_variant;  // models of which there is one pair only, and it is there
+  std::vector<std::pair<Prior, Model>> without_variant;  // of which there is one pair only, and it is there
   for (const auto& [prior, model, variant] : CandidatePairs(prior_)) {
     const bool has_variant = estimated && TakesVariant(model);
     if (FromProto(normal.model()).value_or(model) != model) continue;
     if (has_variant && FromProto(normal.variant()).value_or(variant) != variant) continue;
     if (!has_variant) {
-      if (std::find(without_variant.begin(), without_variant.end(), model) != without_variant.end()) continue;
-      without_variant.push_back(model);
+      // The priors' networks differ in features and settings; their stacked models on the same links are the same.
+      const std::pair<Prior, Model> pair(model == Model::kStacked ? Prior::kAttributed : prior, model);
+      if (std::find(without_variant.begin(), without_variant.end(), pair) != without_variant.end()) continue;
+      without_variant.push_back(pair);
     }
     Candidate candidate = MakeCandidate(normal, prior, model, variant);
     if (!has_variant) candidate.variant.reset();

@@ -37,6 +37,7 @@ class CandidateGrid {
   // How many candidates will be trained at most. Pairs that the ranking of NextBatch leaves out get no other setting.
   int count() const { return count_; }
   Prior prior() const { return prior_; }
+  Measure score() const { return score_; }  // what the search chooses by, beside the loss
   // One candidate of each pair that will be tried, and of each that is too costly.
   const std::vector<Candidate>& pairs() const { return pairs_; }
   const std::vector<Candidate>& too_costly() const { return too_costly_; }
@@ -61,6 +62,7 @@ class CandidateGrid {
   Entry TakeNext(size_t pair);              // the candidate with the pair's next setting
 
   Prior prior_ = Prior::kBeta;  // of the search
+  Measure score_ = Measure::kAccuracy;
   struct ListedPair {
     Candidate candidate;
     bool insisted = false;  // the spec asks for it, whatever it costs

@@ -11,7 +11,7 @@ double LossWeight(Prior prior) { return prior == Prior::kAttributed ? 0.5 : 0.2;
 // Accuracy alone is coarse (many tie, and a few nodes decide), the loss alone rewards cautious probabilities, which
 // differ with the dropout; together they choose better than either (experiments/choices.md).
 double Score(const Tried& tried, Prior prior) {
-  return tried.validation_accuracy - LossWeight(prior) * tried.validation_loss;
+  return tried.validation_measure.value_or(tried.validation_accuracy) - LossWeight(prior) * tried.validation_loss;
 }
 
 bool IsNear(const Tried& tried, double best_score, Prior prior) {
@@ -38,6 +38,15 @@ size_t ChooseCandidate(const std::vector<Tried>& tried, Prior prior, size_t vali
   return chosen;
 }
 
+std::optional<size_t> BestFeaturesOnly(const std::vector<Tried>& tried, Prior prior) {
+  std::optional<size_t> best;
+  for (size_t k = 0; k < tried.size(); ++k) {
+    if (!tried[k].skipped.empty() || ReadsReports(tried[k].candidate)) continue;
+    if (!best || IsBetter(tried[k], tried[*best], prior)) best = k;
+  }
+  return best;
+}
+
 std::vector<std::vector<size_t>> EnsemblesToTry(const std::vector<Candidate>& best_of_kind) {
   std::vector<std::vector<size_t>> means;
   const auto of = [&](Model model) -> std::optional<size_t> {
@@ -48,7 +57,7 @@ std::vector<std::vector<size_t>> EnsemblesToTry(const std::vector<Candidate>& be
   };
   std::optional<size_t> beta, beta_stacked;  // the best network that sees links, and the stacked model
   for (size_t k = best_of_kind.size(); k-- > 0;) {
-    if (best_of_kind[k].prior != Prior::kBeta || !best_of_kind[k].variant) continue;
+    if (best_of_kind[k].prior != Prior::kBeta || !ReadsReports(best_of_kind[k])) continue;
     (IsNetwork(best_of_kind[k].options.model) ? beta : beta_stacked) = k;
   }
   const auto add = [&](std::vector<size_t> members) {

@@ -4,6 +4,7 @@
 #define BLINK_AGGREGATOR_SERVER_SELECT_CHOICE_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,12 @@ struct Tried {
   bool pruned = false;  // TrainOptions::target; otherwise by patience
   double validation_loss = 0, validation_accuracy = 0;
   double test_accuracy = 0;  // for research: an aggregator has no use for it
+  // What the search chooses by instead of the validation accuracy, where it is something else and defined.
+  std::optional<double> validation_measure;
 };
 
-// The score of a candidate in a search under `prior`: validation accuracy - LossWeight * validation loss. Larger is
-// better.
+// The score of a candidate in a search under `prior`: validation accuracy, or what the search chooses by instead,
+// - LossWeight * validation loss. Larger is better.
 double LossWeight(Prior prior);
 double Score(const Tried& tried, Prior prior);
 
@@ -38,6 +41,9 @@ bool IsBetter(const Tried& a, const Tried& b, Prior prior);
 // as equal. Of equal ones the ensemble with the most members is kept, since an average of many errs least; among those
 // the best, then the first. Without ensembles this is the best candidate. Requires that one candidate was trained.
 size_t ChooseCandidate(const std::vector<Tried>& tried, Prior prior, size_t validation_nodes);
+
+// The best of those that were trained and read no report; of equals the first. Nothing where there is none.
+std::optional<size_t> BestFeaturesOnly(const std::vector<Tried>& tried, Prior prior);
 
 // The ensembles that a search under the attributed prior tries, as indices into `best_of_kind`. That holds the best
 // candidate of each model and prior, best first, all trained. None is listed twice, and each has two members or more:

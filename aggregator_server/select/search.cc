@@ -22,12 +22,6 @@ namespace {
 // A larger graph keeps all threads busy by itself, and its costliest candidate would be waited for on one.
 constexpr uint32_t kNodesSideBySideMax = 20'000;
 
-// What one candidate cannot do, another may.
-bool IsPassedOver(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
-         absl::IsUnimplemented(status);
-}
-
 void SetCheckpoint(const TrainingOptions& options, const std::string& name, TrainOptions& train_options) {
   if (options.checkpoint_folder.empty()) return;
   train_options.checkpoint_file = absl::StrCat(options.checkpoint_folder, "/", name, ".checkpoint");
@@ -147,7 +141,7 @@ class Searcher {
       candidate = tried_[index].candidate;
     }
     candidate.options.device = device_;
-    candidate.options.target = target_;
+    if (grid_.score() == Measure::kAccuracy) candidate.options.target = target_;  // which is about accuracy
     candidate.options.threads = std::max(1, threads_ / workers);
     SetCheckpoint(options_, absl::StrCat("candidate-", index + 1), candidate.options);
     double told = 0;
@@ -177,19 +171,9 @@ class Searcher {
       }
       return;
     }
-    Fill(*result, tried_[index]);
+    FillTried(*result, grid_.score(), tried_[index]);
     if (grid_.prior() == Prior::kAttributed) KeepBestOfKind(index, *result);
     KeepBest(index, *std::move(result));
-  }
-
-  static void Fill(const TrainResult& result, Tried& tried) {
-    tried.best_epoch = result.best_epoch;
-    const auto epochs = static_cast<int>(result.validation_losses.size());
-    if (IsNetwork(tried.candidate.options.model) && epochs < tried.candidate.options.epochs) tried.ended_after = epochs;
-    tried.pruned = result.pruned;
-    tried.validation_loss = result.validation_loss;
-    tried.validation_accuracy = result.validation_accuracy;
-    tried.test_accuracy = result.test_accuracy;
   }
 
   // Of equals the first, in whatever order they end.
@@ -236,7 +220,7 @@ class Searcher {
       candidate.options.model = Model::kEnsemble;
       for (const size_t member : mean) candidate.members.push_back(PairName(candidates[member]));
       tried_.push_back({.candidate = std::move(candidate)});
-      Fill(MakeEnsemble(mean, kinds, candidates), tried_.back());
+      FillTried(MakeEnsemble(mean, kinds, candidates), grid_.score(), tried_.back());
       means.push_back(std::move(mean));
     }
     const size_t chosen =
@@ -293,6 +277,23 @@ class Searcher {
 };
 
 }  // namespace
+
+void FillTried(const TrainResult& result, Measure score, Tried& tried) {
+  tried.best_epoch = result.best_epoch;
+  const auto epochs = static_cast<int>(result.validation_losses.size());
+  if (IsNetwork(tried.candidate.options.model) && epochs < tried.candidate.options.epochs) tried.ended_after = epochs;
+  tried.pruned = result.pruned;
+  tried.validation_loss = result.validation_loss;
+  tried.validation_accuracy = result.validation_accuracy;
+  tried.test_accuracy = result.test_accuracy;
+  const double measure = result.validation.Of(score);
+  if (score != Measure::kAccuracy && std::isfinite(measure)) tried.validation_measure = measure;
+}
+
+bool IsPassedOver(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsUnimplemented(status);
+}
 
 absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources,
                                       const TrainingOptions& options) {

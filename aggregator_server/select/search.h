@@ -6,6 +6,7 @@
 #define BLINK_AGGREGATOR_SERVER_SELECT_SEARCH_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,13 @@ struct TrainedModel {
   TrainResult result;
   // In the order of the search, then the ensembles, then what was left out as too costly. Empty: there was no search.
   std::vector<Tried> search;
+  std::optional<Tried> features_only;  // FindFeaturesOnly (features_only.h); neither Search nor TrainOne asks it
 };
+
+// What `tried` says of the training that ended with `result`, in a search that chooses by `score`.
+void FillTried(const TrainResult& result, Measure score, Tried& tried);
+// Whether a training that failed so says nothing of others: what one candidate cannot do, another may.
+bool IsPassedOver(const absl::Status& status);
 
 struct TrainingOptions {
   int threads = 0;  // 0: all cores. The result does not depend on it.

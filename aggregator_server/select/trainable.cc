@@ -17,17 +17,22 @@ namespace {
 constexpr char kField[] = "training.";
 
 absl::Status CheckLabels(const TrainingFacts& facts) {
+  if (facts.labelled_train == 0 && facts.labelled == 0) {
+    return absl::FailedPreconditionError(
+        "no node has a label, so no model can be trained: ask for links and degrees alone (--model none), or add "
+        "labels.csv and split.csv");
+  }
   if (facts.labelled_train == 0) {
     return absl::FailedPreconditionError(
         "no labelled node is in the training split, so there is nothing to train on: label some of its nodes in "
-        "labels.csv, or "
-        "give labelled nodes the split \"train\" in split.csv");
+        "labels.csv, or give labelled nodes the split \"train\" in split.csv; links and degrees alone (--model none) "
+        "need no label");
   }
   if (facts.labelled_validation == 0) {
     return absl::FailedPreconditionError(
         "no labelled node is in the validation split, so the best epoch cannot be chosen: label some of its nodes in "
-        "labels.csv, "
-        "or give labelled nodes the split \"val\" in split.csv");
+        "labels.csv, or give labelled nodes the split \"val\" in split.csv; links and degrees alone (--model none) "
+        "need no label");
   }
   return absl::OkStatus();
 }
@@ -64,13 +69,13 @@ absl::Status CheckCost(const Candidate& candidate, const ProblemSize& size, cons
       absl::StrCat(kField, "model is gat, on soft links: ", ExplainCost(candidate, size)));
 }
 
-absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
+absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts) {
   if (normal.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  if (!place.estimated) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kField,
-                     "prior is attributed, but the links are given: a prior is about links that are "
-                     "estimated; leave it out (--prior)"));
+  if (facts.features == 0 && !facts.has_labels_to_train()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        kField, "prior is attributed, but nothing is known of the nodes that it could use: there are no features, and ",
+        facts.labelled == 0 ? "no labels" : "no labels both in the training and in the validation split",
+        ": add features (features.npz or features.npy), or use the beta prior (--prior beta)"));
   }
   const double bytes = facts.dense ? static_cast<double>(facts.nodes) * facts.features * sizeof(float) : 0;
   if (bytes > kScaledBytesMax) {
@@ -119,6 +124,7 @@ TrainingFacts FactsOf(const NodeAttributes& attributes) {
   facts.dense = facts.features > 0 && !LooksLikeCounts(attributes.features);
   for (uint32_t i = 0; i < attributes.node_count; ++i) {
     if (attributes.labels[i] < 0) continue;
+    ++facts.labelled;
     facts.labelled_train += attributes.split[i] == Split::kTrain ? 1 : 0;
     facts.labelled_validation += attributes.split[i] == Split::kValidation ? 1 : 0;
   }
@@ -134,9 +140,14 @@ ProblemSize SizeOf(const TrainingFacts& facts) {
 
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place) {
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
+  if (normal.model() == v1::MODEL_NONE) {
+    if (place.estimated) return CheckPrior(normal, facts);
+    return absl::InvalidArgumentError(absl::StrCat(
+        kField, "model is none, but the links are given: there is nothing to estimate and nothing to train"));
+  }
   BLINK_RETURN_IF_ERROR(CheckLabels(facts));
   BLINK_RETURN_IF_ERROR(CheckDevice(normal.device(), place.gpus));
-  BLINK_RETURN_IF_ERROR(CheckPrior(normal, facts, place));
+  BLINK_RETURN_IF_ERROR(CheckPrior(normal, facts));
   ProblemSize size = SizeOf(facts);
   size.flip_probability = place.flip_probability;
   if (normal.candidates() > 0) return CheckSearch(normal, facts, place, size);

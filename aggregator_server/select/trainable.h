@@ -27,7 +27,11 @@ struct TrainingFacts {
   // they take nodes x columns numbers.
   bool dense = false;
   uint32_t classes = 0;
-  uint32_t labelled_train = 0, labelled_validation = 0;  // nodes of the split that have a label
+  uint32_t labelled = 0;                                 // nodes that have a label
+  uint32_t labelled_train = 0, labelled_validation = 0;  // those of them in a part of the split
+
+  // Whether there is something to train on, and something to choose the best epoch by.
+  bool has_labels_to_train() const { return labelled_train > 0 && labelled_validation > 0; }
 };
 TrainingFacts FactsOf(const NodeAttributes& attributes);
 
@@ -44,10 +48,12 @@ struct TrainingPlace {
 };
 
 // INVALID_ARGUMENT, naming the field ("training.model ...") and the remedy: a field out of range; features that the
-// model cannot get; a cost that nobody insisted on (kNominalSecondsMax); a prior or a model that belongs to another
-// prior, or to links that are not given; more pairs than the attributed prior can look at in kNominalSecondsMax, or
+// model cannot get; a cost that nobody insisted on (kNominalSecondsMax); a model that belongs to another
+// prior; more pairs than the attributed prior can look at in kNominalSecondsMax, or
 // features that it would make more than kScaledBytesMax of. FAILED_PRECONDITION: no labelled node to train on or to
-// validate with; a GPU that is not there. Of a search one pair that can be trained is enough.
+// validate with; a GPU that is not there; for the attributed prior neither features nor labels. Of a search one pair
+// that can be trained is enough. Of the model none the prior alone is checked, which needs no label where there are
+// features.
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place);
 
 }  // namespace blink

@@ -25,6 +25,9 @@ inline constexpr char kFormatName[] = "blink-store-";
 inline constexpr uint32_t kFormatNumber = 1;
 inline constexpr char kFormat[] = "blink-store-1";  // name and number
 
+inline constexpr char kRoundPrefix[] = "m/";
+inline constexpr char kDigestsPrefix[] = "d/";
+
 std::string RoundKey(absl::string_view round_id);
 std::string RequestKey(absl::string_view request_id);
 std::string DigestPrefix(absl::string_view round_id);

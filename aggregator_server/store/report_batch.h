@@ -42,6 +42,7 @@ class ReportBatch {
   void Add(RoundEntry& entry, CheckedReport report, ReportStore::PutCallback done);
 
   bool empty() const { return fresh_.empty(); }
+  size_t fresh() const { return fresh_.size(); }
   uint64_t bytes() const { return writes_.GetDataSize(); }
   rocksdb::WriteBatch& writes() { return writes_; }
 

@@ -13,6 +13,7 @@
 #include "aggregator_server/store/records.h"
 #include "aggregator_server/store/report_batch.h"
 #include "aggregator_server/store/synced_db.h"
+#include "aggregator_server/store/write_mark.h"
 #include "common/base/format_number.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -24,8 +25,8 @@ namespace {
 
 class RocksDbStore final : public ReportStore {
  public:
-  RocksDbStore(std::unique_ptr<SyncedDb> db, uint64_t batch_bytes_max)
-      : db_(std::move(db)), batch_bytes_max_(batch_bytes_max) {}
+  RocksDbStore(std::unique_ptr<SyncedDb> db, const std::string& folder, uint64_t batch_bytes_max)
+      : db_(std::move(db)), mark_(folder), batch_bytes_max_(batch_bytes_max) {}
 
   ~RocksDbStore() override {
     {
@@ -71,11 +72,14 @@ class RocksDbStore final : public ReportStore {
   void Commit();
   void Gather(Operation operation, ReportBatch& batch);
   void Flush(ReportBatch& batch);
+  void SetMark();                                 // committer thread, after each write
   RoundEntry* Find(const std::string& round_id);  // committer thread
   absl::Status RequireRound(const std::string& round_id);
 
   const std::unique_ptr<SyncedDb> db_;
+  WriteMark mark_;
   const uint64_t batch_bytes_max_;
+  uint64_t reports_ = 0;  // of all rounds; committer thread
 
   std::mutex rounds_mutex_;  // the committer writes under it and reads without it
   std::unordered_map<std::string, std::unique_ptr<RoundEntry>> rounds_;
@@ -91,7 +95,11 @@ class RocksDbStore final : public ReportStore {
 absl::Status RocksDbStore::Load() {
   BLINK_RETURN_IF_ERROR(CheckFormat());
   BLINK_RETURN_IF_ERROR(LoadRounds());
-  for (auto& [round_id, entry] : rounds_) BLINK_RETURN_IF_ERROR(LoadReportsOf(round_id, *entry));
+  for (auto& [round_id, entry] : rounds_) {
+    BLINK_RETURN_IF_ERROR(LoadReportsOf(round_id, *entry));
+    reports_ += entry->reports;
+  }
+  SetMark();
   return absl::OkStatus();
 }
 
@@ -115,7 +123,7 @@ absl::Status RocksDbStore::CheckFormat() {
 
 absl::Status RocksDbStore::LoadRounds() {
   const std::unique_ptr<rocksdb::Iterator> it = db_->Iterate();
-  for (it->Seek("m/"); it->Valid() && it->key().starts_with("m/"); it->Next()) {
+  for (it->Seek(records::kRoundPrefix); it->Valid() && it->key().starts_with(records::kRoundPrefix); it->Next()) {
     auto entry = std::make_unique<RoundEntry>();
     if (!entry->round.ParseFromArray(it->value().data(), static_cast<int>(it->value().size()))) {
       return absl::DataLossError(absl::StrCat("the store's entry ", it->key().ToString(), " cannot be read"));
@@ -205,12 +213,18 @@ void RocksDbStore::Flush(ReportBatch& batch) {
   const absl::Status written = db_->Write(batch.writes(), "store reports");
   if (written.ok()) {
     std::lock_guard<std::mutex> lock(rounds_mutex_);
+    reports_ += batch.fresh();
     batch.CountReports();
+    SetMark();
   } else if (absl::Now() >= next_error_log_) {  // every report meets a full disk; the log need not say so each time
     spdlog::error("{}", written.ToString(absl::StatusToStringMode::kWithNoExtraData));
     next_error_log_ = absl::Now() + absl::Seconds(10);
   }
   batch.Answer(written);
+}
+
+void RocksDbStore::SetMark() {
+  mark_.Set({.sequence = db_->LastSequence(), .rounds = rounds_.size(), .reports = reports_});
 }
 
 RoundEntry* RocksDbStore::Find(const std::string& round_id) {
@@ -245,6 +259,7 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
     v1::Round stored = entry->MakeSnapshot();
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     rounds_.emplace(round.round_id(), std::move(entry));
+    SetMark();
     return stored;
   });
 }
@@ -269,6 +284,7 @@ absl::StatusOr<v1::Round> RocksDbStore::UpdateRound(const std::string& round_id,
     BLINK_RETURN_IF_ERROR(db_->Write(writes, "store the state of a round"));
     std::lock_guard<std::mutex> lock(rounds_mutex_);
     entry->round = changed;
+    SetMark();
     return changed;
   });
 }
@@ -353,7 +369,7 @@ absl::Status RocksDbStore::VisitReports(const std::string& round_id,
 
 absl::StatusOr<std::unique_ptr<ReportStore>> OpenRocksDbStore(const std::string& folder, RocksDbOptions options) {
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<SyncedDb> db, SyncedDb::Open(folder, options));
-  auto store = std::make_unique<RocksDbStore>(std::move(db), options.batch_bytes_max);
+  auto store = std::make_unique<RocksDbStore>(std::move(db), folder, options.batch_bytes_max);
   BLINK_RETURN_IF_ERROR(store->Load());
   store->Start();
   return std::unique_ptr<ReportStore>(std::move(store));

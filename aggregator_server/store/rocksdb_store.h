@@ -16,12 +16,15 @@ namespace blink {
 struct RocksDbOptions {
   uint64_t batch_bytes_max = 4 << 20;  // reports that share one fsync
   rocksdb::Env* env = nullptr;         // tests make it fail; nullptr: the machine's
-  uint64_t space_reserve = 64 << 20;   // bytes of the disk that stay free, for the flush of the write buffers
-  uint64_t space_to_open = 4 << 20;    // free bytes needed to open it, besides what its logs become
+  uint64_t write_buffer_bytes = 16 << 20;
+  uint64_t space_reserve = 64 << 20;  // bytes of the disk that stay free, for the flush of the write buffers
+  uint64_t space_to_open = 4 << 20;   // free bytes needed to open it, besides what its logs become
+  bool accept_loss = false;           // open it although it lost what it had acknowledged
 };
 
 // Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full.
-// DATA_LOSS: the store is damaged; a torn tail of the log is no damage, as it holds nothing acknowledged.
+// DATA_LOSS: the store is damaged, or lost what it had acknowledged (write_mark.h), and nothing in it was changed; a torn
+// tail of the log is no damage, as it holds nothing acknowledged.
 // FAILED_PRECONDITION: the store has another format. Memory: about 64 MB, and n bits an open round.
 //
 // The write-ahead log is synced once a batch. While one batch is being synced the next one gathers, so that all reports

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/store/records.h"
+#include "aggregator_server/store/write_mark.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "rocksdb/cache.h"
 #include "rocksdb/env.h"
@@ -33,8 +37,9 @@ rocksdb::Options MakeOptions(const RocksDbOptions& ours) {
   options.paranoid_checks = true;
   // Acknowledged writes are whole in the log; only the tail may be torn. The default would silently stop at damage.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  options.write_buffer_size = 16 << 20;
+  options.write_buffer_size = ours.write_buffer_bytes;
   options.max_write_buffer_number = 3;
+  options.manifest_preallocation_size = 256 << 10;  // of a disk that may be small
   options.max_total_wal_size = 128 << 20;
   options.max_open_files = CountTableFiles();
   options.max_background_jobs = 2;
@@ -68,6 +73,49 @@ absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
                                                    " are needed; free space on the aggregator's disk"));
 }
 
+// What is there, of what the mark counts.
+Acknowledged CountIn(rocksdb::DB& db) {
+  Acknowledged found{.sequence = db.GetLatestSequenceNumber()};
+  const auto count = [&](absl::string_view prefix) {
+    uint64_t entries = 0;
+    const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(rocksdb::ReadOptions()));
+    const rocksdb::Slice begin(prefix.data(), prefix.size());
+    for (it->Seek(begin); it->Valid() && it->key().starts_with(begin); it->Next()) ++entries;
+    return entries;
+  };
+  found.rounds = count(records::kRoundPrefix);
+  found.reports = count(records::kDigestsPrefix);
+  return found;
+}
+
+absl::Status RefuseLoss(const std::string& folder, const Acknowledged& mark, const Acknowledged& found) {
+  return absl::DataLossError(absl::StrCat(
+      "the store ", folder, " lost changes that it had acknowledged: it had ", mark.reports, " reports of ",
+      mark.rounds, " rounds, and ", found.reports, " reports of ", found.rounds,
+      " rounds are there. Bring back its files, or the data folder from a backup. Only to go on without what is lost, "
+      "start once with --accept-data-loss: nodes that still run send again what is missing in open rounds"));
+}
+
+// Looks without changing anything, so that files that are missing can be brought back.
+absl::Status CheckNothingIsLost(const std::string& folder, const rocksdb::Options& options, bool accept_loss) {
+  const std::optional<Acknowledged> mark = WriteMark::Read(folder);
+  if (!mark.has_value()) return absl::OkStatus();
+  Acknowledged found;
+  std::error_code error;
+  if (std::filesystem::exists(folder + "/CURRENT", error)) {
+    rocksdb::DB* raw = nullptr;
+    const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, folder, &raw);
+    if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));
+    const std::unique_ptr<rocksdb::DB> db(raw);
+    if (db->GetLatestSequenceNumber() >= mark->sequence) return absl::OkStatus();
+    found = CountIn(*db);
+  }
+  const absl::Status lost = RefuseLoss(folder, *mark, found);
+  if (!accept_loss) return lost;
+  spdlog::warn("going on, as --accept-data-loss says, although {}", std::string(lost.message()));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what) {
@@ -92,8 +140,10 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
                     absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(), remedy));
   }
   BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, options.space_to_open));
+  const rocksdb::Options all_options = MakeOptions(options);
+  BLINK_RETURN_IF_ERROR(CheckNothingIsLost(folder, all_options, options.accept_loss));
   rocksdb::DB* raw = nullptr;
-  const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(options), folder, &raw);
+  const rocksdb::Status opened = rocksdb::DB::Open(all_options, folder, &raw);
   if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));
   return std::unique_ptr<SyncedDb>(
       new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));

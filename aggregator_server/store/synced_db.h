@@ -34,6 +34,7 @@ class SyncedDb {
   rocksdb::Status Get(const std::string& key, std::string* value) {
     return db_->Get(rocksdb::ReadOptions(), key, value);
   }
+  uint64_t LastSequence() const { return db_->GetLatestSequenceNumber(); }
   std::unique_ptr<rocksdb::Iterator> Iterate(const rocksdb::ReadOptions& options = rocksdb::ReadOptions()) {
     return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(options));
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace blink {
@@ -109,6 +110,21 @@ std::vector<std::string> DataWarnings(const LinkWeights& weights, const NodeAttr
     }
   }
   return warnings;
+}
+
+std::optional<std::string> OneClassWarning(const TrainResult& result, const NodeAttributes& attributes) {
+  const bool of_test = result.test.nodes > 0;
+  const SplitFigures& figures = of_test ? result.test : result.validation;
+  if (figures.nodes == 0 || figures.classes.size() < 2) return std::nullopt;
+  const auto all = std::find_if(figures.classes.begin(), figures.classes.end(),
+                                [&](const ClassFigures& of_class) { return of_class.predicted == figures.nodes; });
+  if (all == figures.classes.end()) return std::nullopt;
+  return absl::StrFormat(
+      "the model predicts class %s for every %s node: its accuracy, %.1f %%, is the share of that class and nothing "
+      "more. See macro-F1 and ROC-AUC; to heed the other classes, search with --score macro-f1 or roc-auc, or train "
+      "with --balance-classes",
+      ClassName(attributes, static_cast<uint32_t>(all - figures.classes.begin())), of_test ? "test" : "validation",
+      100 * figures.accuracy);
 }
 
 }  // namespace blink

@@ -1,7 +1,8 @@
-// Warnings about the data, for a person who is to judge the accuracies. Internal to this folder; no LibTorch type.
+// Warnings for a person who is to judge the accuracies. No LibTorch type.
 #ifndef BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_
 #define BLINK_AGGREGATOR_SERVER_TRAIN_DATA_WARNINGS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace blink {
 // ids, features that say nothing or stand in for none, nodes without a link. `used`: from ResolveNodeFeatures.
 std::vector<std::string> DataWarnings(const LinkWeights& weights, const NodeAttributes& attributes,
                                       const TrainOptions& options, NodeFeatures used);
+
+// Where a model of several classes predicts the same one for every test node, or where there is none for every
+// validation node: its accuracy is only the share of that class.
+std::optional<std::string> OneClassWarning(const TrainResult& result, const NodeAttributes& attributes);
 
 }  // namespace blink
 

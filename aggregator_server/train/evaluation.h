@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/graph/node_attributes.h"
+#include "common/wire/training_choices.h"
 
 namespace blink {
 
@@ -26,11 +27,20 @@ struct SplitFigures {
   // Mean of F1 over the classes that occur among labels or predictions, as scikit-learn's f1_score(average="macro") has
   // it.
   double macro_f1 = std::numeric_limits<double>::quiet_NaN();
-  std::vector<ClassFigures> classes;  // [class_count]
+  double roc_auc = std::numeric_limits<double>::quiet_NaN();  // RocAuc; EvaluateSplit, which has no logits, leaves it
+  std::vector<ClassFigures> classes;                          // [class_count]
+  double Of(Measure measure) const;                           // NaN where it is not defined
 };
 
 // `predictions` [n], each below class_count.
 SplitFigures EvaluateSplit(const std::vector<int32_t>& predictions, const NodeAttributes& attributes, Split split);
+
+// The area under the ROC curve of each class against the others, by its probability; the mean over the classes that
+// some of the split's labelled nodes have and some have not. As scikit-learn's roc_auc_score(multi_class="ovr",
+// average="macro"), which wants every class to be there. `logits` [n, class_count]. NaN where there is no such class,
+// and beyond kRocAucWorkMax labelled nodes x classes, since it sorts the nodes once a class.
+double RocAuc(const std::vector<float>& logits, const NodeAttributes& attributes, Split split);
+inline constexpr double kRocAucWorkMax = 1e8;
 
 // [class_count, class_count] counts of the split's labelled nodes; row: the label, column: the prediction.
 std::vector<uint32_t> ConfusionMatrix(const std::vector<int32_t>& predictions, const NodeAttributes& attributes,

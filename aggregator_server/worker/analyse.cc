@@ -1,18 +1,24 @@
 #include "aggregator_server/worker/analyse.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/estimate/attributed/degree_posterior.h"
 #include "aggregator_server/estimate/beta/denoise.h"
 #include "aggregator_server/plausibility/detection_power.h"
 #include "aggregator_server/select/candidate_grid.h"
+#include "aggregator_server/select/features_only.h"
 #include "aggregator_server/select/trainable.h"
+#include "aggregator_server/train/data_warnings.h"
 #include "common/base/digest.h"
 #include "common/base/progress_parts.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
+#include "common/graph/dataset_digest.h"
 #include "common/wire/training_spec.h"
 
 namespace blink {
@@ -73,6 +79,10 @@ class Plan {
     if (grid_.has_value()) grid_->CompleteCosts(size);
   }
 
+  // Not null: nothing is trained, and the links of this candidate are wanted.
+  const Candidate* links_alone() const { return one_ && one_->options.model == Model::kNone ? &*one_ : nullptr; }
+  bool searches() const { return !one_.has_value(); }
+
   // Once.
   absl::StatusOr<TrainedModel> Train(const ProblemSize& size, const TrainingSources& sources,
                                      const TrainingOptions& options) {
@@ -83,6 +93,17 @@ class Plan {
   std::optional<Candidate> one_;
   std::optional<CandidateGrid> grid_;
 };
+
+constexpr char kTellOfFeatures[] = "measuring what the features alone give";
+
+// What a person must know before an accuracy is believed.
+void AddWarningsOfChoice(const v1::TrainingSpec& spec, const NodeAttributes& attributes, TrainResult& result) {
+  if (const auto warning = OneClassWarning(result, attributes)) result.warnings.push_back(*warning);
+  const Measure score = FromProto(spec.score());
+  if (std::isfinite(result.validation.Of(score))) return;
+  result.warnings.push_back(absl::StrCat("the score ", MeasureName(score),
+                                         " is not defined for the validation nodes: the search chose by accuracy"));
+}
 
 // The progress of one stage, of which each part has its text.
 class StageProgress {
@@ -123,8 +144,18 @@ class Analyst {
     size_.flip_probability = all_reports_.parameters().sends_bits() ? all_reports_.parameters().flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, attributes_, /*estimated=*/true, size_.flip_probability));
     BLINK_ASSIGN_OR_RETURN(plan_, Plan::Make(spec_, /*estimated=*/true, size_));
+    analysis_.dataset = {.name = options_.dataset_name,
+                         .nodes = attributes_.node_count,
+                         .features = attributes_.features.cols,
+                         .classes = attributes_.class_count,
+                         .attributes_sha256 = DigestToHex(DigestOfAttributes(attributes_))};
     analysis_.tie_seed = options_.tie_seed;
     BLINK_RETURN_IF_ERROR(Estimate());
+    if (const Candidate* links = plan_.links_alone()) {
+      analysis_.trained = *links;
+      analysis_.training.threads = ThreadsOrCores(options_.threads);
+      return std::move(analysis_);
+    }
     plan_.CompleteCosts(size_);
     BLINK_RETURN_IF_ERROR(Train());
     return std::move(analysis_);
@@ -141,6 +172,8 @@ class Analyst {
       for (const ImplausibleReport& report : analysis_.checks.found.flagged) kept->Drop(report.node);
     }
     const ReportSet& reports = kept.has_value() ? *kept : all_reports_;
+    DegreePosterior degrees = EstimateDegreePosterior(reports, options_.threads);
+    analysis_.degrees = {.mean = std::move(degrees.mean), .deviation = std::move(degrees.deviation)};
     if (FromProto(spec_.prior()).value_or(Prior::kBeta) != Prior::kAttributed) {
       return EstimateUnderBeta(reports, progress.Next(1, "estimating links"));
     }
@@ -170,13 +203,8 @@ class Analyst {
     if (options_.ingredients.nearest) {
       nearest = FindNearest(profiles, kNearestCount, options_.threads, tell_nearest);
     }
-    BLINK_ASSIGN_OR_RETURN(
-        feature_classifier_,
-        FitFeatureClassifier(attributes_, profiles,
-                             {.nearest = &nearest,
-                              .seed = spec_.seed(),
-                              .threads = options_.threads,
-                              .progress = progress.Next(0.18, "learning the classes from the features")}));
+    BLINK_RETURN_IF_ERROR(
+        ClassifyByFeatures(profiles, nearest, progress.Next(0.18, "learning the classes from the features")));
     AttributedOptions options;
     options.ingredients = options_.ingredients;
     options.network_rounds = options_.network_rounds;
@@ -196,6 +224,25 @@ class Analyst {
       scaled_ = attributes_;
       scaled_->features = std::move(profiles.scaled);
     }
+    return absl::OkStatus();
+  }
+
+  // Without labels to learn from all nodes are of one class, and the features alone say what is alike.
+  absl::Status ClassifyByFeatures(const NodeProfiles& profiles, const NearestNodes& nearest,
+                                  std::function<void(double)> progress) {
+    if (plan_.links_alone() != nullptr && !FactsOf(attributes_).has_labels_to_train()) {
+      const std::vector<float> certain(attributes_.node_count, 1.0f);
+      feature_classifier_.probabilities = {attributes_.node_count, /*class_count=*/1, certain, certain};
+      return absl::OkStatus();
+    }
+    BLINK_ASSIGN_OR_RETURN(
+        feature_classifier_,
+        FitFeatureClassifier(
+            attributes_, profiles,
+            {.nearest = &nearest, .seed = spec_.seed(), .threads = options_.threads, .progress = std::move(progress)}));
+    // Where nothing is trained, no row needs to look like a test row: both posteriors are the best guess.
+    if (plan_.links_alone() != nullptr)
+      feature_classifier_.probabilities.open = feature_classifier_.probabilities.clamped;
     return absl::OkStatus();
   }
 
@@ -237,6 +284,13 @@ class Analyst {
         },
         .attributed = attributed ? &*attributed : nullptr};
     BLINK_ASSIGN_OR_RETURN(TrainedModel model, plan_.Train(size_, sources, options));
+    if (plan_.searches() || options_.measure_features_only) {
+      options.progress(1, kTellOfFeatures);
+      BLINK_ASSIGN_OR_RETURN(analysis_.features_only,
+                             FindFeaturesOnly(spec_, model.search, attributes_,
+                                              attributed ? attributed->feature_classifier : nullptr, options));
+    }
+    AddWarningsOfChoice(spec_, attributes_, model.result);
     analysis_.trained = std::move(model.trained);
     analysis_.training = std::move(model.result);
     analysis_.search = std::move(model.search);
@@ -256,6 +310,13 @@ class Analyst {
 
 }  // namespace
 
+MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
+                          const PrivacyParameters* parameters, v1::Implausible implausible, double links) {
+  ProblemSize size = SizeOf(FactsOf(attributes));
+  size.links = links;
+  return EstimateMemoryNeed(spec, size, ReportsInMemory::Of(parameters, implausible));
+}
+
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
                                 double flip_probability) {
   TrainingPlace place{.estimated = estimated, .flip_probability = flip_probability, .gpus = Gpus{}};
@@ -267,12 +328,35 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
                                           const v1::TrainingSpec& spec, const TrainingOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec, attributes, /*estimated=*/false, /*flip_probability=*/0));
   ProblemSize size = SizeOf(FactsOf(attributes));
-  size.links = static_cast<double>(graph.link_count());
+  size.links = size.attributed_links = size.attributed_kept = static_cast<double>(graph.link_count());
   BLINK_ASSIGN_OR_RETURN(Plan plan, Plan::Make(spec, /*estimated=*/false, size));
   const LinkWeights weights = LinkWeights::Unweighted(graph);
+  std::optional<FeatureView> view;
+  std::optional<NodeAttributes> scaled;
+  std::optional<AttributedSources> attributed;
+  if (spec.prior() == v1::PRIOR_ATTRIBUTED) {
+    if (options.progress) options.progress(0, "learning the classes from the features");
+    BLINK_ASSIGN_OR_RETURN(view, FitOnFeatures(attributes, spec.seed(), options.threads));
+    attributed.emplace().feature_classifier = &view->classifier;
+    attributed->stacked = {
+        .classes = &view->classifier.probabilities, .kept = &weights, .nearest = &view->classifier.nearest};
+    if (view->profiles.scaled.cols > 0) {
+      scaled = attributes;
+      scaled->features = std::move(view->profiles.scaled);
+      attributed->scaled = &*scaled;
+    }
+  }
   const TrainingSources sources{.attributes = &attributes,
-                                .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; }};
-  return plan.Train(size, sources, options);
+                                .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; },
+                                .attributed = attributed ? &*attributed : nullptr};
+  BLINK_ASSIGN_OR_RETURN(TrainedModel model, plan.Train(size, sources, options));
+  if (plan.searches()) {
+    if (options.progress) options.progress(1, kTellOfFeatures);
+    BLINK_ASSIGN_OR_RETURN(model.features_only, FindFeaturesOnly(spec, model.search, attributes,
+                                                                 view ? &view->classifier : nullptr, options));
+  }
+  AddWarningsOfChoice(spec, attributes, model.result);
+  return model;
 }
 
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,

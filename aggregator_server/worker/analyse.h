@@ -13,6 +13,7 @@
 #include "aggregator_server/estimate/attributed/attributed.h"
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/result/analysis.h"
+#include "aggregator_server/select/memory_need.h"
 #include "aggregator_server/select/search.h"
 #include "blink/v1/operator.pb.h"
 #include "common/graph/node_attributes.h"
@@ -22,6 +23,7 @@ namespace blink {
 enum class Stage { kEstimating, kTraining };
 
 struct AnalysisOptions {
+  std::string dataset_name;         // for the result
   const CsrGraph* truth = nullptr;  // simulation only
   int threads = 0;
   v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG;
@@ -32,19 +34,25 @@ struct AnalysisOptions {
   std::optional<int> network_rounds;
   std::string checkpoint_folder;  // as TrainingOptions
   double checkpoint_every_s = 20;
+  bool measure_features_only = false;  // Analysis::features_only without a search too
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 
-// Checks the reports, estimates the links and trains as `spec` says. What CheckTrainableHere refuses is refused before
-// anything is estimated. FAILED_PRECONDITION: the attributes are of another number of nodes than the reports, or every
-// report would have to be dropped. INVALID_ARGUMENT: `spec` or degree_max is out of range. Dropping needs a second copy
-// of the reports.
+// Checks the reports, estimates the links and degrees, and trains as `spec` says: nothing for the model none. What
+// CheckTrainableHere refuses is refused before anything is estimated. FAILED_PRECONDITION: the attributes are of
+// another number of nodes than the reports, or every report would have to be dropped. INVALID_ARGUMENT: `spec` or
+// degree_max is out of range. Dropping needs a second copy of the reports.
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-// Trains on links that are given: the true graph, or none for the MLP. Refuses and fails as Analyse does.
+// Trains on links that are given: the true graph, or none for the MLP. Under the attributed prior, the same models are
+// tried as on its estimate. Refuses and fails as Analyse does.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
+
+// What Analyse takes (select/memory_need.h); TrainOnGraph where `parameters` are none. `links`: expected; 0: not known.
+MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
+                          const PrivacyParameters* parameters, v1::Implausible implausible, double links);
 
 // CheckTrainable (select/trainable.h) with this machine's GPUs. `estimated`: on links from reports, not on given ones.
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <string>
@@ -32,12 +33,18 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
+#include "common/base/machine_memory.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/help.h"
 #include "common/cli/progress.h"
+#include "common/cli/result_files.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 #include "common/cli/training_flags.h"
 #include "common/graph/dataset.h"
+#include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "nlohmann/json.hpp"
 
@@ -50,6 +57,7 @@ struct WorkerOptions {
   std::string output;
   int threads = 0;
   double checkpoint_every_s = 20;
+  bool ignore_memory = false;
   v1::TrainingSpec training;     // what is set here goes before round.json
   std::optional<uint64_t> seed;  // likewise
 };
@@ -65,13 +73,22 @@ bool IsForAPerson() { return ::isatty(STDOUT_FILENO) == 1; }
 
 const char* NameOf(Stage stage) { return stage == Stage::kEstimating ? "estimating" : "training"; }
 
-void PrintFigures(const TrainResult& training, const std::string& folder) {
-  const auto line = [](const char* name, double value) {
-    std::printf("%s", absl::StrFormat("%-24s %.6g\n", name, value).c_str());
+void PrintFigures(const Analysis& analysis, const std::string& folder) {
+  const auto line = [](const char* name, double value, const std::string& of = "") {
+    std::printf("%s", absl::StrFormat("%-24s %.6g%s\n", name, value, of.empty() ? "" : " (" + of + ")").c_str());
   };
-  line("validation accuracy", training.validation_accuracy);
-  line("test accuracy", training.test_accuracy);
-  line("test macro-F1", training.test.macro_f1);
+  if (analysis.has_model()) {
+    const TrainResult& training = analysis.training;
+    line("validation accuracy", training.validation_accuracy);
+    if (const auto& bound = analysis.features_only) {
+      line("  of features alone", bound->validation_accuracy, CandidateName(bound->candidate));
+    }
+    line("test accuracy", training.test_accuracy);
+    line("test macro-F1", training.test.macro_f1);
+    line("test ROC-AUC", training.test.roc_auc);
+  } else {
+    line("expected links", analysis.estimates.BestGuess().expected_links);
+  }
   std::printf("%-24s %s/metrics.json\n", "all figures", folder.c_str());
 }
 
@@ -104,15 +121,35 @@ int PrintGpus() {
   return 0;
 }
 
+// The reports are spent already, so what others hold at the moment is no reason to refuse.
+absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpec& spec,
+                             const NodeAttributes& attributes, const v1::Round& round) {
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  const MemoryNeed need = NeedOfAnalysis(spec, attributes, &parameters, round.implausible(), /*links=*/0);
+  const MachineMemory memory = FindMachineMemory();
+  spdlog::info("this needs {}; {} has {}, and {} has {} free", DescribeMemoryNeed(need), memory.total_of,
+               FormatBytes(static_cast<double>(memory.total)), memory.available_of,
+               FormatBytes(static_cast<double>(memory.available)));
+  return options.ignore_memory ? absl::OkStatus() : CheckMemory(need, memory.total, memory.total_of);
+}
+
 absl::Status RunRound(const WorkerOptions& options) {
   BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
-  BLINK_ASSIGN_OR_RETURN(NodeAttributes attributes, ReadAttributes(options.attributes));
+  // First: a folder that holds links ends the work before the reports are read.
+  NodeAttributes attributes;
+  if (!options.attributes.empty()) {
+    BLINK_ASSIGN_OR_RETURN(attributes, ReadAttributes(options.attributes));
+  }
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
+  if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(folder.reports.node_count());
   // A round that began before the roster grew is about its first nodes alone.
   if (attributes.node_count > folder.reports.node_count()) {
     BLINK_ASSIGN_OR_RETURN(attributes, KeepFirstNodes(std::move(attributes), folder.reports.node_count()));
   }
   AnalysisOptions analysis_options;
+  const std::filesystem::path attributes_folder = std::filesystem::path(options.attributes).lexically_normal();
+  analysis_options.dataset_name =
+      (attributes_folder.has_filename() ? attributes_folder : attributes_folder.parent_path()).filename().string();
   analysis_options.checkpoint_folder = place.folder() + ".checkpoint";
   analysis_options.checkpoint_every_s = options.checkpoint_every_s;
   analysis_options.threads = options.threads;
@@ -120,6 +157,7 @@ absl::Status RunRound(const WorkerOptions& options) {
   analysis_options.degree_max = folder.round.degree_max();
   analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, folder.round));
+  BLINK_RETURN_IF_ERROR(CheckMemoryHere(options, spec, attributes, folder.round));
   StageBars bars(IsForAPerson());
   ProgressPrinter printer;
   analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
@@ -135,7 +173,7 @@ absl::Status RunRound(const WorkerOptions& options) {
       is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
   BLINK_RETURN_IF_ERROR(place.Publish());
   bars.End();
-  if (IsForAPerson()) PrintFigures(analysis.training, place.folder());
+  if (IsForAPerson()) PrintFigures(analysis, place.folder());
   RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
 }
@@ -201,12 +239,18 @@ int Main(int argc, char** argv) {
       "folder or a copy of it, to train again, or search, on the reports that were collected, which costs no privacy: "
       "what a flag says goes before round.json.",
       "blink-worker");
-  app.set_version_flag("--version", std::string(BLINK_VERSION));
-  app.footer(ExitCodeTable());
+  app.set_version_flag("--version", VersionText("blink-worker"));
+  app.footer(absl::StrCat(ResultFilesText(), "\n", ExitCodeTable()));
+  AddExamples(app, {{{"",
+                      {"blink-worker --round-folder rounds/ID --attributes attributes --output again --tune",
+                       "blink-worker --round-folder rounds/ID --attributes attributes --output again --model gat "
+                       "--variant soft --device cuda"}}}});
   WorkerOptions options;
   app.add_option("--round-folder", options.round_folder, "Folder with round.json and reports.blr")->required();
-  app.add_option("--attributes", options.attributes, "Folder with features, labels and split; it must hold no links")
-      ->required();
+  app.add_option(
+      "--attributes", options.attributes,
+      "Folder with features, labels and split, each of them optional; it must hold no links. Without it nothing is "
+      "known of the nodes, and --model none is all that can be done");
   app.add_option("--output", options.output,
                  "Result folder; written as OUTPUT.tmp and put in its place at once. An earlier "
                  "result is replaced, any other folder refused")
@@ -220,7 +264,8 @@ int Main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "Seed of initialisation and dropout (the round's)");
   std::string on_out_of_memory;
   app.add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU (the round's)")
-      ->check(CLI::IsMember({"fail", "cpu"}));
+      ->transform(OneOf({"fail", "cpu"}));
+  app.add_flag("--ignore-memory", options.ignore_memory, "Start even where it needs more memory than the machine has");
   bool asks_for_gpus = false;
   app.add_flag_callback(
       "--gpus",

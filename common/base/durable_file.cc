@@ -177,11 +177,13 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 
 absl::Status MakeDirectories(const std::string& path, mode_t mode) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
   const std::string parent = ParentOf(path);
-  if (parent != path && !std::filesystem::is_directory(parent, error)) {
-    BLINK_RETURN_IF_ERROR(MakeDirectories(parent, mode));
+  if (std::filesystem::is_directory(path, error)) {
+    // A process may have died between making it and syncing its parent, in which this one may not read.
+    const absl::Status synced = SyncDirectory(parent);
+    return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
   }
+  if (parent != path) BLINK_RETURN_IF_ERROR(MakeDirectories(parent, mode));
   if (::mkdir(path.c_str(), mode) != 0) {
     if (errno != EEXIST) return FileError(errno, "make the folder", path);
     if (!std::filesystem::is_directory(path, error)) {

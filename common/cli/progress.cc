@@ -4,19 +4,26 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/logging.h"
+#include "common/cli/terminal.h"
 
 namespace blink {
 namespace {
 
 constexpr absl::Duration kOnTerminal = absl::Milliseconds(100), kInLog = absl::Seconds(5);
 
-bool IsTerminal() { return ::isatty(STDERR_FILENO) == 1; }
+// One that can be told to clear a line.
+bool IsTerminal() {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
+}
 
 }  // namespace
 
@@ -58,19 +65,27 @@ std::string ProgressBar::LineOf(uint64_t done, const std::string& text) const {
   return line;
 }
 
+std::string ProgressBar::DrawingOf(uint64_t done, const std::string& text, size_t columns) const {
+  constexpr size_t kBarMax = 24, kBarMin = 8, kAroundBar = 3;  // "[" and "] "
+  const size_t room = columns > 0 ? columns - 1 : 0;           // in the last column some terminals begin a new line
+  const std::string line = LineOf(done, text);
+  const size_t beside = std::min(DisplayColumns(line) + kAroundBar, room);
+  const size_t bar = std::min(kBarMax, std::max(room - beside, kBarMin));
+  if (room < 2 * (kBarMin + kAroundBar)) return CutToColumns(line, room);
+  const size_t filled = total_ > 0 ? bar * std::min(done, total_) / total_ : 0;
+  return absl::StrCat("[", std::string(filled, '#'), std::string(bar - filled, '.'), "] ",
+                      CutToColumns(line, room - bar - kAroundBar));
+}
+
 void ProgressBar::Update(uint64_t done, const std::string& text) {
   if (!enabled_) return;
   const bool is_last = total_ > 0 && done >= total_;
   if (!limit_.LetThrough(is_last, absl::Now())) return;
-  const std::string line = LineOf(done, text);
   if (!on_terminal_) {
-    spdlog::info("{}", line);
+    spdlog::info("{}", LineOf(done, text));
     return;
   }
-  constexpr int kWidth = 24;
-  const int filled = total_ > 0 ? static_cast<int>(kWidth * std::min(done, total_) / total_) : 0;
-  std::fprintf(stderr, "\r\033[K[%s%s] %s", std::string(filled, '#').c_str(), std::string(kWidth - filled, '.').c_str(),
-               line.c_str());
+  std::fprintf(stderr, "\r\033[K%s", DrawingOf(done, text, TerminalColumns(STDERR_FILENO)).c_str());
   std::fflush(stderr);
   drawn_ = true;
 }

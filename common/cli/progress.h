@@ -47,6 +47,9 @@ class ProgressBar {
   void Update(uint64_t done, const std::string& text = "");
   // The line without its bar: "reports 12/60  text  3s left".
   std::string LineOf(uint64_t done, const std::string& text) const;
+  // The bar with its line, in fewer than `columns` columns, so that no terminal wraps it. The bar shrinks first, then
+  // the line is cut, and a very narrow terminal shows no bar.
+  std::string DrawingOf(uint64_t done, const std::string& text, size_t columns) const;
 
  private:
   enum class Unit { kCount, kPercent };

@@ -26,12 +26,15 @@ absl::Status FlushStandardOutput() {
     const int copy = ::dup(STDOUT_FILENO);
     if (copy >= 0 && ::close(copy) != 0) error = errno;
   }
+  if (error == EPIPE) return absl::CancelledError("nobody reads standard output any more");
   return error == 0 ? absl::OkStatus() : FileError(error, "write", "standard output");
 }
 
+bool ReaderHasGone(const absl::Status& written) { return absl::IsCancelled(written); }
+
 int EndProgram(const char* program, int exit_code) {
   const absl::Status written = FlushStandardOutput();
-  if (written.ok()) return exit_code;
+  if (written.ok() || ReaderHasGone(written)) return exit_code;
   std::fprintf(stderr, "%s: %s\n", program, std::string(written.message()).c_str());
   return exit_code == 0 ? static_cast<int>(ExitCodeFor(written)) : exit_code;
 }

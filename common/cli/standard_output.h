@@ -7,11 +7,15 @@
 namespace blink {
 
 // Flushes standard output (stdio's, which std::cout shares). Returns a FileError when any part of what was printed
-// could not be written: RESOURCE_EXHAUSTED for a full disk, INTERNAL for a reader that has gone.
+// could not be written, such as RESOURCE_EXHAUSTED for a full disk. CANCELLED: the reader of a pipe has gone.
 absl::Status FlushStandardOutput();
 
+// Whether `written` says that the reader has gone, as in `blink ... | head -1`. It has what it wanted.
+bool ReaderHasGone(const absl::Status& written);
+
 // Returns the exit code of `program`. That is `exit_code`, unless it is 0 and what was printed could not be written.
-// Then it is the code of that error, which is printed on standard error as "<program>: <text>".
+// Then it is the code of that error, which is printed on standard error as "<program>: <text>". A reader that has gone
+// is no error.
 //
 //   int main(int argc, char** argv) { return blink::EndProgram("blink", Main(argc, argv)); }
 int EndProgram(const char* program, int exit_code);

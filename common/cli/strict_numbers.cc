@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/exit_code.h"
+#include "common/cli/help.h"
+#include "common/cli/suggestion.h"
 
 namespace blink {
 namespace {
@@ -50,13 +55,6 @@ void RefuseStrangeWholes(CLI::Option& option, bool is_signed) {
   option.check(CLI::Validator([=](std::string& text) { return RefuseTooLarge(text, is_signed); }, ""));
 }
 
-std::vector<CLI::App*> CommandsOf(CLI::App& app) {
-  return app.get_subcommands([](CLI::App*) { return true; });
-}
-std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 void RefuseStrangeNumbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const NumberKind kind = NumberKindOf(*option);
@@ -86,6 +84,23 @@ const CLI::App& FindCommandGiven(const CLI::App& app) {
   return given.empty() ? app : FindCommandGiven(*given.front());
 }
 
+std::string ListCommands(const CLI::App& app) {
+  std::string list;
+  for (const CLI::App* known : CommandsOf(app)) {
+    absl::StrAppend(&list, "\n  ", absl::StrFormat("%-12s", known->get_name()), known->get_description());
+  }
+  return list;
+}
+
+// "--dataset g200", when `text` stands alone and may be the value of the one option that has to be given and is not.
+std::string SuggestOption(const CLI::App& command, const std::string& text) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_required() || option->count() > 0 || VisibleNamesOf(*option).empty()) continue;
+    return absl::StrCat(": did you mean ", option->get_name(), " ", text, "?");
+  }
+  return "";
+}
+
 // "there is no option --modle": the first argument that no command of `app` knows. Empty when all are known. CLI11
 // would first say what is missing, and would list several in reverse order.
 std::string DescribeUnknownArgument(const CLI::App& app) {
@@ -94,13 +109,22 @@ std::string DescribeUnknownArgument(const CLI::App& app) {
   if (first == left.end()) return "";
   const CLI::App& command = FindCommandGiven(app);
   if (absl::StartsWith(*first, "-") && first->size() > 1) {
-    return "there is no option " + first->substr(0, first->find('='));
+    const std::string name = first->substr(0, first->find('='));
+    std::vector<std::string> known;
+    for (const CLI::Option* option : command.get_options()) {
+      for (std::string& visible : VisibleNamesOf(*option)) known.push_back(std::move(visible));
+    }
+    return absl::StrCat("there is no option ", name, Suggest(name, known));
   }
-  if (command.get_require_subcommand_min() == 0) return "'" + *first + "' was not expected";
-  std::string names;
-  for (const CLI::App* known : CommandsOf(command))
-    absl::StrAppend(&names, names.empty() ? "" : ", ", known->get_name());
-  return "there is no subcommand " + *first + ": choose one of " + names;
+  if (command.get_require_subcommand_min() == 0) {
+    return absl::StrCat("'", *first, "' was not expected", SuggestOption(command, *first));
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* known : CommandsOf(command)) names.push_back(known->get_name());
+  const std::string nearest = FindNearest(*first, names);
+  return absl::StrCat("there is no subcommand ", *first,
+                      nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)"), ": choose one of ",
+                      absl::StrJoin(names, ", "));
 }
 
 // The option that CLI11 converted last. It converts the options of a command in their order, then those of its
@@ -144,6 +168,37 @@ void ExplainUnknownArgument(const CLI::App& app, const CLI::ParseError& error) {
   if (!unknown.empty()) throw CLI::ParseError(unknown, error.get_exit_code());
 }
 
+// A command that has commands is given alone.
+void ExplainMissingCommand(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = FindCommandGiven(app);
+  if (command.get_require_subcommand_min() == 0) return;
+  const CLI::App* const parent = command.get_parent();
+  const std::string name =
+      parent != nullptr ? absl::StrCat(command.get_name(), " has commands, and one") : "A subcommand";
+  throw CLI::ParseError(absl::StrCat(name, " is required. Choose one of", ListCommands(command)),
+                        error.get_exit_code());
+}
+
+constexpr char kGenerate[] = "--generate";
+
+void AddGenerate(CLI::App& app) {
+  if (app.get_option_no_throw(kGenerate) != nullptr) return;
+  app.add_option(kGenerate, "Print a script for bash that completes this command line, or the page for man, and end")
+      ->transform(OneOf({"bash-completion", "man"}))
+      ->configurable(false)
+      ->option_text("WHAT");
+}
+
+// Asks for no other option, and ends the parsing as --help does.
+void Generate(const CLI::App& app, std::string what) {
+  const CLI::Option& option = *app.get_option(kGenerate);
+  if (const std::string wrong = OneOf(ChoicesOf(option))(what); !wrong.empty()) {
+    throw CLI::ValidationError(kGenerate, wrong);
+  }
+  std::printf("%s", (what == "man" ? ManPage(app) : BashCompletion(app)).c_str());
+  throw CLI::Success();
+}
+
 }  // namespace
 
 NumberKind NumberKindOf(const CLI::Option& option) {
@@ -172,12 +227,15 @@ CLI::Validator WholeNumber(uint64_t min, uint64_t max) {
 }
 
 void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
+  AddGenerate(app);
+  if (argc > 1 && argv[1] == std::string(kGenerate)) Generate(app, argc > 2 ? argv[2] : "");
   RefuseStrangeNumbers(app);
   RefuseEmptyValues(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
     ExplainUnknownArgument(app, error);
+    ExplainMissingCommand(app, error);
     throw;
   } catch (const CLI::ExtrasError& error) {
     ExplainUnknownArgument(app, error);

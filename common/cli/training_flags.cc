@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 #include "common/wire/training_choices.h"
 #include "common/wire/training_spec.h"
 
@@ -50,15 +52,17 @@ void TrainingFlags::AddTo(CLI::App* command) {
   command
       ->add_option("--prior", prior,
                    "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features "
-                   "and labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
-      ->check(CLI::IsMember(NamesOf(kPriorNames)));
-  command->add_option("--variant", variant, "Links from the posterior: hard, soft or hybrid (hard)")
-      ->check(CLI::IsMember(NamesOf(kVariantNames)));
+                   "or labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
+      ->transform(OneOf(NamesOf(kPriorNames)));
+  command
+      ->add_option("--variant", variant,
+                   "Links from the posterior: hard, soft or hybrid (hard; hybrid with --model none)")
+      ->transform(OneOf(NamesOf(kVariantNames)));
   command
       ->add_option("--model", model,
                    "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and "
-                   "class-model (gcn)")
-      ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
+                   "class-model; none: train nothing, the result has links and degrees (gcn)")
+      ->transform(OneOf(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
   command->add_option("--dropout", dropout, "Between the layers, [0, 1) (0.1)");
@@ -73,14 +77,21 @@ void TrainingFlags::AddTo(CLI::App* command) {
       ->add_option(
           "--node-features", node_features,
           "given, degree, identity or given+degree (given; without any, identity, beyond 100,000 nodes degree)")
-      ->check(CLI::IsMember(NamesOf(absl::MakeSpan(kNodeFeaturesNames).subspan(1))));
+      ->transform(OneOf(NamesOf(absl::MakeSpan(kNodeFeaturesNames).subspan(1))));
   deterministic.option = command->add_flag(
       "--deterministic", deterministic.value,
       "On a GPU: deterministic algorithms where there are, which are slower; a CPU is deterministic always");
   allow_slow_attention.option = command->add_flag(
       "--allow-slow-attention", allow_slow_attention.value,
       "Train GAT on Soft links even where the attention of all pairs of nodes takes more than an hour of one core");
-  command->add_option("--device", device, "auto, cpu or cuda:<index> (auto)");
+  command->add_option("--device", device, "auto, cpu, cuda or cuda:<index> (auto)")
+      ->transform(CLI::Validator(
+          [](std::string& text) {
+            text = absl::AsciiStrToLower(text);
+            if (text == "cuda" || text == "gpu") text = "cuda:0";
+            return std::string();  // Spec says what else there is
+          },
+          ""));
   tune_option =
       command
           ->add_option(
@@ -92,6 +103,11 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->expected(0, 1)
           ->default_str(absl::StrCat(kCandidatesDefault))  // what --tune alone stands for, and an empty value does not
           ->option_text("[N]");
+  command
+      ->add_option("--score", score,
+                   "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 or roc-auc; "
+                   "the last two heed small classes (accuracy)")
+      ->transform(OneOf(NamesOf(kMeasureNames)));
 }
 
 TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {
@@ -115,6 +131,7 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (variant) spec.set_variant(*VariantOfName(*variant));
   if (model) spec.set_model(*ModelOfName(*model));
   if (node_features) spec.set_node_features(*NodeFeaturesOfName(*node_features));
+  if (score) spec.set_score(*MeasureOfName(*score));
   BLINK_RETURN_IF_ERROR(CheckNumbers(*this));
   if (learning_rate) spec.set_learning_rate(*learning_rate);
   if (weight_decay) spec.set_weight_decay(*weight_decay);

@@ -14,7 +14,7 @@
 namespace blink {
 
 struct TrainingFlags {
-  std::optional<std::string> prior, variant, model, node_features, device;
+  std::optional<std::string> prior, variant, model, node_features, device, score;
   std::optional<double> learning_rate, weight_decay, dropout;
   // Of 64 bits, so that Spec can name the range of a number that is too large for it.
   std::optional<uint64_t> epochs, hidden, layers, patience;

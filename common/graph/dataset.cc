@@ -8,11 +8,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/graph/csv_field.h"
 #include "common/graph/numpy_file.h"
 
 namespace blink {
@@ -26,7 +28,7 @@ absl::Status LineError(const std::string& path, uint64_t line, absl::string_view
   return absl::InvalidArgumentError(absl::StrCat(path, ", line ", line, ": ", what));
 }
 
-// Calls row(line number, first field, second field) for the rows of a file of two columns with one header line.
+// Calls row(line number, first field, rest of the line) for the rows of a file with one header line.
 template <typename F>
 absl::Status ForEachRow(const std::string& path, absl::string_view header, F row) {
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path, kTextFileBytesMax));
@@ -43,19 +45,13 @@ absl::Status ForEachRow(const std::string& path, absl::string_view header, F row
     }
     if (line.empty()) continue;
     const size_t comma = line.find(',');
-    if (comma == absl::string_view::npos || line.find(',', comma + 1) != absl::string_view::npos) {
+    if (comma == absl::string_view::npos) {
       return LineError(path, number, absl::StrCat("expected two values, \"", header, "\""));
     }
     BLINK_RETURN_IF_ERROR(row(number, absl::StripAsciiWhitespace(line.substr(0, comma)),
                               absl::StripAsciiWhitespace(line.substr(comma + 1))));
   }
   return absl::OkStatus();
-}
-
-// A file that a folder lacks is told with what makes it.
-absl::Status WithRemedy(const absl::Status& status, absl::string_view remedy) {
-  if (!absl::IsNotFound(status)) return status;
-  return Reworded(status, absl::StrCat(status.message(), ": ", remedy));
 }
 
 absl::StatusOr<uint32_t> ParseNode(const std::string& path, uint64_t line, absl::string_view text,
@@ -66,6 +62,27 @@ absl::StatusOr<uint32_t> ParseNode(const std::string& path, uint64_t line, absl:
   if (node >= node_count)
     return LineError(path, line, absl::StrCat("node ", node, " is not below the number of nodes, ", node_count));
   return node;
+}
+
+// Where the files of a folder say how many nodes there are: one line each in labels.csv, in nodes.csv, or in both.
+absl::Status AgreeOnNodeCount(const std::string& path, size_t rows, NodeAttributes& attributes) {
+  if (rows < kNodesMin)
+    return LineError(path, 1, absl::StrCat("at least ", kNodesMin, " nodes are needed, one line each"));
+  if (attributes.node_count != 0 && attributes.node_count != rows) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has ", rows, " nodes, but labels.csv has ",
+                                                   attributes.node_count, ": both need one line for each node"));
+  }
+  attributes.node_count = static_cast<uint32_t>(rows);
+  return absl::OkStatus();
+}
+
+absl::Status TwiceError(const std::string& path, uint64_t line, uint32_t node) {
+  return LineError(path, line, absl::StrCat("node ", node, " stands twice: keep one line a node"));
+}
+
+absl::Status GapError(const std::string& path, uint64_t line, uint32_t node, size_t rows) {
+  return LineError(path, line,
+                   absl::StrCat("node ", node, " among ", rows, " lines: nodes are numbered from 0 without a gap"));
 }
 
 absl::Status ReadLabels(const std::string& path, NodeAttributes& attributes) {
@@ -84,31 +101,57 @@ absl::Status ReadLabels(const std::string& path, NodeAttributes& attributes) {
         lines.push_back(line);
         return absl::OkStatus();
       }));
-  if (rows.size() < kNodesMin)
-    return LineError(path, 1, absl::StrCat("at least ", kNodesMin, " nodes are needed, one line each"));
-  attributes.node_count = static_cast<uint32_t>(rows.size());
+  BLINK_RETURN_IF_ERROR(AgreeOnNodeCount(path, rows.size(), attributes));
   constexpr int32_t kUnset = -2;
   attributes.labels.assign(rows.size(), kUnset);
   for (size_t k = 0; k < rows.size(); ++k) {
     const auto [node, label] = rows[k];
-    if (node >= rows.size())
-      return LineError(
-          path, lines[k],
-          absl::StrCat("node ", node, " among ", rows.size(), " lines: nodes are numbered from 0 without a gap"));
-    if (attributes.labels[node] != kUnset)
-      return LineError(path, lines[k], absl::StrCat("node ", node, " stands twice: keep one line a node"));
+    if (node >= rows.size()) return GapError(path, lines[k], node, rows.size());
+    if (attributes.labels[node] != kUnset) return TwiceError(path, lines[k], node);
     attributes.labels[node] = label;
     attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(label + 1));
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ParseId(const std::string& path, uint64_t line, absl::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') {
+    if (text.empty()) return LineError(path, line, "the id is empty");
+    return std::string(text);
+  }
+  return absl::StrReplaceAll(text.substr(1, text.size() - 2), {{"\"\"", "\""}});
+}
+
+absl::Status ReadIds(const std::string& path, NodeAttributes& attributes) {
+  std::vector<std::pair<uint32_t, std::string>> rows;
+  std::vector<uint64_t> lines;
+  bool numbers = true;
+  BLINK_RETURN_IF_ERROR(
+      ForEachRow(path, "node,id", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
+        BLINK_ASSIGN_OR_RETURN(const uint32_t node, ParseNode(path, line, a, kNodesMax));
+        BLINK_ASSIGN_OR_RETURN(std::string id, ParseId(path, line, b));
+        numbers = numbers && id == a;
+        rows.emplace_back(node, std::move(id));
+        lines.push_back(line);
+        return absl::OkStatus();
+      }));
+  BLINK_RETURN_IF_ERROR(AgreeOnNodeCount(path, rows.size(), attributes));
+  attributes.ids.resize(rows.size());
+  for (size_t k = 0; k < rows.size(); ++k) {
+    auto& [node, id] = rows[k];
+    if (node >= rows.size()) return GapError(path, lines[k], node, rows.size());
+    if (!attributes.ids[node].empty()) return TwiceError(path, lines[k], node);
+    attributes.ids[node] = std::move(id);
+  }
+  if (numbers) attributes.ids.clear();
+  return absl::OkStatus();
+}
+
 absl::Status ReadSplit(const std::string& path, NodeAttributes& attributes) {
-  attributes.split.assign(attributes.node_count, Split::kNone);
   std::vector<bool> seen(attributes.node_count, false);
   return ForEachRow(path, "node,split", [&](uint64_t line, absl::string_view a, absl::string_view b) -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(const uint32_t node, ParseNode(path, line, a, attributes.node_count));
-    if (seen[node]) return LineError(path, line, absl::StrCat("node ", node, " stands twice: keep one line a node"));
+    if (seen[node]) return TwiceError(path, line, node);
     seen[node] = true;
     if (b == "train") {
       attributes.split[node] = Split::kTrain;
@@ -161,8 +204,8 @@ absl::Status ReadFeatures(const std::string& folder, NodeAttributes& attributes)
   BLINK_ASSIGN_OR_RETURN(attributes.features, has_sparse ? ReadSparseNpz(sparse) : ReadDenseNpy(dense));
   if (attributes.features.rows != attributes.node_count) {
     return absl::InvalidArgumentError(absl::StrCat(has_sparse ? sparse : dense, " has ", attributes.features.rows,
-                                                   " rows, but labels.csv has ", attributes.node_count,
-                                                   " nodes: both need one row a node"));
+                                                   " rows, but the data set has ", attributes.node_count,
+                                                   " nodes: there must be one row for each node"));
   }
   return absl::OkStatus();
 }
@@ -172,15 +215,20 @@ absl::StatusOr<NodeAttributes> ReadAttributesUnchecked(const std::string& folder
   if (!std::filesystem::is_directory(folder, error))
     return absl::NotFoundError(absl::StrCat(folder, " is not a folder"));
   NodeAttributes attributes;
-  BLINK_RETURN_IF_ERROR(
-      WithRemedy(ReadLabels(folder + "/labels.csv", attributes),
-                 "a data set needs it, one line \"node,label\" a node; of an edge list `blink dataset "
-                 "convert --labels FILE` makes it"));
+  const absl::Status labels = ReadLabels(folder + "/labels.csv", attributes);
+  if (!labels.ok() && !absl::IsNotFound(labels)) return labels;
+  const absl::Status ids = ReadIds(folder + "/nodes.csv", attributes);
+  if (!ids.ok() && !absl::IsNotFound(ids)) return ids;
+  if (absl::IsNotFound(labels) && absl::IsNotFound(ids)) {
+    return Reworded(labels, absl::StrCat(labels.message(),
+                                         ", and there is no nodes.csv. One of them must list the nodes; `blink dataset "
+                                         "convert` makes both from an edge list and its labels"));
+  }
+  attributes.labels.resize(attributes.node_count, -1);
+  attributes.split.assign(attributes.node_count, Split::kNone);
   BLINK_RETURN_IF_ERROR(ReadClassNames(folder + "/classes.txt", attributes));
-  BLINK_RETURN_IF_ERROR(
-      WithRemedy(ReadSplit(folder + "/split.csv", attributes),
-                 "a data set needs it, lines \"node,split\" with train, val, test or none; `blink "
-                 "dataset convert` takes one along (--split FILE) or draws one (--random-split SEED)"));
+  const absl::Status split = ReadSplit(folder + "/split.csv", attributes);
+  if (!split.ok() && !absl::IsNotFound(split)) return split;
   BLINK_RETURN_IF_ERROR(ReadFeatures(folder, attributes));
   return attributes;
 }
@@ -192,6 +240,14 @@ bool MayHoldLinks(const std::string& name) {
     if (absl::StrContains(lower, word)) return true;
   }
   return absl::StartsWith(lower, "adj") || lower == "orig" || lower == "lists" || lower == "lists.csv";
+}
+
+// What an earlier data set may have left in the folder would be read with this one.
+absl::Status WriteOrRemove(bool write, const std::string& path, absl::string_view content) {
+  if (write) return WriteFileAtomically(path, content);
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -234,18 +290,21 @@ absl::StatusOr<Dataset> ReadDataset(const std::string& folder) {
 
 absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string& folder) {
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
-  std::string labels = "node,label\n", split = "node,split\n", classes;
+  std::string nodes = "node,id\n", labels = "node,label\n", split = "node,split\n", classes;
+  bool has_split = false;
   for (uint32_t i = 0; i < attributes.node_count; ++i) {
+    absl::StrAppend(&nodes, i, ",", attributes.ids.empty() ? absl::StrCat(i) : CsvField(attributes.ids[i]), "\n");
     absl::StrAppend(&labels, i, ",", attributes.labels[i], "\n");
     absl::StrAppend(&split, i, ",", SplitName(attributes.split[i]), "\n");
+    has_split = has_split || attributes.split[i] != Split::kNone;
   }
   for (const std::string& name : attributes.class_names) absl::StrAppend(&classes, name, "\n");
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/labels.csv", labels));
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/split.csv", split));
-  if (!classes.empty()) BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/classes.txt", classes));
-  // What an earlier data set may have left in the folder would be read with this one.
+  const bool has_labels = attributes.has_labels();
+  BLINK_RETURN_IF_ERROR(WriteOrRemove(!attributes.ids.empty() || !has_labels, folder + "/nodes.csv", nodes));
+  BLINK_RETURN_IF_ERROR(WriteOrRemove(has_labels, folder + "/labels.csv", labels));
+  BLINK_RETURN_IF_ERROR(WriteOrRemove(has_split, folder + "/split.csv", split));
+  BLINK_RETURN_IF_ERROR(WriteOrRemove(!classes.empty(), folder + "/classes.txt", classes));
   std::error_code error;
-  if (classes.empty()) std::filesystem::remove(folder + "/classes.txt", error);
   for (const char* name : {"/features.npz", "/features.npy"}) std::filesystem::remove(folder + name, error);
   if (attributes.features.cols == 0) return absl::OkStatus();
   return attributes.features.sparse ? WriteSparseNpz(attributes.features, folder + "/features.npz")

@@ -1,9 +1,13 @@
 // Data-set folders, and what fills them: readers, writers, a generator, and the import of edge lists.
 //
 //   edges.csv                      the links; an attribute folder must not have it
-//   labels.csv, split.csv          one line for each node
-//   features.npz or features.npy   as scipy.sparse.save_npz or numpy.save write them
+//   labels.csv                     optional where nodes.csv lists the nodes; -1 where a label is unknown
+//   nodes.csv                      optional where labels.csv lists the nodes: what the data's owner calls each node
+//   split.csv                      optional; a node without a line is in no part
+//   features.npz or features.npy   optional, as scipy.sparse.save_npz or numpy.save write them
 //   classes.txt                    optional: the names of the classes
+//
+// Without labels.csv all labels are -1 (NodeAttributes::has_labels).
 //
 // A malformed file is INVALID_ARGUMENT, and the message names the file, the line (from 1) and the remedy. A missing
 // file is NOT_FOUND.
@@ -35,7 +39,8 @@ absl::StatusOr<NodeAttributes> ReadAttributes(const std::string& folder);
 
 absl::StatusOr<Dataset> ReadDataset(const std::string& folder);
 
-// Both write the canonical form. WriteAttributes writes everything but edges.csv.
+// Both write the canonical form. WriteAttributes writes everything but edges.csv. Of nodes.csv, labels.csv, split.csv
+// and classes.txt it leaves out what would say nothing.
 absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string& folder);
 absl::Status WriteDataset(const Dataset& dataset, const std::string& folder);
 

@@ -50,6 +50,18 @@ FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
   return normal;
 }
 
+NodeAttributes NodeAttributes::OfNothing(uint32_t node_count) {
+  NodeAttributes attributes{.node_count = node_count};
+  attributes.features.rows = node_count;
+  attributes.labels.assign(node_count, -1);
+  attributes.split.assign(node_count, Split::kNone);
+  return attributes;
+}
+
+bool NodeAttributes::has_labels() const {
+  return std::any_of(labels.begin(), labels.end(), [](int32_t label) { return label >= 0; });
+}
+
 absl::StatusOr<NodeAttributes> KeepFirstNodes(NodeAttributes attributes, uint32_t node_count) {
   if (node_count > attributes.node_count) {
     return absl::InvalidArgumentError(
@@ -67,6 +79,7 @@ absl::StatusOr<NodeAttributes> KeepFirstNodes(NodeAttributes attributes, uint32_
   attributes.node_count = node_count;
   attributes.labels.resize(node_count);
   attributes.split.resize(node_count);
+  if (!attributes.ids.empty()) attributes.ids.resize(node_count);
   return attributes;
 }
 

@@ -1,4 +1,4 @@
-// The public attributes of the nodes: features, labels and the split. Never a link.
+// The public attributes of the nodes: ids, features, labels and the split. Never a link.
 #ifndef BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_
 #define BLINK_COMMON_GRAPH_NODE_ATTRIBUTES_H_
 
@@ -34,6 +34,13 @@ struct NodeAttributes {
   std::vector<Split> split;     // [n]
   uint32_t class_count = 0;
   std::vector<std::string> class_names;  // [class_count] or empty
+  std::vector<std::string> ids;          // [n] what the owner of the data calls each node; empty: the numbers 0 .. n-1
+
+  // Nodes of which nothing is known.
+  static NodeAttributes OfNothing(uint32_t node_count);
+
+  // Whether any node has a label. Without labels nothing can be trained, but links and degrees can be estimated.
+  bool has_labels() const;
 };
 
 // Keeps the attributes of the nodes 0 .. node_count - 1. These are the nodes of an earlier roster, since rosters only

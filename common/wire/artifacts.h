@@ -9,18 +9,24 @@
 namespace blink {
 
 struct Artifact {
+  enum Presence {
+    kAlways,
+    kWithModel,  // where a model was trained
+    kSometimes,  // missing in a result of an older aggregator, or for some models
+  };
   const char* name;
-  bool always;  // false: missing in a result of an older aggregator, or for some models
+  Presence presence;
 };
 
-inline constexpr std::array<Artifact, 8> kArtifacts = {{{"metrics.json", true},
-                                                        {"predictions.csv", true},
-                                                        {"curves.csv", true},
-                                                        {"links.csv", true},
-                                                        {"links.npz", false},
-                                                        {"plausibility.csv", false},
-                                                        {"model.pt", true},
-                                                        {"model.ts", false}}};
+inline constexpr std::array<Artifact, 9> kArtifacts = {{{"metrics.json", Artifact::kAlways},
+                                                        {"predictions.csv", Artifact::kWithModel},
+                                                        {"curves.csv", Artifact::kWithModel},
+                                                        {"links.csv", Artifact::kAlways},
+                                                        {"links.npz", Artifact::kSometimes},
+                                                        {"degrees.csv", Artifact::kSometimes},
+                                                        {"plausibility.csv", Artifact::kSometimes},
+                                                        {"model.pt", Artifact::kWithModel},
+                                                        {"model.ts", Artifact::kSometimes}}};
 
 }  // namespace blink
 

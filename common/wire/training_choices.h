@@ -29,6 +29,7 @@ enum class Model {
   kGat,
   kStacked,  // attributed prior only: a logistic model on a node's class probabilities and its likely neighbours'
   kFeatureClassifier,  // attributed prior only: the class probabilities themselves, from features alone
+  kNone,               // nothing is trained: the links and degrees themselves are wanted, and no label is needed
   kEnsemble            // the mean of several trained models; only a search makes one
 };
 // The input of the models for each node.
@@ -39,19 +40,24 @@ enum class NodeFeatures {
   kIdentity,  // one feature per node
   kGivenAndDegree
 };
+// How good predictions are on the labelled nodes of a split. A search chooses by one of them.
+enum class Measure { kAccuracy, kMacroF1, kRocAuc };
 
 // Names, indexed by the enumerator's number.
 inline constexpr std::array<const char*, 2> kPriorNames = {"beta", "attributed"};
 inline constexpr std::array<const char*, 3> kVariantNames = {"hard", "soft", "hybrid"};
-inline constexpr std::array<const char*, 7> kModelNames = {"mlp",     "gcn",         "graphsage", "gat",
-                                                           "stacked", "class-model", "mean"};
+inline constexpr std::array<const char*, 8> kModelNames = {"mlp",     "gcn",         "graphsage", "gat",
+                                                           "stacked", "class-model", "none",      "mean"};
 inline constexpr std::array<const char*, 5> kNodeFeaturesNames = {"auto", "given", "degree", "identity",
                                                                   "given+degree"};
+inline constexpr std::array<const char*, 3> kMeasureNames = {"accuracy", "macro-f1", "roc-auc"};
 
 // The first so many models can be asked for by name.
-inline constexpr size_t kModelsToAskFor = 6;
+inline constexpr size_t kModelsToAskFor = 7;
 // Whether the model exists only with the attributed prior.
-inline bool NeedsAttributedPrior(Model model) { return model >= Model::kStacked; }
+inline bool NeedsAttributedPrior(Model model) {
+  return model == Model::kStacked || model == Model::kFeatureClassifier || model == Model::kEnsemble;
+}
 // Whether the model is a network of layers. Train (aggregator_server/train/trainer.h) trains only these.
 inline bool IsNetwork(Model model) { return model <= Model::kGat; }
 
@@ -59,6 +65,7 @@ inline const char* PriorName(Prior prior) { return kPriorNames[static_cast<size_
 inline const char* VariantName(Variant variant) { return kVariantNames[static_cast<size_t>(variant)]; }
 inline const char* ModelName(Model model) { return kModelNames[static_cast<size_t>(model)]; }
 inline const char* NodeFeaturesName(NodeFeatures kind) { return kNodeFeaturesNames[static_cast<size_t>(kind)]; }
+inline const char* MeasureName(Measure measure) { return kMeasureNames[static_cast<size_t>(measure)]; }
 
 // The numbers of a training, with their defaults and ranges.
 struct TrainingNumbers {

@@ -1,6 +1,7 @@
 #include "common/wire/training_spec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,7 @@ static_assert(v1::MODEL_GRAPHSAGE == static_cast<int>(Model::kGraphSage) + 1);
 static_assert(v1::MODEL_GAT == static_cast<int>(Model::kGat) + 1);
 static_assert(v1::MODEL_STACKED == static_cast<int>(Model::kStacked) + 1);
 static_assert(v1::MODEL_CLASS_MODEL == static_cast<int>(Model::kFeatureClassifier) + 1);
+static_assert(v1::MODEL_NONE == static_cast<int>(Model::kNone) + 1);
 static_assert(v1::Model_ARRAYSIZE == kModelsToAskFor + 1);
 static_assert(v1::NODE_FEATURES_UNSPECIFIED == static_cast<int>(NodeFeatures::kAuto));
 static_assert(v1::NODE_FEATURES_GIVEN == static_cast<int>(NodeFeatures::kGiven));
@@ -36,6 +38,10 @@ static_assert(v1::NODE_FEATURES_DEGREE == static_cast<int>(NodeFeatures::kDegree
 static_assert(v1::NODE_FEATURES_IDENTITY == static_cast<int>(NodeFeatures::kIdentity));
 static_assert(v1::NODE_FEATURES_GIVEN_AND_DEGREE == static_cast<int>(NodeFeatures::kGivenAndDegree));
 static_assert(v1::NodeFeatures_ARRAYSIZE == kNodeFeaturesNames.size());
+static_assert(v1::MEASURE_ACCURACY == static_cast<int>(Measure::kAccuracy) + 1);
+static_assert(v1::MEASURE_MACRO_F1 == static_cast<int>(Measure::kMacroF1) + 1);
+static_assert(v1::MEASURE_ROC_AUC == static_cast<int>(Measure::kRocAuc) + 1);
+static_assert(v1::Measure_ARRAYSIZE == kMeasureNames.size() + 1);
 
 template <typename Wire, typename Choice>
 std::optional<Wire> WireOfName(absl::Span<const char* const> names, size_t first, const std::string& name) {
@@ -77,6 +83,10 @@ absl::Status ValidateChoices(const v1::TrainingSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat("training.node_features is ", static_cast<int>(spec.node_features()),
                                                    ", which this version does not know"));
   }
+  if (!v1::Measure_IsValid(spec.score())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.score is ", static_cast<int>(spec.score()), ", which this version does not know"));
+  }
   return absl::OkStatus();
 }
 
@@ -95,9 +105,41 @@ absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
+// Beside the model none, anything about a training is a mistake.
+absl::Status CheckTrainsNothing(const v1::TrainingSpec& spec) {
+  const std::pair<const char*, bool> fields[] = {
+      {"candidates", spec.candidates() > 0},
+      {"learning_rate", spec.learning_rate() != 0},
+      {"weight_decay", spec.has_weight_decay()},
+      {"dropout", spec.has_dropout()},
+      {"epochs", spec.epochs() != 0},
+      {"hidden", spec.hidden() != 0},
+      {"layers", spec.layers() != 0},
+      {"patience", spec.has_patience()},
+      {"balance_classes", spec.balance_classes()},
+      {"node_features", spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED},
+      {"deterministic", spec.deterministic()},
+      {"allow_slow_attention", spec.allow_slow_attention()},
+      {"device", spec.device() != "auto" && spec.device() != "cpu"},
+  };
+  for (const auto& [name, is_set] : fields) {
+    if (!is_set) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.", name, " is set, but the model none trains nothing: leave out one of the two"));
+  }
+  return absl::OkStatus();
+}
+
 void FillDefaults(v1::TrainingSpec& spec) {
   const TrainingNumbers defaults;
   if (spec.prior() == v1::PRIOR_UNSPECIFIED) spec.set_prior(v1::PRIOR_BETA);
+  if (spec.device().empty()) spec.set_device("auto");
+  if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
+  if (spec.model() == v1::MODEL_NONE) {
+    if (!spec.has_candidates()) spec.set_candidates(0);
+    if (spec.variant() == v1::VARIANT_UNSPECIFIED) spec.set_variant(v1::VARIANT_HYBRID);
+    return;
+  }
   if (spec.prior() == v1::PRIOR_ATTRIBUTED && !spec.has_candidates()) spec.set_candidates(kCandidatesDefault);
   if (spec.candidates() == 0) {
     if (spec.variant() == v1::VARIANT_UNSPECIFIED) {
@@ -108,13 +150,30 @@ void FillDefaults(v1::TrainingSpec& spec) {
     if (!spec.has_weight_decay()) spec.set_weight_decay(defaults.weight_decay);
     if (!spec.has_dropout()) spec.set_dropout(defaults.dropout);
   }
-  if (spec.out_of_memory() == v1::OUT_OF_MEMORY_UNSPECIFIED) spec.set_out_of_memory(v1::OUT_OF_MEMORY_FAIL);
   if (spec.epochs() == 0) spec.set_epochs(static_cast<uint32_t>(defaults.epochs));
   // A search under the attributed prior tries several widths where none is said.
   const bool searches_width = spec.prior() == v1::PRIOR_ATTRIBUTED && spec.candidates() > 0;
   if (spec.hidden() == 0 && !searches_width) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
   if (spec.layers() == 0) spec.set_layers(static_cast<uint32_t>(defaults.layers));
-  if (spec.device().empty()) spec.set_device("auto");
+  if (spec.score() == v1::MEASURE_ACCURACY) spec.clear_score();  // as rounds of older versions have it
+}
+
+absl::Status CheckNumbers(const v1::TrainingSpec& spec) {
+  TrainingNumbers numbers{.epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience()};
+  if (spec.hidden() > 0) numbers.hidden = spec.hidden();  // else searched
+  const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
+  if (!searched) numbers.learning_rate = spec.learning_rate();
+  if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();
+  if (spec.has_dropout()) numbers.dropout = spec.dropout();
+  return CheckTrainingNumbers(numbers, "training.");
+}
+
+absl::Status CheckScore(const v1::TrainingSpec& spec) {
+  if (spec.candidates() > 0 || FromProto(spec.score()) == Measure::kAccuracy) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "training.score is ", MeasureName(FromProto(spec.score())),
+      ", by which a search chooses, and no search is asked for: ask for one (candidates, --tune), or leave "
+      "the score out"));
 }
 
 }  // namespace
@@ -123,13 +182,8 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
   FillDefaults(spec);
   BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
-  TrainingNumbers numbers{.epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience()};
-  if (spec.hidden() > 0) numbers.hidden = spec.hidden();  // else searched
-  const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
-  if (!searched) numbers.learning_rate = spec.learning_rate();
-  if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();
-  if (spec.has_dropout()) numbers.dropout = spec.dropout();
-  BLINK_RETURN_IF_ERROR(CheckTrainingNumbers(numbers, "training."));
+  BLINK_RETURN_IF_ERROR(CheckScore(spec));
+  BLINK_RETURN_IF_ERROR(spec.model() == v1::MODEL_NONE ? CheckTrainsNothing(spec) : CheckNumbers(spec));
   if (spec.candidates() > kCandidatesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.candidates is ", spec.candidates(), ", but must be in 0 .. 1,000"));
@@ -144,6 +198,18 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
   const auto prior_of = [](const v1::TrainingSpec& spec) {
     return spec.prior() == v1::PRIOR_UNSPECIFIED ? v1::PRIOR_BETA : spec.prior();
   };
+  const bool decides_model = given.model() != v1::MODEL_UNSPECIFIED || given.candidates() > 0;
+  if (decides_model && (of_round.model() == v1::MODEL_NONE) != (given.model() == v1::MODEL_NONE)) {
+    v1::TrainingSpec kept;
+    kept.set_prior(of_round.prior());
+    kept.set_seed(of_round.seed());
+    kept.set_out_of_memory(of_round.out_of_memory());
+    of_round = std::move(kept);
+  }
+  if (of_round.model() == v1::MODEL_NONE) {
+    of_round.MergeFrom(given);
+    return of_round;
+  }
   const bool other_prior = given.prior() != v1::PRIOR_UNSPECIFIED && given.prior() != prior_of(of_round);
   if (other_prior) {
     of_round.clear_candidates();
@@ -157,7 +223,12 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
     of_round.clear_weight_decay();
     of_round.clear_dropout();
   }
+  const v1::Measure of_rounds_search = of_round.score();
+  of_round.clear_score();
   of_round.MergeFrom(given);
+  const bool searches =
+      of_round.has_candidates() ? of_round.candidates() > 0 : prior_of(of_round) == v1::PRIOR_ATTRIBUTED;
+  if (searches && given.score() == v1::MEASURE_UNSPECIFIED) of_round.set_score(of_rounds_search);
   return of_round;
 }
 
@@ -177,10 +248,15 @@ std::optional<NodeFeatures> FromProto(v1::NodeFeatures kind) {
   if (!v1::NodeFeatures_IsValid(kind)) return std::nullopt;
   return static_cast<NodeFeatures>(kind);
 }
+Measure FromProto(v1::Measure measure) {
+  if (measure == v1::MEASURE_UNSPECIFIED || !v1::Measure_IsValid(measure)) return Measure::kAccuracy;
+  return static_cast<Measure>(measure - 1);
+}
 v1::Prior ToProto(Prior prior) { return static_cast<v1::Prior>(static_cast<int>(prior) + 1); }
 v1::Variant ToProto(Variant variant) { return static_cast<v1::Variant>(static_cast<int>(variant) + 1); }
 v1::Model ToProto(Model model) { return static_cast<v1::Model>(static_cast<int>(model) + 1); }
 v1::NodeFeatures ToProto(NodeFeatures kind) { return static_cast<v1::NodeFeatures>(kind); }
+v1::Measure ToProto(Measure measure) { return static_cast<v1::Measure>(static_cast<int>(measure) + 1); }
 
 const char* PriorName(v1::Prior prior) {
   const std::optional<Prior> known = FromProto(prior);
@@ -211,6 +287,9 @@ std::optional<v1::Model> ModelOfName(const std::string& name) {
 std::optional<v1::NodeFeatures> NodeFeaturesOfName(const std::string& name) {
   return WireOfName<v1::NodeFeatures, NodeFeatures>(kNodeFeaturesNames, 1,
                                                     name);  // "auto" has no name: it is what is unset
+}
+std::optional<v1::Measure> MeasureOfName(const std::string& name) {
+  return WireOfName<v1::Measure, Measure>(kMeasureNames, 0, name);
 }
 
 }  // namespace blink

@@ -5,6 +5,7 @@ import dataclasses
 import math
 import statistics
 
+import bounds
 import cells as cells_module
 from cells import DATASETS, EPSILONS, MODELS, VARIANTS, Cell
 
@@ -391,7 +392,7 @@ def write_markdown(results, published, path, rows):
     lines += [f"- {summary_line(dataset, results, published)}" for dataset in shown] + [""]
     lines += _outside(results) + _families(results)
     for dataset in shown:
-        lines += [f"## {dataset}", ""] + _bounds(dataset, results)
+        lines += [f"## {dataset}", "", *bounds.lines([dataset]), *_bounds(dataset, results)]
         for variant in VARIANTS:
             for model in MODELS:
                 lines += _grid(dataset, variant, model, results)

@@ -2,6 +2,8 @@
 --trials 1`."""
 import dataclasses
 
+from bounds import TRUE_LINKS
+
 DATASETS = ("cora", "citeseer", "twitch_ptbr", "lastfm", "facebook")
 EPSILONS = tuple(range(1, 9))
 INGREDIENTS = ("nearest", "features", "latent", "classes", "network", "degrees", "total")
@@ -16,13 +18,16 @@ ESTIMATE_ONLY = ("--tune", "0", "--model", "mlp", "--epochs", "1")
 # would spare; of the graphs of which accuracy/results.csv has none.
 BASELINE_DATASETS, BETA_PAIRS = ("twitch_ptbr", "lastfm"), ("--tune", "10")
 GROWTH_NODES, GROWTH_EPSILON = (2_500, 5_000, 10_000, 20_000, 40_000), 3
-PARTS = ("main", "beta", "baseline", "ablation", "growth")
+# Of the same search on the true links, which draws nothing.
+NO_EPSILON = 0
+PARTS = ("main", "bounds", "beta", "baseline", "ablation", "growth")
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """`what`: the whole search (attributed), that of the beta prior (baseline), the estimate of either prior (beta,
-    links), the stacked model alone on everything (stacked) or without an ingredient (without X)."""
+    """`what`: the whole search (attributed), the same on the true links (true links), that of the beta prior
+    (baseline), the estimate of either prior (beta, links), the stacked model alone on everything (stacked) or without
+    an ingredient (without X)."""
 
     part: str
     dataset: str
@@ -44,6 +49,8 @@ class Trial:
     def arguments(self):
         """Of blink simulate, but data set, seed and threads."""
         budget = ("--epsilon", str(self.epsilon))
+        if self.what == TRUE_LINKS:
+            return ("--graph", "true", "--prior", "attributed")
         if self.what == "beta":
             return (*budget, "--prior", "beta", *ESTIMATE_ONLY)
         if self.what == "baseline":
@@ -69,6 +76,8 @@ def _of_part(part, datasets, epsilons, draws):
     """A draw of every cell before the second of any."""
     if part == "growth":
         return [Trial(part, f"generated-{nodes}", "links", GROWTH_EPSILON, 0) for nodes in GROWTH_NODES]
+    if part == "bounds":
+        return [Trial(part, dataset, TRUE_LINKS, NO_EPSILON, draw) for draw in range(draws) for dataset in datasets]
     if part == "ablation":
         whats = ("stacked", *(f"without {name}" for name in INGREDIENTS))
         datasets = [name for name in datasets if name in ABLATION_DATASETS]

@@ -1,5 +1,6 @@
 """The parts of experiments/accuracy by themselves: Facebook's hashed words, and what a verdict counts."""
 import array
+import json
 import pathlib
 import shutil
 import sys
@@ -12,6 +13,7 @@ import blinktest
 from blinktest import SOURCE_DIR
 
 sys.path.insert(0, str(SOURCE_DIR / "experiments" / "accuracy"))
+import bounds  # noqa: E402
 import cells  # noqa: E402
 import hashed  # noqa: E402
 import raw  # noqa: E402
@@ -209,6 +211,41 @@ class Verdicts(unittest.TestCase):
     def test_one_trial_of_facebook_soft_at_a_small_budget_is_all(self):
         self.assertEqual([cells.default_trials(Cell("facebook", "private", "soft", "gcn", str(epsilon)))
                           for epsilon in (4, 5)], [1, 5])
+
+
+class Bounds(unittest.TestCase):
+    """Values by hand; a draw's candidates are [name, validation loss, validation accuracy, test accuracy]."""
+
+    @staticmethod
+    def draw(test, *candidates):
+        return {"dataset": "g", "what": "attributed", "test_accuracy": str(test), "candidates": json.dumps(candidates)}
+
+    def test_the_best_without_a_report_is_chosen_by_validation(self):
+        draw = self.draw(0.9, ["mlp, learning rate 0.01", 1.0, 0.8, 0.7], ["class-model", 0.4, 0.7, 0.6],
+                         ["mean of class-model + mlp", 0.4, 0.75, 0.65], ["gcn soft, learning rate 1", 0.1, 0.9, 0.9],
+                         ["mean of class-model + gcn soft", 0.1, 0.95, 0.95])
+        self.assertEqual(bounds.features_only(draw), 0.65)
+        self.assertIsNone(bounds.features_only(self.draw(0.9, ["gcn soft", 0.1, 0.9, 0.9])))
+
+    def test_the_share_is_that_of_the_means(self):
+        draws = [self.draw(0.80, ["mlp", 1, 0.5, 0.70]), self.draw(0.86, ["mlp", 1, 0.5, 0.72])]
+        self.assertEqual(bounds.Share(draws, [0.90, 0.92]).text(), "60 ± 14")
+
+    def test_a_share_that_is_not_above_zero_is_bold(self):
+        self.assertEqual(bounds.Share([self.draw(0.69, ["mlp", 1, 0.5, 0.70])], [0.80]).text(), "**-10**")
+
+    def test_a_gap_that_is_too_small_or_negative_has_no_share(self):
+        for true_links in (0.709, 0.70, 0.5):
+            self.assertEqual(bounds.Share([self.draw(0.8, ["mlp", 1, 0.5, 0.70])], [true_links]).text(),
+                             "gap too small")
+
+    def test_what_was_not_measured_has_no_share(self):
+        self.assertEqual(bounds.Share([self.draw(0.8, ["mlp", 1, 0.5, 0.70])], []).text(), "")
+        self.assertEqual(bounds.Share([self.draw(0.8, ["gcn soft", 1, 0.5, 0.70])], [0.9]).text(), "")
+
+    def test_a_graph_that_was_never_measured_has_no_table(self):
+        self.assertEqual(bounds.lines(["nowhere"]), [])
+        self.assertEqual(bounds.lines(["cora"], pathlib.Path("/nonexistent")), [])
 
 
 if __name__ == "__main__":

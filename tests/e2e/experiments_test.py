@@ -471,6 +471,20 @@ class AttributedPrior(Experiment):
         self.call(*self.arguments("--tables-only"))
         self.assertEqual((self.folder / "out" / "RESULTS.md").read_text(), text)
 
+    def test_every_accuracy_stands_between_its_bounds(self):
+        blinktest.generate_dataset(self.folder / "data" / "cora", 80)
+        self.call(*self.arguments("--part", "main", "bounds"))
+        self.call(*self.arguments("--part", "bounds", "--epsilon", 1, 2))
+        main, bound = self.rows()
+        self.assertEqual((bound["what"], bound["epsilon"], bound["mae"]), ("true links", "0", ""))
+        text = (self.folder / "out" / "RESULTS.md").read_text()
+        cells = next(line for line in text.splitlines() if line.startswith("| cora | 3 | 1 |")).split(" | ")
+        self.assertEqual(cells[4:6], [f"{100 * float(row['test_accuracy']):.1f}" for row in (main, bound)])
+        by_name = {name.partition(", ")[0]: test for name, _, _, test in json.loads(main["candidates"])}
+        self.assertIn(cells[3], {f"{100 * by_name[name]:.1f}" for name in by_name
+                                 if "attributed" not in name and not name.startswith("stacked")})
+        self.assertRegex(cells[6], r"^\**-?\d+\**$|^gap too small$")
+
     def test_a_program_that_writes_something_else_is_refused(self):
         blink = self.folder / "blink"
         blink.write_text("#!/bin/sh\necho '{}'\n")

@@ -2,6 +2,9 @@
 import csv
 import filecmp
 import json
+import pathlib
+import shutil
+import tempfile
 
 import blinktest
 from blinktest import BlinkTest, Deployment, must
@@ -145,6 +148,109 @@ class AttributedPrior(BlinkTest):
             self.assertEnds(blinktest.run(*create, "--prior", "gamma"), blinktest.USAGE, "--prior")
             self.assertEnds(blinktest.run(*create, "--model", "stacked"), blinktest.USAGE,
                             "which the attributed prior alone has")
+
+
+class WithoutLabels(BlinkTest):
+    """Rounds about graphs of which little is known beside the links: they give links and degrees."""
+
+    NODES = 60
+
+    def edge_list(self, folder):
+        """A ring with chords, as a list of links between names and nothing else."""
+        path = folder / "links.txt"
+        pairs = [(i, (i + step) % self.NODES) for i in range(self.NODES) for step in (1, 2, 3)]
+        path.write_text("".join(f"person-{a:02} person-{b:02}\n" for a, b in pairs))
+        return path
+
+    def create(self, blink, *arguments):
+        return blinktest.run("blink", "round", "create", "--config", blink.operator, "--epsilon", 8, "--json",
+                             *arguments)
+
+    def check_result(self, blink, round_id):
+        result = blink.folder / "result"
+        shown = must("blink", "round", "result", "--config", blink.operator, round_id, "--output", result).out
+        self.assertRegex(shown, r"model +none: links and degrees alone")
+        self.assertRegex(shown, r"precision expected +0\.\d")
+        self.assertEqual(sorted(path.name for path in result.iterdir()),
+                         ["degrees.csv", "links.csv", "links.npz", "metrics.json", "plausibility.csv"])
+        metrics = json.loads((result / "metrics.json").read_text())
+        self.assertIsNone(metrics["train"])
+        self.assertGreater(metrics["estimate"]["expected_quality"]["auc"], 0.8)
+        with open(result / "degrees.csv", newline="") as file:
+            degrees = list(csv.DictReader(file))
+        self.assertEqual(sorted(row["id"] for row in degrees), [f"person-{i:02}" for i in range(self.NODES)])
+        mean = sum(float(row["degree"]) for row in degrees) / self.NODES
+        self.assertAlmostEqual(mean, 6, delta=1.5, msg="every node has 6 links")
+        self.assertTrue(all(float(row["deviation"]) >= 0 for row in degrees))
+        with open(result / "links.csv", newline="") as file:
+            links = list(csv.DictReader(file))
+        self.assertGreater(len(links), self.NODES)
+        self.assertTrue(all(0 < float(link["weight"]) <= 1 for link in links))
+        return result, metrics
+
+    def test_an_edge_list_alone_comes_to_links_and_degrees(self):
+        with tempfile.TemporaryDirectory() as made:
+            dataset = pathlib.Path(made) / "dataset"
+            must("blink", "dataset", "convert", self.edge_list(pathlib.Path(made)), "--output", dataset)
+            self.assertIn("no node has a label", must("blink", "dataset", "info", dataset).out)
+            with Deployment(nodes=self.NODES, kits=2, dataset=dataset) as blink:
+                blink.start_aggregator()
+                for wrong in ((), ("--model", "gcn"), ("--tune",), ("--prior", "attributed")):
+                    self.assertEnds(self.create(blink, *wrong), blinktest.REFUSED_BY_PEER, "no node has a label",
+                                    "--model none")
+                self.assertEnds(self.create(blink, "--model", "none", "--prior", "attributed"),
+                                blinktest.REFUSED_BY_PEER, "nothing is known of the nodes", "--prior beta")
+                self.assertEnds(self.create(blink, "--model", "none", "--epochs", 5), blinktest.USAGE,
+                                "--epochs is set")
+                self.assertEqual(must("blink", "round", "list", "--config", blink.operator, "--json").json(), [])
+                created = self.create(blink, "--model", "none").json()
+                self.assertEqual(created["training"]["model"], "none")
+                self.assertIsNone(created["training"]["epochs"])
+                blink.start_fleet()
+                blink.wait_for_state(created["round_id"], "ready")
+                blink.wait_for_fleet()
+                result, metrics = self.check_result(blink, created["round_id"])
+                replay = blink.simulate(created["round_id"], "--output", blink.folder / "replay")
+                self.assertIsNone(replay["train"])
+                self.assertEqual(replay["estimate"]["expected_links"], metrics["estimate"]["expected_links"])
+                self.assertLess(replay["estimate"]["degree_mae"], 3)
+                for artifact in ("links.csv", "degrees.csv", "plausibility.csv"):
+                    self.assertTrue(filecmp.cmp(result / artifact, blink.folder / "replay" / artifact, shallow=False),
+                                    f"{artifact} of the round and of the replay differ")
+
+    def test_an_aggregator_that_knows_nothing_of_the_nodes_serves_rounds_without_a_model(self):
+        with Deployment(nodes=self.NODES, kits=2) as blink:
+            configuration = blink.out / "aggregator" / "aggregator.conf"
+            lines = [line for line in configuration.read_text().splitlines() if not line.startswith("attributes=")]
+            configuration.write_text("\n".join(lines) + "\n")
+            shutil.rmtree(blink.out / "aggregator" / "attributes")
+            blink.start_aggregator()
+            self.assertEnds(self.create(blink), blinktest.REFUSED_BY_PEER, "no node has a label")
+            created = self.create(blink, "--model", "none", "--variant", "hard").json()
+            blink.start_fleet()
+            status = blink.wait_for_state(created["round_id"], "ready")
+            blink.wait_for_fleet()
+            self.assertEqual(status["result"]["estimate"]["variant"], "hard")
+
+    def test_features_alone_are_enough_for_the_attributed_prior(self):
+        with Deployment(nodes=self.NODES, kits=2) as blink:
+            attributes = blink.out / "aggregator" / "attributes"
+            for name in ("labels.csv", "split.csv", "classes.txt"):
+                (attributes / name).unlink(missing_ok=True)
+            (attributes / "nodes.csv").write_text("node,id\n" + "".join(f"{i},{i}\n" for i in range(self.NODES)))
+            blink.start_aggregator()
+            created = self.create(blink, "--model", "none", "--prior", "attributed").json()
+            blink.start_fleet()
+            status = blink.wait_for_state(created["round_id"], "ready")
+            blink.wait_for_fleet()
+            self.assertEqual(status["result"]["estimate"]["prior"], "attributed")
+            self.assertIsNone(status["result"]["train"])
+
+    def test_a_folder_of_attributes_that_is_missing_is_named_with_what_to_do(self):
+        with Deployment(nodes=12, kits=1) as blink:
+            shutil.rmtree(blink.out / "aggregator" / "attributes")
+            done = blinktest.run("blink-aggregator", "--config", blink.out / "aggregator" / "aggregator.conf")
+            self.assertEnds(done, blinktest.BAD_INPUT, "is not a folder", "leave out --attributes")
 
 
 class SeveralRounds(BlinkTest):

@@ -34,6 +34,13 @@ class Installed(unittest.TestCase):
         for name in ("blink-node", *(() if self.node_only else ("blink", "blink-aggregator"))):
             self.assertRegex(run(self.prefix / "bin" / name, "--version", cwd=self.folder), r"\d+\.\d+\.\d+")
 
+    def test_pages_for_man_and_completions_are_installed(self):
+        for name in ("blink-node", *(() if self.node_only else ("blink", "blink-aggregator"))):
+            page = self.prefix / "share/man/man1" / f"{name}.1"
+            self.assertEqual(page.read_text(), run(self.prefix / "bin" / name, "--generate", "man"))
+            completion = self.prefix / "share/bash-completion/completions" / name
+            self.assertIn(f"complete -o default -F _{name.replace('-', '_')} {name}", completion.read_text())
+
     def test_the_programs_prefer_the_torch_of_the_prefix(self):
         if not (self.prefix / "bin" / "blink-worker").exists():
             self.skipTest("built without LibTorch")

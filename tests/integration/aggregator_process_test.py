@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -194,6 +195,47 @@ class AggregatorProcess(unittest.TestCase):
         self.assertNotEqual(code, 0)
         self.assertIn("another process holds", text)
         self.assertEqual(self.stop(), 0)
+
+    def starts_and_ends(self, *more):
+        self.start(self.flags() + ["--insecure", *more])
+        self.assertEqual(self.stop(), 0)
+        text = self.process.stderr.read()
+        self.process.stderr.close()
+        (self.root / "port").unlink()
+        return text
+
+    def test_refuses_a_folder_whose_store_is_missing_or_empty_unless_told_otherwise(self):
+        self.starts_and_ends()
+        data = self.root / "data"
+        for make_empty in (False, True):
+            shutil.rmtree(data / "store")
+            if make_empty:
+                (data / "store").mkdir()
+            code, text = self.run_to_end(self.flags() + ["--insecure"])
+            self.assertEqual(code, 5, text)
+            self.assertIn("has no store", text)
+            self.assertIn("--accept-data-loss", text)
+            self.assertEqual(list((data / "store").glob("*")), [], "nothing was begun")
+            self.assertIn("empty store", self.starts_and_ends("--accept-data-loss"))
+            self.starts_and_ends()
+
+    def test_refuses_a_store_that_is_older_than_its_rounds(self):
+        self.starts_and_ends()
+        sealed = self.root / "data" / "rounds" / ("0123456789abcdef" * 2)
+        sealed.mkdir()
+        (sealed / "round.json").write_text("{}")
+        code, text = self.run_to_end(self.flags() + ["--insecure"])
+        self.assertEqual(code, 5, text)
+        self.assertIn("the store does not know it", text)
+        self.assertIn("lost-rounds", self.starts_and_ends("--accept-data-loss"))
+        self.assertTrue((self.root / "data" / "lost-rounds" / sealed.name / "round.json").exists())
+        self.starts_and_ends()
+
+    def test_keeps_what_the_folder_of_a_round_may_hold_besides(self):
+        self.starts_and_ends()
+        (self.root / "data" / "rounds" / "notes").mkdir()
+        (self.root / "data" / "rounds" / ("0123456789abcdef" * 2)).mkdir()  # the remains of a write
+        self.starts_and_ends()
 
     def serves(self, port):
         """Whether the server answers a new connection as HTTP/2 does: with its settings."""

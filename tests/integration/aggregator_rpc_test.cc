@@ -230,7 +230,7 @@ TEST_F(AggregatorRpcTest, RefusesReportsThatAreNotTheRounds) {
   padded.digest = ReportDigest(parameters_, padded.noisy_degree, padded.coded_bits);
   ExpectRefused(
       Send(*node, {HeaderMessage(MakeHeader(parameters_, 7, padded, round_id_)), ChunkMessage(padded.coded_bits)}),
-      grpc::StatusCode::INVALID_ARGUMENT, "");
+      grpc::StatusCode::INVALID_ARGUMENT, "coded bits");
 }
 
 TEST_F(AggregatorRpcTest, RefusesStrangersAndOtherNodes) {

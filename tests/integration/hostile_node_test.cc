@@ -459,16 +459,16 @@ TEST_F(HostileNode, StreamsThatNeverEndOrDisagreeWithTheirHeaderAreRefused) {
   refuse(std::vector<v1::SubmitReportRequest>(10'000, v1::SubmitReportRequest()), "neither header nor chunk");
   v1::ReportHeader lying = HeaderOf(7);
   lying.set_coded_bytes(1 << 30);
-  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "");
+  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "coded_bytes is 1073741824");
   lying = HeaderOf(7);
   lying.set_coded_bytes(lying.coded_bytes() + 1);
   refuse({HeaderMessage(lying), ChunkMessage(bits)}, "ended after");
   lying = HeaderOf(7, 1);  // another report's digest over these bits
   lying.set_coded_bytes(static_cast<uint32_t>(bits.size()));
-  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "");
+  refuse({HeaderMessage(lying), ChunkMessage(bits)}, "digest does not match");
   std::string flipped = bits;
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
-  refuse({header, ChunkMessage(flipped)}, "");
+  refuse({header, ChunkMessage(flipped)}, "digest does not match");
   const grpc::Status oversized = Send(*node, {header, ChunkMessage(std::string((2 << 20) + 1, 'x'))});
   EXPECT_THAT(oversized.error_code(), AnyOf(grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::CANCELLED));
   EXPECT_EQ(Reports(), 0);

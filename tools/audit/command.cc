@@ -1,14 +1,21 @@
 #include "tools/audit/command.h"
 
+#include <atomic>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/exit_code.h"
+#include "common/base/logging.h"
+#include "common/base/machine_memory.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
+#include "common/cli/interrupt.h"
+#include "common/cli/output_file.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
 #include "tools/audit/mechanism.h"
@@ -29,17 +36,21 @@ struct MechanismFlags {
   int threads = 0;
   bool quiet = false;
   bool json = false;
+  bool ignore_memory = false;
+  OutputFile output;
 };
 
 struct RandomnessFlags {
   RandomnessAuditOptions options;
   bool quiet = false;
   bool json = false;
+  bool ignore_memory = false;
+  OutputFile output;
 };
 
 // Prints the findings. The exit code is kAuditViolation unless they are good.
-int PrintFindings(bool passed, const std::string& findings) {
-  std::printf("%s", findings.c_str());
+int PrintFindings(bool passed, const std::string& findings, const OutputFile& output) {
+  if (const absl::Status printed = output.Print(findings); !printed.ok()) return Finish(printed);
   if (passed) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink: the audit found a violation: do not use this build; keep the output\n");
   return static_cast<int>(ExitCode::kAuditViolation);
@@ -65,22 +76,60 @@ absl::StatusOr<MechanismAuditOptions> ParseOptions(const MechanismFlags& flags) 
   return options;
 }
 
+// Says how much memory is needed, and refuses what cannot be had now.
+absl::Status CheckMemory(double bytes, bool ignore, bool quiet) {
+  const MachineMemory memory = FindMachineMemory();
+  const auto free = static_cast<double>(memory.available);
+  const std::string needs = absl::StrCat("this needs about ", FormatBytes(bytes), " of memory, and ",
+                                         memory.available_of, " has ", FormatBytes(free), " free");
+  if (bytes > free && !ignore) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(needs, ": ask for fewer nodes, threads, processes or draws, or insist with --ignore-memory"));
+  }
+  if (!quiet) spdlog::info("{}", needs);
+  return absl::OkStatus();
+}
+
+void AddIgnoreMemory(CLI::App* command, bool& ignore) {
+  command->add_flag("--ignore-memory", ignore, "Start even where it needs more memory than the machine has free");
+}
+
+int PrintAudit(const MechanismAudit& audit, const MechanismFlags& flags) {
+  const std::string findings = flags.json ? MechanismAuditJson(audit).dump(2) + "\n" : MechanismAuditTable(audit);
+  return PrintFindings(audit.passed(), findings, flags.output);
+}
+
 int RunMechanism(const MechanismFlags& flags) {
-  const absl::StatusOr<MechanismAuditOptions> options = ParseOptions(flags);
+  absl::StatusOr<MechanismAuditOptions> options = ParseOptions(flags);
   if (!options.ok()) return FinishWrongFlags(options.status());  // nothing but flags is read
+  if (const absl::Status fits = CheckMemory(MechanismAuditBytes(*options), flags.ignore_memory, flags.quiet);
+      !fits.ok())
+    return FinishFailure(fits);
+  std::atomic<bool> stop = false;
+  options->stop = &stop;
+  std::promise<int> ended;
+  Interrupt interrupt("blink", [&](ExitCode code) {
+    stop = true;
+    const int found = ended.get_future().get();  // what is there is judged and printed first
+    return found == static_cast<int>(ExitCode::kOk) ? code : ExitCode(found);
+  });
   const absl::StatusOr<MechanismAudit> audit = AuditMechanism(*options, ShippedMechanism(options->parameters));
-  if (!audit.ok()) return FinishFailure(audit.status());
-  return PrintFindings(audit->passed(),
-                       flags.json ? MechanismAuditJson(*audit).dump(2) + "\n" : MechanismAuditTable(*audit));
+  const int code = audit.ok() ? PrintAudit(*audit, flags) : FinishFailure(audit.status());
+  ended.set_value(code);
+  return code;
 }
 
 int RunRandomness(const RandomnessFlags& flags) {
   RandomnessAuditOptions options = flags.options;
   options.progress = !flags.quiet;
+  if (const absl::Status fits = CheckMemory(RandomnessAuditBytes(options), flags.ignore_memory, flags.quiet);
+      !fits.ok())
+    return FinishFailure(fits);
   const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);
   if (!audit.ok()) return FinishFailure(audit.status());
   return PrintFindings(audit->passed(),
-                       flags.json ? RandomnessAuditJson(*audit).dump(2) + "\n" : RandomnessAuditTable(*audit));
+                       flags.json ? RandomnessAuditJson(*audit).dump(2) + "\n" : RandomnessAuditTable(*audit),
+                       flags.output);
 }
 
 void AddMechanism(CLI::App& parent, std::function<int()>* run) {
@@ -100,7 +149,9 @@ void AddMechanism(CLI::App& parent, std::function<int()>* run) {
       ->check(CLI::Range(kReportsMin, uint64_t{1'000'000'000}));
   command->add_option("--threads", flags->threads, "Threads (0: all cores)")->check(CLI::Range(0, 1024));
   command->add_flag("--json", flags->json, "Print one JSON object");
+  flags->output.AddTo(command);
   command->add_flag("--quiet", flags->quiet, "Show no progress");
+  AddIgnoreMemory(command, flags->ignore_memory);
   command->callback([flags, run] { *run = [flags] { return RunMechanism(*flags); }; });
 }
 
@@ -118,7 +169,9 @@ void AddRandomness(CLI::App& parent, std::function<int()>* run) {
   command->add_option("--draws", options.draws, "Reports whose noise each process and thread draws, 1 .. 10,000 (64)")
       ->check(CLI::Range(1, 10'000));
   command->add_flag("--json", flags->json, "Print one JSON object");
+  flags->output.AddTo(command);
   command->add_flag("--quiet", flags->quiet, "Show no progress");
+  AddIgnoreMemory(command, flags->ignore_memory);
   command->callback([flags, run] { *run = [flags] { return RunRandomness(*flags); }; });
 }
 

@@ -54,6 +54,9 @@ void MakeLists(uint32_t n, AuditEvidence& evidence) {
   evidence.lists[kDense] = MakeList(n, dense, degree(dense));
 }
 
+// The reports of a list that a thread draws before it goes on to the next list.
+constexpr uint64_t kTurnReports = uint64_t{1} << 15;
+
 // What the threads of one audit share.
 struct Shared {
   std::atomic<uint64_t> done{0};
@@ -75,16 +78,21 @@ absl::Status RunThread(const MechanismAuditOptions& options, uint64_t sample, in
   const AuditEvidence& evidence = *shared.evidence;
   const PrivacyParameters& parameters = options.parameters;
   std::vector<uint64_t>& rows = shared.sampled_rows[thread];
-  for (int name = 0; name < kAuditedLists; ++name) {
+  const auto stops = [&] { return shared.stop || (options.stop != nullptr && *options.stop); };
+  const uint64_t reports = ShareOf(options.reports, thread, options.threads);
+  // Lists take turns, so that an audit that is stopped has about as many reports of each.
+  const uint64_t turns = (reports + kTurnReports - 1) / kTurnReports;
+  for (uint64_t turn = 0; turn < turns * kAuditedLists; ++turn) {
+    const int name = static_cast<int>(turn % kAuditedLists);
+    const uint64_t begin = turn / kAuditedLists * kTurnReports, end = std::min(begin + kTurnReports, reports);
     const AuditedList& list = evidence.lists[name];
     ReportCounter counter(list, evidence.self, evidence.target, parameters.sends_bits(), parameters.sends_degree(),
                           evidence.cells, evidence.large_noise);
-    const uint64_t reports = ShareOf(options.reports, thread, options.threads);
     const uint64_t sampled = name == kSparse ? ShareOf(sample, thread, options.threads) : 0;
-    for (uint64_t r = 0; r < reports; ++r) {
+    for (uint64_t r = begin; r < end; ++r) {
+      if (stops()) return absl::OkStatus();
       if (r % 1024 == 0) {
-        if (shared.stop) return absl::OkStatus();
-        shared.done += std::min<uint64_t>(1024, reports - r);
+        shared.done += std::min<uint64_t>(1024, end - r);
         if (thread == 0) shared.progress->Update(shared.done);
       }
       BLINK_ASSIGN_OR_RETURN(const AuditedReport report, mechanism.Report(evidence.self, list.neighbours));
@@ -124,6 +132,12 @@ absl::Status RunThreads(const MechanismAuditOptions& options, uint64_t sample, c
   return shared.status;
 }
 
+uint64_t CountReportsOfEachList(const AuditEvidence& evidence) {
+  uint64_t fewest = evidence.counts[0].reports;
+  for (const ListCounts& counts : evidence.counts) fewest = std::min(fewest, counts.reports);
+  return fewest;
+}
+
 absl::Status Validate(const MechanismAuditOptions& options) {
   const uint32_t n = options.parameters.node_count();
   if (n < 1024 || n > 1'000'000) {
@@ -142,6 +156,15 @@ absl::Status Validate(const MechanismAuditOptions& options) {
 
 AuditedMechanismFactory ShippedMechanism(const PrivacyParameters& parameters) {
   return [parameters](int) { return std::make_unique<Shipped>(parameters); };
+}
+
+double MechanismAuditBytes(const MechanismAuditOptions& options) {
+  const double n = options.parameters.node_count();
+  constexpr double kPrograms = 3e7, kOfBit = 240;  // 240 bytes a bit of a thread (audit/counts.h)
+  if (!options.parameters.sends_bits()) return kPrograms;
+  const double paired = std::min<double>(n, kPairedBitsMax);
+  const double sampled = static_cast<double>(ChoosePairSample(options.parameters.flip_probability())) * paired / 8;
+  return kPrograms + kOfBit * n * options.threads + 320 * n + 2 * sampled + 8 * paired * paired;
 }
 
 bool MechanismAudit::passed() const {
@@ -178,10 +201,11 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
     }
   }
   MechanismAudit audit{.parameters = parameters,
-                       .reports_per_list = options.reports,
+                       .reports_per_list = CountReportsOfEachList(evidence),
+                       .reports_asked = options.reports,
                        .pair_sample = evidence.pair_reports,
                        .threads = options.threads};
-  JudgeEvidence(evidence, audit);
+  if (audit.reports_per_list > 0) JudgeEvidence(evidence, audit);
   audit.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return audit;
 }

@@ -10,6 +10,7 @@
 #ifndef BLINK_TOOLS_AUDIT_MECHANISM_H_
 #define BLINK_TOOLS_AUDIT_MECHANISM_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -84,14 +85,16 @@ struct DetectionPower {
 
 struct MechanismAudit {
   PrivacyParameters parameters;
-  uint64_t reports_per_list = 0;
-  uint64_t pair_sample = 0;  // reports in which every pair of (the first kPairedBitsMax) bits was looked at
+  uint64_t reports_per_list = 0;  // the fewest of a list
+  uint64_t reports_asked = 0;     // more: the audit was stopped, and what it found holds for fewer reports
+  uint64_t pair_sample = 0;       // reports in which every pair of (the first kPairedBitsMax) bits was looked at
   int threads = 0;
   double seconds = 0;
   std::vector<EpsilonBound> bounds;
   std::vector<AuditCheck> checks;
   DetectionPower detection_power;
   bool passed() const;
+  bool partial() const { return reports_per_list < reports_asked; }
 };
 
 struct MechanismAuditOptions {
@@ -99,7 +102,11 @@ struct MechanismAuditOptions {
   uint64_t reports = 1'000'000;  // of each list, 1,000 .. 10^9
   int threads = 1;               // 1 .. 1024
   bool progress = false;
+  const std::atomic<bool>* stop = nullptr;  // becomes true: judge what is there
 };
+
+// Bytes that an audit takes at its peak, roughly: counts of every bit for each thread, and the tables of pairs.
+double MechanismAuditBytes(const MechanismAuditOptions& options);
 
 // Returns INVALID_ARGUMENT for options out of range (n is 1,024 .. 1,000,000), the mechanism's own error, or the
 // findings. A seeded mechanism gives the same findings every time, for the same number of threads.

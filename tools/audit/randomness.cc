@@ -191,6 +191,12 @@ absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Co
 
 }  // namespace
 
+double RandomnessAuditBytes(const RandomnessAuditOptions& options) {
+  constexpr double kPrograms = 3e7, kOfValue = 64;  // in a hash table
+  const double drawing = 2 + 2.0 * options.processes + options.threads * (1 + (options.processes + 1) / 2);
+  return kPrograms + kOfValue * kValuesPerDraw * options.draws * drawing;
+}
+
 absl::StatusOr<RandomnessAudit> AuditRandomness(const RandomnessAuditOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckRange("processes", options.processes, 400));
   BLINK_RETURN_IF_ERROR(CheckRange("threads", options.threads, 64));

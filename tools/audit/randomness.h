@@ -42,6 +42,9 @@ struct RandomnessAudit {
   bool passed() const { return collisions == 0; }
 };
 
+// Bytes that all values of an audit take while they are compared, roughly.
+double RandomnessAuditBytes(const RandomnessAuditOptions& options);
+
 // The caller must have no other threads. Returns INVALID_ARGUMENT for options out of range, UNAVAILABLE when the source
 // fails in any process, and RESOURCE_EXHAUSTED when the system gives no more processes.
 absl::StatusOr<RandomnessAudit> AuditRandomness(const RandomnessAuditOptions& options);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/cli/program_json.h"
 #include "common/privacy/parameters.h"
 #include "tools/audit/findings.h"
 
@@ -18,7 +19,10 @@ constexpr int kLists = kAuditedLists;
 Json MechanismAuditJson(const MechanismAudit& audit) {
   const PrivacyParameters& parameters = audit.parameters;
   Json json = {{"audit", "mechanism"},
-               {"passed", audit.passed()},
+               {"format", 1},
+               {"program", ProgramJson()},
+               {"partial", audit.partial()},
+               {"passed", audit.reports_per_list == 0 ? Json(nullptr) : Json(audit.passed())},
                {"epsilon", parameters.epsilon()},
                {"degree_share", parameters.degree_share()},
                {"nodes", parameters.node_count()},
@@ -26,6 +30,7 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
                {"achieved_epsilon", parameters.achieved_epsilon()},
                {"lists", kLists},
                {"reports_per_list", audit.reports_per_list},
+               {"reports_asked", audit.reports_asked},
                {"pair_sample_reports", audit.pair_sample},
                {"threads", audit.threads},
                {"seconds", audit.seconds},
@@ -55,15 +60,23 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
 }
 
 Json RandomnessAuditJson(const RandomnessAudit& audit) {
-  return {{"audit", "randomness"},          {"passed", audit.passed()},  {"processes", audit.processes},
-          {"threads", audit.threads},       {"draws", audit.draws},      {"values", audit.values},
+  return {{"audit", "randomness"},          {"format", 1},
+          {"program", ProgramJson()},       {"passed", audit.passed()},
+          {"processes", audit.processes},   {"threads", audit.threads},
+          {"draws", audit.draws},           {"values", audit.values},
           {"collisions", audit.collisions}, {"examples", audit.examples}};
 }
 
 std::string MechanismAuditTable(const MechanismAudit& audit) {
   const PrivacyParameters& parameters = audit.parameters;
   const auto verdict = [](bool violated) { return violated ? "VIOLATED" : "ok"; };
-  std::string text = absl::StrFormat(
+  std::string text;
+  if (audit.partial()) {
+    text = absl::StrFormat("PARTIAL: interrupted after %d of %d reports of each list%s\n", audit.reports_per_list,
+                           audit.reports_asked, audit.reports_per_list == 0 ? ": nothing is known" : "");
+  }
+  absl::StrAppendFormat(
+      &text,
       "epsilon %.6g, degree share %.6g, n = %d, %d reports of each of %d lists, p' = %.6g (%.1f s, %d threads)\n"
       "An honest mechanism is accused with probability %.0e at most, over all that follows.\n\n",
       parameters.epsilon(), parameters.degree_share(), parameters.node_count(), audit.reports_per_list, kLists,

@@ -11,6 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "common/cli/program_json.h"
+#include "common/graph/dataset_digest.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/dataset/files.h"
@@ -42,10 +44,14 @@ struct FirstArgument {
 constexpr FirstArgument kDataset = {"dataset", "--dataset"};
 constexpr FirstArgument kInput = {"input", "--input"};
 
-void PrintSummary(const DatasetSummary& s, bool json) {
+void PrintSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
   if (json) {
     nlohmann::ordered_json out = {
+        {"format", 1},
+        {"program", ProgramJson()},
         {"name", s.name},
+        {"sha256", DigestToHex(DigestOfDataset(dataset))},
+        {"attributes_sha256", DigestToHex(DigestOfAttributes(dataset.attributes))},
         {"nodes", s.nodes},
         {"links", s.links},
         {"features", s.features},
@@ -70,7 +76,11 @@ void PrintSummary(const DatasetSummary& s, bool json) {
               s.degree_max);
   std::printf("  homophily  %s (share of links within a class)\n",
               std::isnan(s.homophily) ? "none" : absl::StrFormat("%.3f", s.homophily).c_str());
-  std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
+  if (s.unlabelled < s.nodes) {
+    std::printf("  classes    %u (%u nodes without a label)\n", s.classes, s.unlabelled);
+  } else {
+    std::printf("  classes    none: no node has a label\n");
+  }
   std::printf("  features   %u (%.2f %% of the entries are not 0)\n", s.features, 100 * s.feature_density);
   std::printf("  split      %u train, %u validation, %u test\n", s.train, s.validation, s.test);
 }
@@ -125,8 +135,8 @@ struct InfoFlags {
 };
 
 absl::Status DescribeDataset(const InfoFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags.folder));
-  PrintSummary(SummariseDataset(read), flags.json);
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
+  PrintSummary(SummariseDataset(read), read, flags.json);
   return absl::OkStatus();
 }
 
@@ -148,7 +158,7 @@ absl::Status ConvertToDataset(const ConvertOptions& options) {
               options.output.c_str(), graph.node_count(), static_cast<unsigned long long>(graph.link_count()),
               static_cast<unsigned long long>(report.lines), static_cast<unsigned long long>(report.duplicates_dropped),
               static_cast<unsigned long long>(report.self_loops_dropped),
-              report.mapped ? "ids were renumbered, see map.csv" : "ids are as they were");
+              report.mapped ? "ids were renumbered, see nodes.csv" : "ids are as they were");
   if (report.nodes_added > 0) std::printf("  %u nodes have a label but no link\n", report.nodes_added);
   if (report.maybe_header) {
     std::printf(
@@ -189,7 +199,7 @@ struct ShardFlags {
 };
 
 absl::Status CutIntoKits(const ShardFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, ReadDataset(flags.folder));
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
   BLINK_ASSIGN_OR_RETURN(const ShardReport report, ShardDataset(read, flags.out));
   std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags.out.c_str(),
               report.nodes, read.graph.node_count(), report.kits);
@@ -202,7 +212,7 @@ void AddShard(CLI::App& dataset, std::function<int()>* run) {
                                              "Cut a data set for a simulated fleet: each node's list into its kit, the "
                                              "public attributes into the aggregator's folder");
   command->add_option("--dataset", flags->folder, "Data-set folder")->required();
-  command->add_option("--out", flags->out, "Provisioning folder made by `blink provision`")->required();
+  command->add_option("--out,--output", flags->out, "Provisioning folder made by `blink provision`")->required();
   command->callback([flags, run] { *run = [flags] { return Finish(CutIntoKits(*flags)); }; });
 }
 

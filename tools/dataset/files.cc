@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/graph/csv_field.h"
 #include "nlohmann/json.hpp"
 
 namespace blink {
@@ -245,13 +246,14 @@ absl::StatusOr<EdgeListReport> ConvertEdgeList(const ConvertOptions& options, Cs
   *graph = std::move(list.first);
   BLINK_RETURN_IF_ERROR(MakeDirectories(options.output));
   BLINK_RETURN_IF_ERROR(CopyCompanions(options, labels, graph->node_count(), report));
-  if (report.mapped) {
-    std::string map = "node,name\n";
-    for (NodeIndex i = 0; i < report.names.size(); ++i) absl::StrAppend(&map, i, ",", report.names[i], "\n");
-    BLINK_RETURN_IF_ERROR(WriteFileAtomically(options.output + "/map.csv", map));
+  if (report.mapped || options.labels.empty()) {
+    std::string nodes = "node,id\n";
+    for (NodeIndex i = 0; i < graph->node_count(); ++i) {
+      absl::StrAppend(&nodes, i, ",", report.mapped ? CsvField(report.names[i]) : absl::StrCat(i), "\n");
+    }
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(options.output + "/nodes.csv", nodes));
   }
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(options.output + "/edges.csv", EdgesOf(*graph)));
-  if (options.labels.empty() || (options.split.empty() && !options.random_split)) return std::move(report);
   BLINK_ASSIGN_OR_RETURN(const Dataset written, ReadDataset(options.output));
   if (written.graph.node_count() != graph->node_count()) {
     return absl::InvalidArgumentError(absl::StrCat(options.labels, " has ", written.graph.node_count(),

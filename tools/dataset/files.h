@@ -29,7 +29,7 @@ struct ConvertOptions {
   std::string output;  // the folder to make; must not hold an edges.csv yet
   // Optional companions. `labels` and `split` are rows "node,label" and "node,split" of original ids, with or without a
   // header. A node that has a label but no link becomes a node without links. The rows of `features` are in the order
-  // of the new ids (map.csv, where ids were mapped).
+  // of the new ids (nodes.csv, where ids were mapped).
   std::string labels, split, features;
   std::optional<uint64_t> random_split;  // draws a split by this seed (DrawSplit); needs `labels`, not `split`
   bool names = false;                    // ids are names, even where some look like numbers
@@ -38,7 +38,7 @@ struct ConvertOptions {
 // no file.
 absl::Status CheckSplitOptions(const ConvertOptions& options);
 
-// Writes edges.csv, map.csv ("node,name", when ids were mapped), and the companions. Returns what CheckSplitOptions
+// Writes edges.csv, nodes.csv ("node,id"), and the companions. Returns what CheckSplitOptions
 // returns, and INVALID_ARGUMENT when
 // - a companion is malformed,
 // - the split names a node that neither the edge list nor the labels have,

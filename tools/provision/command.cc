@@ -16,6 +16,7 @@
 #include "common/base/time_text.h"
 #include "common/cli/decimal.h"
 #include "common/cli/progress.h"
+#include "common/cli/suggestion.h"
 #include "tools/command_line.h"
 #include "tools/provision/provision.h"
 
@@ -89,7 +90,7 @@ struct AuthorityFlags {
   PolicyFlags policy;
 
   void AddTo(CLI::App* command) {
-    command->add_option("--out", options.out, "Folder to make; must not exist")->required();
+    command->add_option("--out,--output", options.out, "Folder to make; must not exist")->required();
     command->add_option("--deployment", options.deployment, "Name of the deployment: a-z, 0-9 and -")->required();
     command->add_option("--nodes", options.node_count, "Number of nodes n of the roster")->required();
     command->add_option("--roster-version", options.roster_version, "Version of the roster")->capture_default_str();
@@ -155,7 +156,7 @@ struct EnrolFlags {
 void AddEnrol(CLI::App* provision, std::function<int()>* run) {
   CLI::App* command = provision->add_subcommand("enrol", "Add a name to the authority's list and make its folder");
   auto flags = std::make_shared<EnrolFlags>();
-  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--out,--output", flags->out, "Folder of the authority")->required();
   command->add_option("--name", flags->name, "Name on the list and of the folder; default: node-3, nodes-0-135, ...");
   command->add_option("--node", flags->node, "One node");
   command->add_option("--nodes", flags->nodes, "A range of nodes of one gateway: 0-135");
@@ -186,7 +187,7 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--name", flags->name, "Enrolled name")->required();
   command->add_option("--request", flags->request, "Request, as blink-node init makes it (tls/client.csr)")->required();
-  command->add_option("--certificate", flags->certificate, "Where the certificate goes")->required();
+  command->add_option("--certificate,--output", flags->certificate, "Where the certificate goes")->required();
   command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
   command->add_option("--dns", flags->dns, "One more DNS name of the aggregator (repeatable)");
   command->add_option("--ip", flags->ip, "One more IP address of the aggregator (repeatable)");
@@ -226,12 +227,12 @@ void AddRevoke(CLI::App* provision, std::function<int()>* run) {
   };
   CLI::App* command = provision->add_subcommand("revoke", "Revoke certificates and write OUT/revoked.crl.pem");
   auto flags = std::make_shared<Flags>();
-  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--out,--output", flags->out, "Folder of the authority")->required();
   command->add_option("--name", flags->name, "Enrolled name")->required();
   command->add_option("--serial", flags->serial,
                       "One certificate, in hexadecimal; default: every certificate of the name");
   command->add_option("--reason", flags->reason, absl::StrCat("One of ", absl::StrJoin(RevocationReasons(), ", ")))
-      ->check(CLI::IsMember(RevocationReasons()))
+      ->transform(OneOf(RevocationReasons()))
       ->capture_default_str();
   command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
       ->capture_default_str();
@@ -254,7 +255,7 @@ void AddCrl(CLI::App* provision, std::function<int()>* run) {
   CLI::App* command =
       provision->add_subcommand("crl", "Write OUT/revoked.crl.pem anew, under the next number and with a new date");
   auto flags = std::make_shared<Flags>();
-  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--out,--output", flags->out, "Folder of the authority")->required();
   command->add_option("--list-valid-for", flags->valid_for, "How long the list is good; then the aggregator warns")
       ->capture_default_str();
   Bind(command, run, ReadDuration("--list-valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
@@ -304,7 +305,7 @@ void AddRoster(CLI::App* provision, std::function<int()>* run) {
       "roster",
       "Make the next roster: nodes join and retire; without a change, write the files of the present one again");
   auto flags = std::make_shared<Flags>();
-  command->add_option("--out", flags->out, "Folder of the authority")->required();
+  command->add_option("--out,--output", flags->out, "Folder of the authority")->required();
   command->add_option("--nodes", flags->nodes, "New number of nodes n; never fewer than before");
   command->add_option("--retire", flags->retire, "A node (7) or a range (100-135) that leaves for good (repeatable)");
   const auto read = [flags, command]() -> absl::Status {
@@ -352,7 +353,7 @@ void PrintList(const CertificateList& list) {
 void AddList(CLI::App* provision, std::function<int()>* run) {
   CLI::App* command = provision->add_subcommand("list", "Who has which certificate until when");
   auto out = std::make_shared<std::string>();
-  command->add_option("--out", *out, "Folder of the authority")->required();
+  command->add_option("--out,--output", *out, "Folder of the authority")->required();
   Bind(command, run, absl::OkStatus, [out]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(const CertificateList list, ListCertificates(*out, absl::Now()));
     PrintList(list);

@@ -11,8 +11,11 @@
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
+#include "common/cli/output_file.h"
 #include "common/cli/progress.h"
+#include "common/cli/result_files.h"
 #include "common/cli/strict_numbers.h"
+#include "common/cli/suggestion.h"
 #include "common/cli/training_flags.h"
 #include "common/rpc/status.h"
 #include "common/wire/degree_share.h"
@@ -69,9 +72,7 @@ void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Co
   });
 }
 
-void PrintRound(const v1::Round& round, bool json) {
-  std::printf("%s", (json ? RoundJson(round) : RoundTable(round)).c_str());
-}
+std::string FormatRound(const v1::Round& round, bool json) { return json ? RoundJson(round) : RoundTable(round); }
 
 // Says why a round that has ended has no result. kOk when it has one, or has not ended.
 ExitCode ExplainMissingResult(const v1::Round& round) {
@@ -86,7 +87,16 @@ ExitCode ExplainMissingResult(const v1::Round& round) {
   return ExitCode::kOk;
 }
 
-struct CreateFlags : Connection {
+// With --output for what is printed.
+struct PrintingConnection : Connection {
+  OutputFile output;
+  void AddTo(CLI::App* command) {
+    Connection::AddTo(command);
+    output.AddTo(command);
+  }
+};
+
+struct CreateFlags : PrintingConnection {
   std::string epsilon, open_for = "10m";
   std::optional<std::string> degree_share;
   uint32_t quorum = 0, degree_max = 0;
@@ -96,7 +106,7 @@ struct CreateFlags : Connection {
   uint64_t seed = 1;
 
   void AddTo(CLI::App* command) {
-    Connection::AddTo(command);
+    PrintingConnection::AddTo(command);
     command
         ->add_option("--epsilon", epsilon,
                      "Privacy budget of a report, for one entry of one list; at most six decimals")
@@ -110,7 +120,7 @@ struct CreateFlags : Connection {
         ->add_option("--implausible", implausible,
                      "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or "
                      "keep (count them)")
-        ->check(CLI::IsMember({"flag", "drop", "keep"}))
+        ->transform(OneOf({"flag", "drop", "keep"}))
         ->capture_default_str();
     command
         ->add_option("--degree-max", degree_max,
@@ -119,7 +129,7 @@ struct CreateFlags : Connection {
     training.AddTo(command);
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")
-        ->check(CLI::IsMember({"fail", "cpu"}))
+        ->transform(OneOf({"fail", "cpu"}))
         ->capture_default_str();
     command->add_option("--request-id", request_id,
                         "The same id again returns the round that it made, unless other parameters stand beside it");
@@ -162,6 +172,15 @@ absl::Status CheckPriorIsKnown(const v1::CreateRoundRequest& request, const v1::
       " without it: cancel that round, or let it go on and run blink-worker --prior attributed on its reports"));
 }
 
+// Likewise.
+absl::Status CheckScoreIsKnown(const v1::CreateRoundRequest& request, const v1::Round& created) {
+  if (request.training().score() == created.training().score()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the aggregator is older than --score, and has opened round ", created.round_id(),
+      ", whose search chooses by accuracy: cancel that round, or let it go on and run blink-worker --score ",
+      MeasureName(FromProto(request.training().score())), " on its reports"));
+}
+
 void AddCreate(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("create", "Open a round; prints its id");
   auto flags = std::make_shared<CreateFlags>();
@@ -171,30 +190,28 @@ void AddCreate(CLI::App* round, std::function<int()>* run) {
     if (!request.ok()) return ExitCode(FinishWrongFlags(request.status()));
     BLINK_ASSIGN_OR_RETURN(const v1::Round created, client.Create(*request));
     BLINK_RETURN_IF_ERROR(CheckPriorIsKnown(*request, created));
-    if (flags->json)
-      std::printf("%s", RoundJson(created).c_str());
-    else
-      std::printf("%s\n", created.round_id().c_str());
+    BLINK_RETURN_IF_ERROR(CheckScoreIsKnown(*request, created));
+    BLINK_RETURN_IF_ERROR(flags->output.Print(flags->json ? RoundJson(created) : created.round_id() + "\n"));
     return ExitCode::kOk;
   });
 }
 
 void AddList(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("list", "The rounds, newest first");
-  auto flags = std::make_shared<Connection>();
+  auto flags = std::make_shared<PrintingConnection>();
   flags->AddTo(command);
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, client.List());
-    std::printf("%s", (flags->json ? RoundsJson(rounds) : RoundsTable(rounds)).c_str());
+    BLINK_RETURN_IF_ERROR(flags->output.Print(flags->json ? RoundsJson(rounds) : RoundsTable(rounds)));
     return ExitCode::kOk;
   });
 }
 
-struct RoundFlags : Connection {
+template <typename Base>
+struct OneRound : Base {
   std::string round_id;
-  std::string output;
   void AddTo(CLI::App* command) {
-    Connection::AddTo(command);
+    Base::AddTo(command);
     command->add_option("round", round_id, "Id of the round")
         ->required()
         ->check(CLI::Validator(
@@ -209,6 +226,8 @@ struct RoundFlags : Connection {
 
 using Ask = absl::StatusOr<v1::Round> (OperatorClient::*)(const std::string&);
 
+using RoundFlags = OneRound<PrintingConnection>;
+
 // status, seal, cancel: one call, and the round that it returns.
 void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand(name, what);
@@ -216,7 +235,7 @@ void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::f
   flags->AddTo(command);
   Bind(command, run, flags, [flags, ask](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round answer, (client.*ask)(flags->round_id));
-    PrintRound(answer, flags->json);
+    BLINK_RETURN_IF_ERROR(flags->output.Print(FormatRound(answer, flags->json)));
     return ExitCode::kOk;
   });
 }
@@ -245,17 +264,22 @@ void AddWatch(CLI::App* round, std::function<int()>* run) {
         client.Watch(flags->round_id, [&](const v1::Round& seen) { ShowProgress(seen, bars); });
     bars.End();
     if (!end.ok()) return end.status();
-    PrintRound(*end, flags->json);
+    BLINK_RETURN_IF_ERROR(flags->output.Print(FormatRound(*end, flags->json)));
     return ExplainMissingResult(*end);
   });
 }
 
 void AddResult(CLI::App* round, std::function<int()>* run) {
+  struct Flags : OneRound<Connection> {
+    std::string output;
+  };
   CLI::App* command = round->add_subcommand("result", "The metrics of a round, and with --output all it made");
-  auto flags = std::make_shared<RoundFlags>();
+  auto flags = std::make_shared<Flags>();
   flags->AddTo(command);
+  command->footer(absl::StrCat(ResultFilesText(), "\n", ExitCodeTable()));
   command->add_option("--output", flags->output,
-                      "Folder to make: metrics, predictions, curves, links and model. It is put together as "
+                      "Folder to make: metrics, links, degrees, and of a model its predictions, curves and itself. It "
+                      "is put together as "
                       "DIR.partial, which the next try clears if this one is killed");
   Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
     BLINK_ASSIGN_OR_RETURN(const v1::Round status, client.GetStatus(flags->round_id));
@@ -265,7 +289,9 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
       metrics += chunk;
       return absl::OkStatus();
     }));
-    if (!flags->output.empty()) BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, flags->output));
+    if (!flags->output.empty()) {
+      BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, HasModel(metrics), flags->output));
+    }
     std::printf("%s", (flags->json ? metrics : MetricsTable(metrics)).c_str());
     return ExitCode::kOk;
   });

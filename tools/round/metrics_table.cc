@@ -41,6 +41,10 @@ ResultFigures::Plausibility ParsePlausibility(const Json& metrics) {
   return plausibility;
 }
 
+bool IsWithoutModel(const Json& metrics) {
+  return metrics.is_object() && metrics.contains("train") && metrics["train"].is_null();
+}
+
 std::string Line(absl::string_view key, absl::string_view value) { return absl::StrFormat("%-24s %s\n", key, value); }
 
 std::string LineIfKnown(absl::string_view key, absl::string_view value) {
@@ -88,14 +92,30 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
                            .device = text_at("/train/device"),
                            .epoch_ms = text_at("/train/epoch_ms_mean"),
                            .validation_accuracy = text_at("/train/validation_accuracy"),
+                           .validation_roc_auc = text_at("/train/validation_roc_auc"),
                            .test_accuracy = text_at("/train/test_accuracy"),
-                           .test_macro_f1 = text_at("/train/test_macro_f1")};
+                           .test_macro_f1 = text_at("/train/test_macro_f1"),
+                           .test_roc_auc = text_at("/train/test_roc_auc")};
+  if (IsWithoutModel(metrics)) {
+    figures.model = "none: links and degrees alone";
+    figures.variant = text_at("/estimate/variant");
+    figures.expected_precision = text_at("/estimate/expected_quality/precision");
+    figures.expected_recall = text_at("/estimate/expected_quality/recall");
+    figures.expected_auc = text_at("/estimate/expected_quality/auc");
+  }
+  if (const std::string of_features = text_at("/train/features_only/validation_accuracy"); !of_features.empty()) {
+    figures.features_only = absl::StrCat(of_features, " (", text_at("/train/features_only/name"), ")");
+  }
   if (figures.epoch_ms == "0") figures.epoch_ms.clear();  // older aggregators say 0 of a model that has no epochs
   if (metrics.contains("plausibility")) figures.plausibility = ParsePlausibility(metrics);
   for (const Json& warning : ArrayAt(metrics, "/train/warnings")) {
     if (warning.is_string()) figures.warnings.push_back(PeerText(warning.get<std::string>()));
   }
   return figures;
+}
+
+bool HasModel(absl::string_view metrics_json) {
+  return !IsWithoutModel(Json::parse(metrics_json.begin(), metrics_json.end(), nullptr, /*allow_exceptions=*/false));
 }
 
 std::string MetricsTable(const std::string& metrics_json) {
@@ -109,12 +129,18 @@ std::string MetricsTable(const std::string& metrics_json) {
       LineIfKnown("retired nodes", figures->retired_nodes), LineIfKnown("prior", figures->prior),
       LineIfKnown("distinct degrees", figures->distinct_degrees),
       LineIfKnown("network rounds", figures->network_rounds), LineIfKnown("expected links", figures->expected_links),
-      LineIfKnown("links of Hard", figures->links_of_hard), LineIfKnown("links trained on", figures->links_trained_on));
+      LineIfKnown("links of Hard", figures->links_of_hard),
+      LineIfKnown(HasModel(metrics_json) ? "links trained on" : "links of the variant", figures->links_trained_on),
+      LineIfKnown("precision expected", figures->expected_precision),
+      LineIfKnown("recall expected", figures->expected_recall), LineIfKnown("AUC expected", figures->expected_auc));
   absl::StrAppend(
       &table, LineIfKnown("model", figures->model), LineIfKnown("variant", figures->variant),
       LineIfKnown("chosen", figures->chosen), LineIfKnown("device", figures->device),
       LineIfKnown("epoch, ms", figures->epoch_ms), LineIfKnown("validation accuracy", figures->validation_accuracy),
-      LineIfKnown("test accuracy", figures->test_accuracy), LineIfKnown("test macro-F1", figures->test_macro_f1));
+      LineIfKnown("  of features alone", figures->features_only),
+      LineIfKnown("validation ROC-AUC", figures->validation_roc_auc),
+      LineIfKnown("test accuracy", figures->test_accuracy), LineIfKnown("test macro-F1", figures->test_macro_f1),
+      LineIfKnown("test ROC-AUC", figures->test_roc_auc));
   for (const std::string& warning : figures->warnings) absl::StrAppend(&table, Line("warning", warning));
   return table;
 }

@@ -24,13 +24,18 @@ struct ResultFigures {
   };
   std::optional<Plausibility> plausibility;
   std::string prior, distinct_degrees, network_rounds, expected_links, links_of_hard, links_trained_on;
+  std::string expected_precision, expected_recall, expected_auc;  // without a model
   std::string model, variant, chosen, device, epoch_ms;
-  std::string validation_accuracy, test_accuracy, test_macro_f1;
+  std::string validation_accuracy, validation_roc_auc, test_accuracy, test_macro_f1, test_roc_auc;
+  std::string features_only;  // validation accuracy of the best model that reads no report, and its name
   std::vector<std::string> warnings;
 };
 
 // Nothing when `metrics_json` is no JSON object.
 std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json);
+
+// Whether the result has a model, and the files that belong to it: not where `train` is null.
+bool HasModel(absl::string_view metrics_json);
 
 // "key  value" lines of the figures that are there. A text that ParseMetrics cannot read is returned as it is.
 std::string MetricsTable(const std::string& metrics_json);

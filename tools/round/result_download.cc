@@ -14,6 +14,7 @@
 #include "common/base/folder_lock.h"
 #include "common/base/status_macros.h"
 #include "common/wire/artifacts.h"
+#include "tools/new_folder.h"
 
 namespace blink {
 namespace {
@@ -67,11 +68,10 @@ class PartialFolder {
   }
 
   absl::Status RenameTo(const std::string& folder) {
-    BLINK_RETURN_IF_ERROR(SyncDirectory(path_));
     BLINK_RETURN_IF_ERROR(CheckIsNew(folder));  // rename takes the place of an empty folder
-    if (::rename(path_.c_str(), folder.c_str()) != 0) return FileError(errno, "rename to", folder);
+    BLINK_RETURN_IF_ERROR(RenameDurably(path_, folder));
     is_ours_ = false;
-    return SyncDirectory(ParentOf(folder));
+    return absl::OkStatus();
   }
 
  private:
@@ -109,21 +109,22 @@ absl::Status Download(OperatorClient& client, const std::string& round_id, const
     if (std::fwrite(chunk.data(), 1, chunk.size(), file.get()) != chunk.size()) return FileError(errno, "write", path);
     return absl::OkStatus();
   }));
-  if (std::fflush(file.get()) != 0 || ::fsync(::fileno(file.get())) != 0) return FileError(errno, "write", path);
+  if (std::fflush(file.get()) != 0) return FileError(errno, "write", path);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, std::string folder) {
+absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, bool has_model, std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   BLINK_RETURN_IF_ERROR(CheckIsNew(folder));
   const std::string partial = absl::StrCat(folder, ".partial");
   BLINK_ASSIGN_OR_RETURN(PartialFolder place, PartialFolder::Claim(partial));
-  for (const auto& [name, always] : kArtifacts) {
+  for (const auto& [name, presence] : kArtifacts) {
+    if (presence == Artifact::kWithModel && !has_model) continue;
     const std::string path = absl::StrCat(partial, "/", name);
     const absl::Status fetched = Download(client, round_id, name, path);
-    if (!always && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {
+    if (presence == Artifact::kSometimes && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {
       ::unlink(path.c_str());
       continue;
     }

@@ -1,5 +1,8 @@
 #include "tools/simulate/checkpoint.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -61,6 +64,7 @@ absl::Status ClaimSimulationCheckpoints(const std::string& folder, const Digest&
     BLINK_RETURN_IF_ERROR(CheckStates(folder));
   }
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  if (::chmod(folder.c_str(), 0700) != 0) return FileError(errno, "keep others out of", folder);
   return WriteFileAtomically(folder + "/simulation", header);  // shows as well that files can be written there
 }
 

@@ -2,6 +2,9 @@
 //
 //   DIR/simulation               a line that says what this is, and the digest of what the simulation is made from
 //   DIR/trial-1/*.checkpoint     as the trainings write them (aggregator_server/train/checkpoint.h)
+//   DIR/trial-1/reports.blr, round.json      where noise was drawn that no seed gives again (kept_reports.h)
+//
+// Its owner alone can read it.
 #ifndef BLINK_TOOLS_SIMULATE_CHECKPOINT_H_
 #define BLINK_TOOLS_SIMULATE_CHECKPOINT_H_
 

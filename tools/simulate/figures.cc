@@ -4,37 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "tools/simulate/means.h"
+
 namespace blink {
 namespace {
-
-template <typename Item, typename Figure>
-double MeanOver(const std::vector<Item>& items, const Figure& figure) {
-  double sum = 0;
-  for (const Item& item : items) sum += figure(item);
-  return sum / static_cast<double>(items.size());
-}
-
-// Absent where one item has none.
-template <typename Item, typename Figure>
-std::optional<double> MeanOverAll(const std::vector<Item>& items, const Figure& figure) {
-  double sum = 0;
-  for (const Item& item : items) {
-    const std::optional<double> value = figure(item);
-    if (!value) return std::nullopt;
-    sum += *value;
-  }
-  return sum / static_cast<double>(items.size());
-}
-
-// Of a sample; absent for one item.
-template <typename Item, typename Figure>
-std::optional<double> StandardDeviationOver(const std::vector<Item>& items, const Figure& figure) {
-  if (items.size() < 2) return std::nullopt;
-  const double mean = MeanOver(items, figure);
-  const double squares = MeanOver(items, [&](const Item& item) { return std::pow(figure(item) - mean, 2); });
-  const auto count = static_cast<double>(items.size());
-  return std::sqrt(squares * count / (count - 1));
-}
 
 std::optional<double> Share(double part, double whole) {
   return whole == 0 ? std::nullopt : std::optional<double>(part / whole);
@@ -182,6 +155,7 @@ TrainFigures FiguresOfTraining(const std::vector<Trial>& trials) {
   figures.validation_accuracy_mean =
       MeanOver(trials, [](const Trial& trial) { return trial.training.validation_accuracy; });
   figures.test_macro_f1_mean = MeanOver(trials, [](const Trial& trial) { return trial.training.test.macro_f1; });
+  figures.test_roc_auc_mean = MeanOver(trials, [](const Trial& trial) { return trial.training.test.roc_auc; });
   figures.learning_rate = AgreedOption(trials, &TrainOptions::learning_rate);
   figures.weight_decay = AgreedOption(trials, &TrainOptions::weight_decay);
   figures.dropout = AgreedOption(trials, &TrainOptions::dropout);
@@ -226,6 +200,7 @@ EstimateFigures FiguresOfTrial(const Trial& trial, uint64_t true_links) {
   figures.mle_residual = mle.residual;
   figures.mle_degree_distance = mle.distance;
   figures.denoise_seconds = beta.seconds - mle.seconds;
+  figures.degree_mae = trial.degree_mae;
   if (trial.seen.links) figures.trained_links = static_cast<double>(*trial.seen.links);
   figures.trained_weight = trial.seen.weight;
   if (trial.trained_true_positives) {
@@ -250,6 +225,16 @@ EstimateFigures FiguresOfTrial(const Trial& trial, uint64_t true_links) {
   return figures;
 }
 
+std::optional<LinkGain> GainOf(const EstimateFigures& figures, uint32_t nodes, uint64_t true_links) {
+  const auto of = [](const LinkFigures& links) {
+    return LinkGain::Figures{links.quality->log_likelihood, links.quality->auc, links.mae};
+  };
+  if (!figures.links.quality) return std::nullopt;
+  if (!figures.attributed) return LinkGain{"density", of(figures.links), FiguresOfDensity(nodes, true_links)};
+  if (!figures.attributed->beta.quality) return std::nullopt;
+  return LinkGain{"beta", of(figures.links), of(figures.attributed->beta)};
+}
+
 EstimateFigures MeanOf(const std::vector<EstimateFigures>& trials, uint64_t true_links) {
   using Figures = EstimateFigures;
   std::vector<LinkFigures> links;
@@ -264,7 +249,7 @@ EstimateFigures MeanOf(const std::vector<EstimateFigures>& trials, uint64_t true
     mean.mle_degree_distance = std::max(mean.mle_degree_distance, trial.mle_degree_distance);
   }
   for (double Figures::*figure : {&Figures::distinct_degrees, &Figures::nodes_without_report, &Figures::mle_seconds,
-                                  &Figures::mle_iterations, &Figures::denoise_seconds}) {
+                                  &Figures::mle_iterations, &Figures::denoise_seconds, &Figures::degree_mae}) {
     mean.*figure = MeanOver(trials, [&](const Figures& trial) { return trial.*figure; });
   }
   for (std::optional<double> Figures::*figure :
@@ -311,13 +296,15 @@ SimulationFigures FiguresOf(const Simulation& simulation, uint64_t peak_rss_byte
   figures.simulation = &simulation;
   figures.peak_rss_bytes = peak_rss_bytes;
   if (simulation.parameters) figures.privacy = FiguresOfPrivacy(*simulation.parameters, *simulation.origin);
+  if (trials.empty()) return figures;
   if (trials[0].report) figures.report = MeanOfReports(trials);
   if (trials[0].checks) figures.plausibility = MeanOfChecks(trials);
   if (trials[0].estimates) {
     for (const Trial& trial : trials) figures.estimates.push_back(FiguresOfTrial(trial, simulation.links));
     figures.estimate = MeanOf(figures.estimates, simulation.links);
   }
-  figures.train = FiguresOfTraining(trials);
+  if (trials[0].has_model()) figures.train = FiguresOfTraining(trials);
+  figures.bounds = FiguresOfBounds(simulation);
   return figures;
 }
 

@@ -15,6 +15,7 @@
 
 #include "aggregator_server/estimate/posterior_quality.h"
 #include "aggregator_server/result/metrics_json.h"
+#include "tools/simulate/bounds.h"
 #include "tools/simulate/run.h"
 
 namespace blink {
@@ -39,8 +40,10 @@ struct EstimateFigures {
   double mle_residual = 0;         // the largest
   double mle_degree_distance = 0;  // the largest
   double denoise_seconds = 0;
+  double degree_mae = 0;  // of the estimated degrees, whatever the prior
 
-  // Of the links that the model saw. Absent where a trial has no such figure: it weighs every pair, or sees none.
+  // Of the links that the model saw, or of those asked for without a model. Absent where a trial has no such figure: it
+  // weighs every pair, or sees none.
   std::optional<double> trained_links, trained_weight, trained_precision, trained_recall;
 
   struct Attributed {
@@ -55,6 +58,9 @@ struct EstimateFigures {
 EstimateFigures FiguresOfTrial(const Trial& trial, uint64_t true_links);
 // Over trials of one simulation, at least one.
 EstimateFigures MeanOf(const std::vector<EstimateFigures>& trials, uint64_t true_links);
+
+// Of one trial, or of means. Absent where the quality was not measured.
+std::optional<LinkGain> GainOf(const EstimateFigures& figures, uint32_t nodes, uint64_t true_links);
 
 // What the searches of all trials tried under one name.
 struct CandidateFigures {
@@ -77,7 +83,7 @@ struct TrainFigures {
   std::optional<double> epoch_ms_mean;  // absent where a trial's model is no network
   double test_accuracy_mean = 0;
   std::optional<double> test_accuracy_std;  // of the sample; absent for one trial
-  double validation_accuracy_mean = 0, test_macro_f1_mean = 0;
+  double validation_accuracy_mean = 0, test_macro_f1_mean = 0, test_roc_auc_mean = 0;  // NaN: not defined
   std::optional<double> learning_rate, weight_decay, dropout;
   std::optional<int> epochs, hidden, layers, patience;
   std::optional<bool> balance_classes;
@@ -96,7 +102,8 @@ struct SimulationFigures {
   std::optional<PlausibilityFigures> plausibility;
   std::vector<EstimateFigures> estimates;   // [trials]; empty where no report was drawn
   std::optional<EstimateFigures> estimate;  // their mean
-  TrainFigures train;
+  std::optional<TrainFigures> train;        // absent where nothing was trained
+  std::optional<BoundsFigures> bounds;
   uint64_t peak_rss_bytes = 0;
 };
 SimulationFigures FiguresOf(const Simulation& simulation, uint64_t peak_rss_bytes);

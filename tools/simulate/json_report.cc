@@ -2,10 +2,14 @@
 
 #include <utility>
 
+#include "common/cli/program_json.h"
+
 namespace blink {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr char kDeviationIs[] = "sample standard deviation over the trials (n - 1)";
 
 // The count of a mean over all trials; null where a trial has none.
 Json OptionalCountJson(const std::optional<double>& count) { return count ? CountJson(*count) : Json(nullptr); }
@@ -57,6 +61,7 @@ Json TrialEstimateJson(const Trial& trial, const EstimateFigures& figures) {
   if (figures.attributed) json["training"]["mae"] = figures.attributed->training_mae;
   json["trained_precision"] = OptionalJson(figures.trained_precision);
   json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["degree_mae"] = figures.degree_mae;
   return json;
 }
 
@@ -83,7 +88,17 @@ void AddAttributed(const EstimateFigures::Attributed& figures, Json& json) {
   json["beta"]["quality"] = QualityJson(figures.beta.quality);
 }
 
-Json EstimatePart(const EstimateFigures& figures) {
+Json GainJson(const std::optional<LinkGain>& gain) {
+  if (!gain) return nullptr;
+  const LinkGain::Figures &estimate = gain->estimate, &plain = gain->plain;
+  return {{"over", gain->over},
+          {"plain", {{"log_likelihood", plain.log_likelihood}, {"auc", plain.auc}, {"mae", plain.mae}}},
+          {"log_likelihood", estimate.log_likelihood - plain.log_likelihood},
+          {"auc", estimate.auc - plain.auc},
+          {"mae", plain.mae - estimate.mae}};
+}
+
+Json EstimatePart(const EstimateFigures& figures, const Simulation& simulation) {
   Json json;
   json["prior"] = PriorName(figures.prior);
   json["distinct_degrees"] = CountJson(figures.distinct_degrees);
@@ -100,7 +115,9 @@ Json EstimatePart(const EstimateFigures& figures) {
   json["trained_weight"] = OptionalJson(figures.trained_weight);
   json["trained_precision"] = OptionalJson(figures.trained_precision);
   json["trained_recall"] = OptionalJson(figures.trained_recall);
+  json["degree_mae"] = figures.degree_mae;
   json["quality"] = QualityJson(figures.links.quality);
+  json["gain"] = GainJson(GainOf(figures, simulation.nodes, simulation.links));
   if (figures.attributed) AddAttributed(*figures.attributed, json);
   return json;
 }
@@ -114,7 +131,21 @@ Json CandidateJson(const CandidateFigures& figures) {
   return json;
 }
 
-Json TrainPart(const TrainFigures& figures) {
+// A name that is empty stands for none.
+Json NameOrNull(const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); }
+
+void AddBounds(const BoundsFigures& bounds, Json& json) {
+  json["features_only_accuracy_mean"] = OptionalJson(bounds.features_only_accuracy_mean);
+  json["features_only_name"] = NameOrNull(bounds.features_only_name);
+  if (!bounds.has_true_links) return;
+  json["true_links_accuracy_mean"] = OptionalJson(bounds.true_links_accuracy_mean);
+  json["true_links_name"] = bounds.true_links_name;
+  json["recovered_mean"] = OptionalJson(bounds.recovered_mean);
+  json["recovered_std"] = OptionalJson(bounds.recovered_std);
+  json["recovered_note"] = NameOrNull(bounds.recovered_note);
+}
+
+Json TrainPart(const TrainFigures& figures, const std::optional<BoundsFigures>& bounds) {
   Json json;
   json["model"] = NameJson(figures.model, ModelName);
   json["prior"] = NameJson(figures.prior, PriorName);
@@ -124,8 +155,11 @@ Json TrainPart(const TrainFigures& figures) {
   json["epoch_ms_mean"] = OptionalJson(figures.epoch_ms_mean);
   json["test_accuracy_mean"] = figures.test_accuracy_mean;
   json["test_accuracy_std"] = OptionalJson(figures.test_accuracy_std);
+  json["test_accuracy_std_is"] = kDeviationIs;
   json["validation_accuracy_mean"] = figures.validation_accuracy_mean;
   json["test_macro_f1_mean"] = figures.test_macro_f1_mean;
+  json["test_roc_auc_mean"] = figures.test_roc_auc_mean;  // NaN becomes null
+  if (bounds) AddBounds(*bounds, json);
   json["learning_rate"] = OptionalJson(figures.learning_rate);
   json["weight_decay"] = OptionalJson(figures.weight_decay);
   json["dropout"] = OptionalJson(figures.dropout);
@@ -153,8 +187,13 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
   json["report"] = ReportJson(trial.report);
   json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
   json["estimate"] = figures != nullptr ? TrialEstimateJson(trial, *figures) : Json(nullptr);
+  if (!trial.has_model()) {
+    json["train"] = nullptr;
+    return json;
+  }
   json["train"] = TrainJson(trial.training, trial.trained);
   if (!trial.search.empty()) json["train"].update(SearchJson(trial.trained, trial.search, /*research=*/true));
+  if (trial.features_only) json["train"].update(FeaturesOnlyJson(*trial.features_only, /*research=*/true));
   return json;
 }
 
@@ -163,7 +202,14 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
 nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   const Simulation& simulation = *figures.simulation;
   Json json;
+  json["format"] = 1;
+  json["program"] = ProgramJson();
+  json["partial"] = simulation.partial();
+  json["trials_asked"] = simulation.trials_asked;
+  json["trials_done"] = simulation.trials.size();
   json["dataset"] = {{"name", simulation.dataset_name},
+                     {"sha256", simulation.dataset_sha256},
+                     {"attributes_sha256", simulation.attributes_sha256},
                      {"nodes", simulation.nodes},
                      {"links", simulation.links},
                      {"features", simulation.features},
@@ -173,9 +219,11 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
   json["privacy"] = PrivacyPart(figures);
   json["report"] = ReportJson(figures.report);
   json["plausibility"] = figures.plausibility ? PlausibilityJson(*figures.plausibility) : Json(nullptr);
-  json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate) : Json(nullptr);
-  json["train"] = TrainPart(figures.train);
+  json["estimate"] = figures.estimate ? EstimatePart(*figures.estimate, simulation) : Json(nullptr);
+  json["train"] = figures.train ? TrainPart(*figures.train, figures.bounds) : Json(nullptr);
+  json["memory_need_bytes"] = simulation.memory_need_bytes;
   json["peak_rss_bytes"] = figures.peak_rss_bytes;
+  if (simulation.true_links) json["true_links"] = TrialJson(*simulation.true_links, nullptr);
   json["trials"] = Json::array();
   for (size_t t = 0; t < simulation.trials.size(); ++t) {
     json["trials"].push_back(

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator_server/reports/report_file.h"
@@ -17,16 +18,21 @@
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
+#include "common/base/machine_memory.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/training_flags.h"
+#include "common/graph/dataset_digest.h"
 #include "common/privacy/privatizer.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
+#include "tools/simulate/kept_reports.h"
 #include "tools/simulate/noise.h"
 #include "tools/simulate/progress.h"
+#include "tools/simulate/so_far.h"
 
 namespace blink {
 namespace {
@@ -58,8 +64,9 @@ absl::StatusOr<PrivacyParameters> MakeParameters(const SimulateOptions& options,
 absl::StatusOr<Ingredients> LeaveOutIngredients(const std::vector<std::string>& without) {
   Ingredients left;
   for (const std::string& name : without) {
-    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(),
-                                    [&](const IngredientName& entry) { return entry.name == name; });
+    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(), [&](const IngredientName& entry) {
+      return absl::EqualsIgnoreCase(entry.name, name);
+    });
     if (known == kIngredientNames.end()) {
       const auto append = [](std::string* out, const IngredientName& entry) { out->append(entry.name); };
       return absl::InvalidArgumentError(absl::StrCat("--without names '", name, "', which is none of ",
@@ -122,24 +129,30 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
         "with "
         "--model mlp alone");
   }
-  const bool draws_secretly = DrawsOrReadsReports(options) && options.reports.empty() && !options.insecure_seeded_noise;
   if (!options.checkpoint.empty() && !options.output.empty() &&
       ResultPlace::Takes(options.output, options.checkpoint)) {
     return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint,
                                                    " is, or is in, a folder that the result ", options.output,
                                                    " takes: name a folder apart from --output"));
   }
-  if (!options.checkpoint.empty() && draws_secretly) {
+  if (options.bounds && training.model() == v1::MODEL_NONE) {
     return absl::InvalidArgumentError(
-        "--checkpoint goes on with a training on the same links, but every start draws other noise: use it with "
-        "--reports, "
-        "--graph true or --insecure-seeded-noise");
+        "--bounds is about accuracies and --model none trains nothing: leave out one of them");
+  }
+  if (options.bounds && !DrawsOrReadsReports(options)) {
+    return absl::InvalidArgumentError(
+        "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
+        "is one of them, or with --model mlp alone");
   }
   if (options.graph == SimulatedGraph::kTrue) {
-    if (training.prior() == v1::PRIOR_ATTRIBUTED) {
+    if (training.model() == v1::MODEL_NONE) {
       return absl::InvalidArgumentError(
-          "--graph true takes the links as they are, and a prior is about links that are not known: leave "
-          "out --prior attributed");
+          "--graph true takes the links as they are and --model none trains nothing: leave out one of them");
+    }
+    if (!options.without.empty() || options.network_rounds) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.without.empty() ? "--network-rounds" : "--without",
+          " is about the estimate of the links, and --graph true takes them as they are: leave out one of them"));
     }
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
@@ -167,6 +180,11 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   return MakeParameters(options, kNodesMin).status();
 }
 
+bool KeepsReports(const SimulateOptions& options) {
+  return !options.checkpoint.empty() && DrawsOrReadsReports(options) && options.reports.empty() &&
+         !options.insecure_seeded_noise;
+}
+
 namespace {
 
 struct DrawnReports {
@@ -188,9 +206,9 @@ BitRow ChooseMissing(uint32_t n, double share, uint64_t seed) {
   return missing;
 }
 
-// The report of every node that is not missing, drawn and coded as a node does.
+// The report of every node that is not missing, drawn and coded as a node does. `keeper`: may be none.
 absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
-                                         const BitRow& missing, RandomSource& random,
+                                         const BitRow& missing, RandomSource& random, ReportKeeper* keeper,
                                          const std::function<void(double)>& progress) {
   const uint32_t n = graph.node_count();
   DrawnReports drawn{ReportSet(parameters), {}};
@@ -201,7 +219,9 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
     BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
     privatizing += std::chrono::steady_clock::now() - started;
-    drawn.figures.bytes_mean += static_cast<double>(EncodeReport(parameters, report).coded_bits.size());
+    const CodedReport coded = EncodeReport(parameters, report);
+    if (keeper != nullptr) BLINK_RETURN_IF_ERROR(keeper->Add(i, coded));
+    drawn.figures.bytes_mean += static_cast<double>(coded.coded_bits.size());
     if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count());
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
     progress((i + 1.0) / n);
@@ -221,10 +241,19 @@ ReportFigures FiguresOfFolder(const RoundFolder& folder) {
   return figures;
 }
 
+// Where no node has a label and nothing of a training was asked for, links and degrees are what is wanted.
+v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
+  if (training.model() != v1::MODEL_UNSPECIFIED) return training;
+  v1::TrainingSpec none = training;
+  none.set_model(v1::MODEL_NONE);
+  return NormalizeTrainingSpec(none).ok() ? none : training;
+}
+
 // The options given on the command line, over the round's own spec in a replay; normalised.
-absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder) {
-  v1::TrainingSpec spec =
-      folder == nullptr ? options.training : OverrideTrainingSpec(folder->round.training(), options.training);
+absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
+  const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
+  v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
     spec.set_seed(*options.seed);
   } else if (folder == nullptr) {
@@ -233,23 +262,10 @@ absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const 
   return NormalizeTrainingSpec(std::move(spec));
 }
 
-template <typename T>
-void HashAll(absl::Span<const T> values, Sha256& hash) {
-  hash.UpdateUint64(values.size()).Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-}
-
-void HashDataset(const Dataset& dataset, Sha256& hash) {
-  const NodeAttributes& attributes = dataset.attributes;
-  hash.UpdateUint64(dataset.graph.node_count())
-      .UpdateUint64(attributes.class_count)
-      .UpdateUint64(attributes.features.cols);
-  HashAll<uint64_t>(dataset.graph.offsets(), hash);
-  HashAll<NodeIndex>(dataset.graph.neighbours(), hash);
-  HashAll<int64_t>(attributes.features.row_offsets, hash);
-  HashAll<int32_t>(attributes.features.columns, hash);
-  HashAll<float>(attributes.features.values, hash);
-  HashAll<int32_t>(attributes.labels, hash);
-  HashAll<Split>(attributes.split, hash);
+double MeanDegreeError(const NodeDegrees& degrees, const CsrGraph& graph) {
+  double sum = 0;
+  for (NodeIndex i = 0; i < graph.node_count(); ++i) sum += std::abs(degrees.mean[i] - graph.DegreeOf(i));
+  return sum / graph.node_count();
 }
 
 // What of a trial's estimate could be large and is of no more use.
@@ -264,8 +280,8 @@ void ForgetWeights(Estimates& estimates) {
 
 class Simulator {
  public:
-  Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place)
-      : options_(options), dataset_(std::move(dataset)), place_(std::move(place)) {}
+  Simulator(const SimulateOptions& options, Dataset dataset, std::optional<ResultPlace> place, SimulationSoFar& so_far)
+      : options_(options), dataset_(std::move(dataset)), place_(std::move(place)), so_far_(so_far) {}
 
   absl::StatusOr<Simulation> Run() {
     if (!options_.reports.empty()) {
@@ -279,35 +295,49 @@ class Simulator {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
     }
     DescribeSimulation();
-    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr));
+    BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
     const bool estimated = DrawsOrReadsReports(options_);
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
+    BLINK_RETURN_IF_ERROR(CheckMemoryHere());
     if (!options_.checkpoint.empty()) {
-      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, DigestRun()));
+      digest_ = DigestRun();
+      BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
     }
 
-    const int trials = options_.trials.value_or(folder_ ? 1 : 5);
-    TrialProgress progress(trials, options_.progress);
+    simulation_.trials_asked = options_.trials.value_or(folder_ ? 1 : 5);
+    simulation_.bounds_asked = options_.bounds;
+    so_far_.Begin(simulation_);
+    const int trials = simulation_.trials_asked;
+    TrialProgress progress(trials + (options_.bounds ? 1 : 0), options_.progress);
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_) ? RunTrialOnReports(spec, t, progress)
-                                                                        : RunTrialWithoutReports(spec, t, progress));
-      simulation_.trials.push_back(std::move(trial));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
+                                              ? RunTrialOnReports(spec, t, progress)
+                                              : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
+      so_far_.Add(std::move(trial));
     }
-    return std::move(simulation_);
+    if (options_.bounds) {
+      BLINK_ASSIGN_OR_RETURN(Trial true_links,
+                             RunTrialWithoutReports(spec_, trials, progress, "true-links", "on the true links: "));
+      so_far_.AddTrueLinks(std::move(true_links));
+    }
+    return so_far_.Take();
   }
 
  private:
   void DescribeSimulation() {
     simulation_.dataset_name = dataset_.name;
+    simulation_.dataset_sha256 = DigestToHex(DigestOfDataset(dataset_));
+    simulation_.attributes_sha256 = DigestToHex(DigestOfAttributes(dataset_.attributes));
     simulation_.nodes = dataset_.graph.node_count();
     simulation_.links = dataset_.graph.link_count();
     simulation_.features = dataset_.attributes.features.cols;
+    simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
     simulation_.missing = options_.missing;
@@ -315,6 +345,22 @@ class Simulator {
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
                                                           : ReportOrigin::kSimulation;
+  }
+
+  // Says how much memory is needed, and refuses what cannot be had now.
+  absl::Status CheckMemoryHere() {
+    const PrivacyParameters* parameters = DrawsOrReadsReports(options_) ? &*simulation_.parameters : nullptr;
+    const v1::Implausible implausible =
+        options_.implausible.value_or(folder_ ? folder_->round.implausible() : v1::IMPLAUSIBLE_FLAG);
+    const MemoryNeed need = NeedOfAnalysis(spec_, dataset_.attributes, parameters, implausible,
+                                           static_cast<double>(dataset_.graph.link_count()));
+    simulation_.memory_need_bytes = need.bytes();
+    const MachineMemory memory = FindMachineMemory();
+    if (options_.progress) {
+      spdlog::info("this needs {}; {} has {} free", DescribeMemoryNeed(need), memory.available_of,
+                   FormatBytes(static_cast<double>(memory.available)));
+    }
+    return options_.ignore_memory ? absl::OkStatus() : CheckMemory(need, memory.available, memory.available_of);
   }
 
   // Of what the trainings are made from; not of how many trials there are, nor of where and how fast they run.
@@ -332,25 +378,27 @@ class Simulator {
       hash.UpdateUint64(simulation_.parameters->epsilon_micro())
           .UpdateUint64(simulation_.parameters->degree_share_ppm());
     }
-    hash.Update(folder_ ? folder_->round.round_id() : "no round");
-    HashDataset(dataset_, hash);
+    hash.Update(folder_ ? folder_->round.round_id() : KeepsReports(options_) ? "kept reports" : "no round");
+    hash.Update(DigestToBytes(DigestOfDataset(dataset_)));
     return hash.Finish();
   }
 
-  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+  absl::StatusOr<Trial> RunTrialWithoutReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress,
+                                               const std::string& name, const std::string& what = "") {
     TrainingOptions training_options;
     training_options.threads = options_.threads;
-    training_options.checkpoint_folder = CheckpointFolder(index);
+    training_options.checkpoint_folder = CheckpointFolder(name);
     training_options.checkpoint_every_s = options_.checkpoint_every_s;
     training_options.progress = [&](double fraction, const std::string& text) {
-      progress.TellTraining(index, fraction, text);
+      progress.TellTraining(index, fraction, absl::StrCat(what, text));
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
                            TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
     return Trial{.seed = spec.seed(),
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
-                 .search = std::move(model.search)};
+                 .search = std::move(model.search),
+                 .features_only = std::move(model.features_only)};
   }
 
   std::optional<uint64_t> CountTrueLinksTrainedOn(const Analysis& analysis) const {
@@ -364,27 +412,50 @@ class Simulator {
     return both_directions / 2;
   }
 
-  std::string CheckpointFolder(int trial) const {
-    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/trial-", trial + 1);
+  static std::string TrialName(int trial) { return absl::StrCat("trial-", trial + 1); }
+  std::string CheckpointFolder(const std::string& name) const {
+    return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/", name);
   }
 
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
+    if (KeepsReports(options_)) {
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,
+                             ReadKeptReports(CheckpointFolder(TrialName(index))));
+      if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
+    }
+    BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
+    return AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress);
+  }
+
+  absl::StatusOr<DrawnReports> DrawTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     InsecureSeededNoise seeded(spec.seed());
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
-    BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn,
-                           DrawReports(dataset_.graph, *simulation_.parameters,
-                                       ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
-                                       [&](double fraction) { progress.TellDrawing(index, fraction); }));
-    return AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress);
+    std::optional<ReportKeeper> keeper;
+    if (KeepsReports(options_)) {
+      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(TrialName(index))));
+    }
+    BLINK_ASSIGN_OR_RETURN(
+        DrawnReports drawn,
+        DrawReports(dataset_.graph, *simulation_.parameters,
+                    ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
+                    keeper ? &*keeper : nullptr, [&](double fraction) { progress.TellDrawing(index, fraction); }));
+    if (keeper) {
+      Sha256 name;
+      name.Update("kept reports").Update(DigestToBytes(digest_)).UpdateUint64(index);
+      BLINK_RETURN_IF_ERROR(keeper->Finish(*simulation_.parameters, spec, name.Finish()));
+    }
+    return drawn;
   }
 
   absl::StatusOr<Trial> AnalyseTrial(const ReportSet& reports, const ReportFigures& figures,
                                      const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     AnalysisOptions analysis_options;
     analysis_options.truth = &dataset_.graph;
+    analysis_options.dataset_name = dataset_.name;
     analysis_options.threads = options_.threads;
-    analysis_options.checkpoint_folder = CheckpointFolder(index);
+    analysis_options.checkpoint_folder = CheckpointFolder(TrialName(index));
+    analysis_options.measure_features_only = options_.bounds;
     analysis_options.checkpoint_every_s = options_.checkpoint_every_s;
     analysis_options.tie_seed = spec.seed();
     analysis_options.ingredients = ingredients_;
@@ -414,12 +485,14 @@ class Simulator {
                  .report = figures,
                  .checks = std::move(analysis.checks),
                  .estimates = std::move(analysis.estimates),
+                 .degree_mae = MeanDegreeError(analysis.degrees, dataset_.graph),
                  .tie_seed = analysis.tie_seed,
                  .seen = seen,
                  .trained_true_positives = trained_true_positives,
                  .trained = std::move(analysis.trained),
                  .training = std::move(analysis.training),
-                 .search = std::move(analysis.search)};
+                 .search = std::move(analysis.search),
+                 .features_only = std::move(analysis.features_only)};
   }
 
   const SimulateOptions& options_;
@@ -428,12 +501,19 @@ class Simulator {
   std::optional<RoundFolder> folder_;
   v1::TrainingSpec spec_;  // normalised
   Ingredients ingredients_;
-  Simulation simulation_;
+  Digest digest_{};        // of what the trainings are made from; where there are checkpoints
+  Simulation simulation_;  // without its trials
+  SimulationSoFar& so_far_;
 };
 
 }  // namespace
 
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
+  SimulationSoFar so_far;
+  return Simulate(options, so_far);
+}
+
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSoFar& so_far) {
   BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
   std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
   if (!options.output.empty()) {
@@ -442,7 +522,7 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
-  return Simulator(options, std::move(dataset), std::move(place)).Run();
+  return Simulator(options, std::move(dataset), std::move(place), so_far).Run();
 }
 
 }  // namespace blink

@@ -36,19 +36,23 @@ struct SimulateOptions {
   std::optional<int> network_rounds;
   std::string reports;                 // round folder to replay, or empty
   bool insecure_seeded_noise = false;  // NOT PRIVATE
+  bool bounds = false;                 // measure what the features alone and what the true links give, too
   double missing = 0;                  // [0, 1): share of the nodes that never report, chosen by the trial's seed
   std::optional<int> trials;           // default 5; 1 for a replay. Trial t trains with seed + t
   std::optional<uint64_t> seed;        // default 1, or the round's
-  v1::TrainingSpec training;           // what is set here goes before round.json (replay) and the defaults
+  // What is set here goes before round.json (replay) and the defaults. Where no node has a label, and nothing of a
+  // training is set, the model is none.
+  v1::TrainingSpec training;
   std::optional<v1::Implausible> implausible;  // default flag, or the round's
   int threads = 0;                             // 0: all cores
   std::string output;                          // result folder of the first trial, as the worker writes it; or empty
   bool replace_output = false;                 // an earlier result may be there
   // Folder in which the trainings keep their state, so that the same simulation goes on where it was ended; or empty.
-  // Not where reports are drawn: every start draws others.
+  // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  bool progress = true;  // on standard error
+  bool ignore_memory = false;  // start even where the machine has too little
+  bool progress = true;        // on standard error
 };
 
 struct ReportFigures {
@@ -62,24 +66,38 @@ struct Trial {
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
   std::optional<Estimates> estimates;   // the weights of Soft and Hybrid are not kept
+  double degree_mae = 0;                // mean of |estimated degree - true degree|, where there is an estimate
   uint64_t tie_seed = 0;
-  SeenFigures seen;  // of the links trained on
+  SeenFigures seen;  // of the links trained on; of the model none, of those asked for
   // Links trained on that are true. Absent where every pair was trained on, or none.
   std::optional<uint64_t> trained_true_positives;
   Candidate trained;
   TrainResult training;
   std::vector<Tried> search;
+  std::optional<Tried> features_only;  // after a search, and for `bounds`
+
+  bool has_model() const { return trained.options.model != Model::kNone; }
 };
 
 struct Simulation {
-  std::string dataset_name;
+  std::string dataset_name, dataset_sha256, attributes_sha256;  // digests in hexadecimal (dataset_digest.h)
   uint32_t nodes = 0, features = 0, classes = 0;
+  bool has_labels = true;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
-  std::vector<Trial> trials;                    // at least one
+  double memory_need_bytes = 0;                 // at the peak; an estimate
+  int trials_asked = 0;
+  bool bounds_asked = false;
+  std::vector<Trial> trials;  // those that are finished: fewer than were asked for when the simulation was interrupted
+  // For `bounds`: the same training on the true links, with the seed of the first trial. It depends on no draw.
+  std::optional<Trial> true_links;
+
+  bool partial() const {
+    return trials.size() < static_cast<size_t>(trials_asked) || (bounds_asked && !true_links.has_value());
+  }
 };
 
 // What --without can leave out of the attributed prior, each on its own.
@@ -98,9 +116,15 @@ inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
+// Whether the reports that are drawn are kept in options.checkpoint.
+bool KeepsReports(const SimulateOptions& options);
+
 // INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and
 // the training as they come. UNAVAILABLE when the random source fails.
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options);
+// Another thread may look at `so_far` (so_far.h).
+class SimulationSoFar;
+absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSoFar& so_far);
 
 }  // namespace blink
 

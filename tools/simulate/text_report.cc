@@ -83,22 +83,38 @@ std::string TrainedLinksText(const EstimateFigures& estimate) {
 }
 
 std::string AttributedLines(const EstimateFigures::Attributed& attributed) {
-  std::string text = Line("of the beta prior", Number(attributed.beta.mae));
-  text +=
+  std::string text =
       Line("attributed prior", absl::StrFormat("%s, %s rounds over the network", Number(attributed.seconds, " s", 3),
                                                Number(attributed.network_rounds)));
   for (const auto& [feature, theta] : attributed.coefficients) text += Line("  " + feature, Number(theta, "", 3));
   return text;
 }
 
-std::string EstimateLines(const EstimateFigures& estimate) {
+std::string GainLines(const LinkGain& gain) {
+  const std::string plain = gain.over == "beta" ? "beta prior" : "the true share for every pair";
+  const auto beside = [&](double of_estimate, double of_plain) {
+    return absl::StrFormat("%s (%s: %s)", Number(of_estimate), plain, Number(of_plain));
+  };
+  return Line("log-likelihood of links", beside(gain.estimate.log_likelihood, gain.plain.log_likelihood)) +
+         Line("AUC of links", beside(gain.estimate.auc, gain.plain.auc)) +
+         Line("mean absolute error", beside(gain.estimate.mae, gain.plain.mae));
+}
+
+// "links trained on"; without a model "links of hybrid", which were asked for.
+std::string NameOfSeenLinks(const Trial& trial) {
+  return trial.has_model() ? "links trained on" : absl::StrCat("links of ", VariantName(*trial.trained.variant));
+}
+
+std::string EstimateLines(const EstimateFigures& estimate, const Simulation& simulation) {
   const LinkFigures& links = estimate.links;
   std::string text = "Estimate (means)\n";
   text += Line("expected links", Number(links.expected_links, "", 10));
   text += Line("links of Hard", absl::StrFormat("%s; precision %s, recall %s", Number(links.links, "", 10),
                                                 Percent(links.precision), Percent(links.recall)));
-  text += Line("links trained on", TrainedLinksText(estimate));
-  text += Line("mean absolute error", Number(links.mae));
+  text += Line(NameOfSeenLinks(simulation.trials[0]), TrainedLinksText(estimate));
+  const std::optional<LinkGain> gain = GainOf(estimate, simulation.nodes, simulation.links);
+  text += gain ? GainLines(*gain) : Line("mean absolute error", Number(links.mae));
+  text += Line("mean error of a degree", Number(estimate.degree_mae, "", 4));
   if (estimate.attributed) text += AttributedLines(*estimate.attributed);
   text += Line("distinct degrees", Number(estimate.distinct_degrees));
   text += Line("maximum likelihood",
@@ -134,10 +150,13 @@ std::string WhatWasTrained(const std::vector<Trial>& trials) {
   });
 }
 
-// "81.2 % +- 0.5 %"; without a deviation for one trial, and "none" where there is no test node.
+// "81.2 % +- 0.5 % (standard deviation over the trials)"; without a deviation for one trial, and "none" where there is
+// no test node.
 std::string AccuracyText(const TrainFigures& train) {
   const std::string mean = Percent(train.test_accuracy_mean), deviation = Percent(train.test_accuracy_std);
-  return mean == "none" || deviation == "none" ? mean : absl::StrCat(mean, " +- ", deviation);
+  return mean == "none" || deviation == "none"
+             ? mean
+             : absl::StrCat(mean, " +- ", deviation, " (standard deviation over the trials)");
 }
 
 std::string BestOfTrialLines(const std::vector<Trial>& trials) {
@@ -176,12 +195,32 @@ std::string CandidateLines(const std::vector<CandidateFigures>& candidates, size
   return text;
 }
 
-std::string TrainLines(const TrainFigures& train, const std::vector<Trial>& trials) {
+std::string BoundsLines(const BoundsFigures& bounds) {
+  const auto named = [](const std::optional<double>& accuracy, const std::string& name) {
+    return name.empty() ? "none" : absl::StrCat(Percent(accuracy), " (", name, ")");
+  };
+  std::string text = Line("  of features alone", named(bounds.features_only_accuracy_mean, bounds.features_only_name));
+  if (!bounds.has_true_links) return text;
+  text += Line("  on the true links", named(bounds.true_links_accuracy_mean, bounds.true_links_name));
+  if (bounds.recovered_mean) {
+    const std::string deviation = bounds.recovered_std ? absl::StrCat(" +- ", Percent(bounds.recovered_std),
+                                                                      " (standard deviation of the sample of draws)")
+                                                       : " (one draw)";
+    text += Line("  share recovered", absl::StrCat(Percent(bounds.recovered_mean), deviation));
+  }
+  if (!bounds.recovered_note.empty()) text += Line("  share recovered", bounds.recovered_note);
+  return text;
+}
+
+std::string TrainLines(const TrainFigures& train, const std::optional<BoundsFigures>& bounds,
+                       const std::vector<Trial>& trials) {
   std::string text = absl::StrFormat("Training (%d trial%s of %s)\n", trials.size(), trials.size() == 1 ? "" : "s",
                                      WhatWasTrained(trials));
   if (!train.candidates.empty()) text += BestOfTrialLines(trials) + CandidateLines(train.candidates, trials.size());
   text += Line("test accuracy", AccuracyText(train));
+  if (bounds) text += BoundsLines(*bounds);
   text += Line("test macro-F1", Percent(train.test_macro_f1_mean));
+  text += Line("test ROC-AUC", Percent(train.test_roc_auc_mean));
   // The trials do not agree where one of them went on on the CPU.
   const std::string threads = train.threads ? absl::StrCat(*train.threads) : "several";
   const std::string epoch =
@@ -191,6 +230,12 @@ std::string TrainLines(const TrainFigures& train, const std::vector<Trial>& tria
   return text;
 }
 
+std::string NoTrainingLines(const Simulation& simulation) {
+  return "Training\n" + Line("none", simulation.has_labels
+                                         ? "nothing was to be trained (--model none)"
+                                         : "no node has a label, so nothing was trained (--model none)");
+}
+
 }  // namespace
 
 std::string SimulationText(const SimulationFigures& figures) {
@@ -198,11 +243,17 @@ std::string SimulationText(const SimulationFigures& figures) {
   std::string text =
       absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n", simulation.dataset_name,
                       simulation.nodes, simulation.links, simulation.features, simulation.classes);
+  if (simulation.partial()) {
+    text += absl::StrFormat("PARTIAL: interrupted after %d of %d trials; all figures are of these%s\n",
+                            simulation.trials.size(), simulation.trials_asked,
+                            simulation.bounds_asked ? ", without the true links" : "");
+  }
   text += PrivacyLines(figures);
+  if (simulation.trials.empty()) return text;
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
   if (figures.plausibility) text += PlausibilityLines(*figures.plausibility);
-  if (figures.estimate) text += EstimateLines(*figures.estimate);
-  text += TrainLines(figures.train, simulation.trials);
+  if (figures.estimate) text += EstimateLines(*figures.estimate, simulation);
+  text += figures.train ? TrainLines(*figures.train, figures.bounds, simulation.trials) : NoTrainingLines(simulation);
   text += Line("peak memory", absl::StrFormat("%.0f MB", static_cast<double>(figures.peak_rss_bytes) / 1e6));
   return text;
 }

@@ -76,6 +76,15 @@ int NetworkRounds(const ReportSet& reports, const AttributedOptions& options) {
   return IsSharp(reports) ? 2 : 1;
 }
 
+// Of a posterior as bins of log-odds; of a bin its middle counts.
+ExpectedQuality ExpectedOfBins(const std::vector<uint64_t>& bins) {
+  QualityCounter counter;
+  for (size_t k = 0; k < bins.size(); ++k) {
+    if (bins[k] > 0) counter.AddMany((k + 0.5) / kBinsPerUnit - kBinReach, static_cast<int64_t>(bins[k]), 0);
+  }
+  return counter.Expected();
+}
+
 class Estimator {
  public:
   Estimator(const ReportSet& reports, const NodeProfiles& profiles, const ClassProbabilities& classes,
@@ -95,6 +104,7 @@ class Estimator {
     auto sums = PassOverPairs(inputs_, classes_, rounds_, last,
                               {.class_sums = true,
                                .bins = options_.hybrid,
+                               .bins_of_links = true,
                                .truth = options_.truth,
                                .threads = threads_,
                                .progress = parts_.Next(2)});
@@ -115,6 +125,7 @@ class Estimator {
     fit.coefficients = std::move(coefficients_);
     fit.class_sums = ClassSums(sums[kOfTraining]);
     BLINK_RETURN_IF_ERROR(Fill(sums[kOfLinks], fit.best_guess));
+    fit.best_guess.expected_quality = ExpectedOfBins(sums[kOfLinks].bins);
     estimate.attributed_fit = std::move(fit);
     return estimate;
   }

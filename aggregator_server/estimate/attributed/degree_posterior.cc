@@ -95,6 +95,7 @@ void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior)
   if (std::isfinite(posterior.links_variance)) DropContradictedLinks(nodes, posterior);
   const DegreeDistribution distribution = DegreeDistribution::Fit(nodes, threads);
   posterior.mean.resize(nodes.size());
+  posterior.deviation.resize(nodes.size());
   posterior.influence.resize(nodes.size());
   const double pairs = reports.node_count() - 1.0, received = reports.report_count();
   constexpr size_t kPiece = 256;
@@ -104,6 +105,7 @@ void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior)
       for (size_t i = begin; i < std::min(nodes.size(), begin + kPiece); ++i) {
         const DegreeDistribution::Moments of = distribution.PosteriorMoments(nodes[i]);
         posterior.mean[i] = of.mean;
+        posterior.deviation[i] = std::sqrt(std::max(0.0, of.variance));
         if (!nodes[i].sum.has_value()) continue;
         // The sum of a silent node is that of the pairs that were seen, scaled.
         const double scale = reports.reported(static_cast<NodeIndex>(i)) ? 1 : pairs / received;

@@ -15,7 +15,8 @@
 namespace blink {
 
 struct DegreePosterior {
-  std::vector<double> mean;  // [n], positive: the posterior mean w_i. Base log-odds: log w_i + log w_j - log sum w
+  std::vector<double> mean;       // [n], positive: the posterior mean w_i. Base log-odds: log w_i + log w_j - log sum w
+  std::vector<double> deviation;  // [n] the posterior's standard deviation; empty without empirical Bayes
   // [n] What a pair's own bits have done to the mean of its end, to take it out again. No prior of a pair may contain
   // the pair's bits, and the mean contains them in r_i. To first order (Tweedie)
   //   d log w_i / d r_i = influence_i = posterior variance / v_i / w_i, so the log-odds without the pair's own bits are

@@ -42,7 +42,7 @@ class Collector {
     sums_.assign(width_ * inputs.padded(), 0.0);
     for (int t = 0; t < options.threads; ++t) {
       threads_.push_back(std::make_unique<OfThread>());
-      if (options.bins && kind == kOfTraining) threads_.back()->bins.assign(kLogOddsBins, 0);
+      if (kind == kOfTraining ? options.bins : options.bins_of_links) threads_.back()->bins.assign(kLogOddsBins, 0);
     }
   }
 

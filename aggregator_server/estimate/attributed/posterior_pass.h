@@ -26,9 +26,9 @@ float KeptLogOdds();
 inline constexpr int32_t kBinsPerUnit = 64, kBinReach = 64, kLogOddsBins = 2 * kBinReach * kBinsPerUnit;
 
 struct PassOptions {
-  bool for_network = false;  // the sums that the features of a next round need
-  bool class_sums = false;   // P Qc of kOfTraining, [n, classes]
-  bool bins = false;         // of kOfTraining
+  bool for_network = false;                  // the sums that the features of a next round need
+  bool class_sums = false;                   // P Qc of kOfTraining, [n, classes]
+  bool bins = false, bins_of_links = false;  // of kOfTraining, of kOfLinks
   const CsrGraph* truth = nullptr;
   int threads = 1;
   std::function<void(double)> progress;

@@ -60,6 +60,7 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
         estimate.soft, SoftWeights(reports, posterior, scan.pairs_with_ones, options.threads, parts.Next(kVariant)));
   }
   estimate.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  estimate.expected_quality = scan.expected_quality;
   if (options.truth != nullptr) {
     const double n = options.truth->node_count();
     estimate.mae = 2.0 * scan.error / (n * n);

@@ -68,10 +68,9 @@ class Sums {
     uint64_t pairs = 0;
     for (const uint64_t count : with_ones) pairs += count;
     pairs_with_ones_ += pairs;
-    if (truth_ == nullptr) return;
     QualityCounter quality = TakeQuality();
     counts_.ForEachValue(a, with_ones, prior, [&](double value, int64_t more) { quality.AddMany(value, more, 0); });
-    error_[a] = ErrorOfClass(a, prior, {with_ones.begin(), with_ones.end()}, quality);
+    if (truth_ != nullptr) error_[a] = ErrorOfClass(a, prior, {with_ones.begin(), with_ones.end()}, quality);
     const std::lock_guard lock(mutex_);
     quality_.push_back(std::move(quality));
   }
@@ -79,10 +78,10 @@ class Sums {
     scan.expected_links = std::accumulate(expected_.begin(), expected_.end(), 0.0);
     scan.error = std::accumulate(error_.begin(), error_.end(), 0.0);
     scan.pairs_with_ones = pairs_with_ones_;
-    if (truth_ == nullptr) return;
     QualityCounter all;
     for (const QualityCounter& part : quality_) all.Join(part);
-    scan.quality = all.Quality();
+    scan.expected_quality = all.Expected();
+    if (truth_ != nullptr) scan.quality = all.Quality();
   }
 
  private:

@@ -25,6 +25,7 @@ struct PairScan {
   double error = 0;  // against a true graph: sum of |P - A| over unordered pairs; rounding: about 1e-16 of the sum of
                      // all 1 - P of links
   std::optional<PosteriorQuality> quality;  // against a true graph
+  ExpectedQuality expected_quality;
 };
 
 // `truth` may be null. The result does not depend on the threads of `counts`, nor on its blocks. `progress` is called

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "absl/time/clock.h"
 #include "common/base/logging.h"
+#include "common/cli/terminal.h"
 
 namespace blink {
 namespace {
@@ -29,6 +31,58 @@ TEST(ProgressBar, EstimatesTheTimeLeftFromItsPace) {
   EXPECT_THAT(shares->LineOf(1, ""), EndsWith("s left"));
   EXPECT_EQ(count.LineOf(0, ""), "trials 0/100") << "nothing is done from which it could be known";
   EXPECT_EQ(count.LineOf(100, ""), "trials 100/100");
+}
+
+TEST(ProgressBar, IsNarrowerThanEveryTerminal) {
+  const auto bar = ProgressBar::OfShares("simulating", TimeLeft::kInText, false);
+  for (const std::string text :
+       {"trial 12 of 100 (1h12m40s left): estimating links from bits and attributes, part 3 of 17", "short", "",
+        "\xe5\x9b\xbe\xe7\xa5\x9e\xe7\xbb\x8f\xe7\xbd\x91\xe7\xbb\x9c \xe5\x9b\xbe",
+        "e\xcc\x81tudes \xff\xfe and\n\r\033[2J controls"}) {
+    for (size_t columns = 0; columns <= 200; ++columns) {
+      const std::string drawn = bar->DrawingOf(37, text, columns);
+      EXPECT_LE(DisplayColumns(drawn), columns > 0 ? columns - 1 : 0) << columns << " " << drawn;
+      EXPECT_EQ(drawn.find_first_of("\n\r\033"), std::string::npos);
+    }
+  }
+}
+
+TEST(ProgressBar, ShrinksItsBarBeforeItCutsItsText) {
+  const auto bar = ProgressBar::OfShares("training", TimeLeft::kInText, false);
+  const std::string text = "epoch 3 of 300, 8 s left";
+  EXPECT_EQ(bar->DrawingOf(50, text, 80), "[############............] training 50 %  epoch 3 of 300, 8 s left");
+  EXPECT_EQ(bar->DrawingOf(50, text, 52), "[####.....] training 50 %  epoch 3 of 300, 8 s left");
+  EXPECT_EQ(bar->DrawingOf(50, text, 40), "[####....] training 50 %  epoch 3 of...");
+  EXPECT_EQ(bar->DrawingOf(50, text, 20), "training 50 %  e...");
+  EXPECT_EQ(bar->DrawingOf(50, text, 5), "trai");
+}
+
+TEST(Terminal, CountsColumnsAndNotBytes) {
+  EXPECT_EQ(DisplayColumns("abc"), 3u);
+  EXPECT_EQ(DisplayColumns("\xc3\xa4\xc3\xb6"), 2u) << "two letters with dots";
+  EXPECT_EQ(DisplayColumns("e\xcc\x81"), 1u) << "an accent that follows its letter";
+  EXPECT_EQ(DisplayColumns("\xe5\x9b\xbe"), 2u) << "a wide character";
+  EXPECT_EQ(DisplayColumns("\xff\x01"), 2u);
+}
+
+TEST(Terminal, CutsBetweenCharactersAndShowsNoControls) {
+  EXPECT_EQ(CutToColumns("\xe5\x9b\xbe\xe5\x9b\xbe", 3), "\xe5\x9b\xbe") << "half a wide one does not fit";
+  EXPECT_EQ(CutToColumns("abcdefghij", 10), "abcdefghij");
+  EXPECT_EQ(CutToColumns("abcdefghijk", 10), "abcdefg...");
+  EXPECT_EQ(CutToColumns("abcdefghijk", 0), "");
+  EXPECT_EQ(CutToColumns("a\033[2Jb\xff", 10), "a?[2Jb?");
+}
+
+TEST(Terminal, TakesTheVariableWhereTheTerminalDoesNotTell) {
+  const int nowhere = -1;
+  ::setenv("COLUMNS", "33", 1);
+  EXPECT_EQ(TerminalColumns(nowhere), 33u);
+  for (const char* const bad : {"0", "-5", "many", "", "99999999999999"}) {
+    ::setenv("COLUMNS", bad, 1);
+    EXPECT_EQ(TerminalColumns(nowhere), 80u) << bad;
+  }
+  ::unsetenv("COLUMNS");
+  EXPECT_EQ(TerminalColumns(nowhere), 80u);
 }
 
 TEST(ProgressBar, AddsNoEstimateWhereTheTextHasOneWhateverItsWords) {

@@ -125,6 +125,56 @@ TEST(PosteriorQuality, ShowsThatCalibratedPairsAreCalibrated) {
   }
 }
 
+// Over every pair, with P in place of the truth. Pairs of equal P are ties.
+TEST(ExpectedQuality, IsThatOfTheSumOverPairs) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal(-3, 2);
+  QualityCounter counter;
+  std::vector<double> all;
+  for (int k = 0; k < 400; ++k) {
+    all.push_back(normal(random));
+    counter.AddMany(all.back(), 1, 0);
+  }
+  double log_likelihood = 0, error = 0, hard = 0, of_hard = 0, links = 0, ordered = 0, both = 0;
+  for (const double x : all) {
+    const double p = Sigma(x);
+    log_likelihood += p * std::log(p) + (1 - p) * std::log1p(-p);
+    error += 2 * p * (1 - p);
+    links += p;
+    if (x > 0) hard += 1, of_hard += p;
+    for (const double y : all) {
+      ordered += p * (1 - Sigma(y)) * (x > y ? 1 : x == y ? 0.5 : 0);
+      both += p * (1 - Sigma(y));
+    }
+  }
+  const ExpectedQuality expected = counter.Expected();
+  EXPECT_NEAR(expected.log_likelihood, log_likelihood, 1e-4 * std::abs(log_likelihood));
+  EXPECT_NEAR(expected.error, error, 1e-4 * error);
+  EXPECT_NEAR(expected.auc, ordered / both, 2e-3);
+  EXPECT_NEAR(expected.precision, of_hard / hard, 1e-4);
+  EXPECT_NEAR(expected.recall, of_hard / links, 1e-4);
+}
+
+TEST(ExpectedQuality, IsTheQualityOfPairsThatAreCalibrated) {
+  const std::vector<Pair> pairs = CalibratedPairs(200'000, 9);
+  QualityCounter counter;
+  for (const Pair& pair : pairs) counter.Add(pair.log_odds, pair.is_link);
+  const ExpectedQuality expected = counter.Expected();
+  const PosteriorQuality quality = counter.Quality();
+  EXPECT_NEAR(expected.log_likelihood, quality.log_likelihood, 0.02 * std::abs(quality.log_likelihood));
+  EXPECT_NEAR(expected.auc, quality.auc, 0.01);
+}
+
+TEST(ExpectedQuality, HasNoPrecisionWhereNoPairIsALink) {
+  QualityCounter counter;
+  counter.AddMany(-5, 10, 0);
+  counter.AddMany(0, 10, 0);  // a tie is no link of Hard
+  EXPECT_TRUE(std::isnan(counter.Expected().precision));
+  EXPECT_EQ(counter.Expected().recall, 0);
+  EXPECT_TRUE(std::isnan(QualityCounter().Expected().recall));
+  EXPECT_EQ(QualityCounter().Expected().auc, 0.5);
+}
+
 TEST(PosteriorQuality, NamesLimitsNextToRoundProbabilities) {
   const PosteriorQuality quality = QualityCounter().Quality();
   EXPECT_NEAR(quality.bins[1].from, 1e-4, 1e-6);
@@ -225,6 +275,10 @@ TEST(EstimateLinks, HasNoQualityWithoutATruth) {
   const auto estimate = EstimateLinks(round.reports, {});
   ASSERT_TRUE(estimate.ok());
   EXPECT_FALSE(estimate->quality.has_value());
+  const auto with_truth = EstimateLinks(round.reports, {.truth = &round.truth});
+  EXPECT_EQ(estimate->expected_quality->auc, with_truth->expected_quality->auc) << "which looks at no truth";
+  EXPECT_EQ(estimate->expected_quality->error, with_truth->expected_quality->error);
+  EXPECT_GT(estimate->expected_quality->auc, 0.5);
 }
 
 }  // namespace

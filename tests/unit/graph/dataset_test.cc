@@ -108,23 +108,52 @@ TEST_F(DatasetTest, MissingFilesAreNotFound) {
   EXPECT_EQ(ReadDataset(folder_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(DatasetTest, NamesTheRemedyWhereLabelsOrSplitAreMissing) {
+TEST_F(DatasetTest, NamesTheRemedyWhereNothingListsTheNodes) {
   WriteSmall();
-  for (const char* name : {"split.csv", "labels.csv"}) {
-    std::filesystem::remove(folder_ + "/" + name);
-    const absl::Status status = ReadDataset(folder_).status();
-    EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr(name), HasSubstr("blink dataset convert")));
-    if (std::string(name) == "split.csv") {
-      EXPECT_THAT(std::string(status.message()), HasSubstr("--random-split SEED"));
-    }
-    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-    EXPECT_TRUE(IsFileError(status)) << "the program's exit code hangs on it";
-  }
+  std::filesystem::remove(folder_ + "/labels.csv");
+  const absl::Status status = ReadDataset(folder_).status();
+  EXPECT_THAT(std::string(status.message()),
+              testing::AllOf(HasSubstr("labels.csv"), HasSubstr("nodes.csv"), HasSubstr("blink dataset convert")));
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(IsFileError(status)) << "the program's exit code hangs on it";
+}
+
+TEST_F(DatasetTest, NeedsNeitherLabelsNorASplitWhereNodesAreListed) {
+  WriteSmall();
+  for (const char* name : {"/split.csv", "/labels.csv"}) std::filesystem::remove(folder_ + name);
+  Write("nodes.csv", "node,id\n0,anna\n2,\"b, \"\"the\"\" c\"\n1,7\n3,x\n");
+  const auto read = ReadDataset(folder_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->attributes.has_labels());
+  EXPECT_EQ(read->attributes.class_count, 0u);
+  EXPECT_EQ(read->attributes.labels, std::vector<int32_t>(4, -1));
+  EXPECT_EQ(read->attributes.split, std::vector<Split>(4, Split::kNone));
+  EXPECT_EQ(read->attributes.ids, (std::vector<std::string>{"anna", "7", "b, \"the\" c", "x"}));
+  EXPECT_EQ(read->graph.link_count(), 2u);
+  ASSERT_TRUE(WriteDataset(*read, folder_ + "/again").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/again/labels.csv"));
+  const auto again = ReadDataset(folder_ + "/again");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->attributes.ids, read->attributes.ids);
+}
+
+TEST_F(DatasetTest, LabelsThatAreAllUnknownAreNone) {
+  WriteSmall();
+  EXPECT_TRUE(ReadDataset(folder_)->attributes.has_labels());
+  Write("labels.csv", "node,label\n0,-1\n1,-1\n2,-1\n3,-1\n");
+  EXPECT_FALSE(ReadDataset(folder_)->attributes.has_labels());
+}
+
+TEST_F(DatasetTest, RefusesIdsOfAnotherNumberOfNodes) {
+  WriteSmall();
+  Write("nodes.csv", "node,id\n0,a\n1,b\n2,c\n");
+  EXPECT_THAT(ErrorOfDataset(), HasSubstr("nodes.csv has 3 nodes, but labels.csv has 4"));
 }
 
 // Of a FIFO the open would wait for ever, and a device has no end.
 TEST_F(DatasetTest, RefusesWhatIsNoRegularFileAtOnce) {
-  for (const char* name : {"labels.csv", "split.csv", "classes.txt", "edges.csv", "features.npz", "features.npy"}) {
+  for (const char* name :
+       {"labels.csv", "split.csv", "nodes.csv", "classes.txt", "edges.csv", "features.npz", "features.npy"}) {
     const std::string path = absl::StrCat(folder_, "/", name);
     for (const bool fifo : {true, false}) {
       WriteSmall();
@@ -155,6 +184,10 @@ TEST_F(DatasetTest, EachMalformedLineIsNamed) {
       {"labels.csv", "node,label\n0,0\n1,x\n2,1\n", "line 3: a label is an integer"},
       {"labels.csv", "node,label\n0,2000000000\n1,1\n2,1\n", "line 2: a label is an integer"},
       {"labels.csv", "node,label\n0,0\n", "at least 3 nodes"},
+      {"nodes.csv", "id,node\n", "nodes.csv, line 1: the first line must be the header"},
+      {"nodes.csv", "node,id\n0,a\n0,b\n1,c\n2,d\n", "nodes.csv, line 3: node 0 stands twice"},
+      {"nodes.csv", "node,id\n0,a\n9,b\n1,c\n2,d\n", "nodes.csv, line 3: node 9 among 4 lines"},
+      {"nodes.csv", "node,id\n0,\n9,b\n1,c\n2,d\n", "nodes.csv, line 2: the id is empty"},
       {"split.csv", "node,split\n0,training\n", "split.csv, line 2: a split is"},
       {"split.csv", "node,split\n0,train\n0,test\n", "line 3: node 0 stands twice"},
       {"classes.txt", "only one\n", "labels.csv knows 2 classes"},

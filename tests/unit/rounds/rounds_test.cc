@@ -537,6 +537,27 @@ TEST_F(PipelineTest, RefusesARoundThatCanNeverBeTrained) {
   EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
 }
 
+TEST_F(PipelineTest, OfNodesOfWhichNothingIsKnownTakesRoundsWithoutAModelAlone) {
+  options_.facts = [] { return TrainingFacts{.nodes = kNodes}; };
+  StartPipeline();
+  const absl::Status refused = pipeline_->CreateRound(Request()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("no node has a label"));
+  v1::CreateRoundRequest request = Request();
+  request.mutable_training()->Clear();
+  request.mutable_training()->set_model(v1::MODEL_NONE);
+  const auto round = pipeline_->CreateRound(request);
+  ASSERT_TRUE(round.ok()) << round.status();
+  Report(round->round_id(), 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(round->round_id(), v1::ROUND_STATE_READY));
+  EXPECT_TRUE(pipeline_->FindResult(round->round_id(), "degrees.csv").ok());
+  for (const char* artifact : {"predictions.csv", "curves.csv", "model.pt"}) {
+    const absl::Status missing = pipeline_->FindResult(round->round_id(), artifact).status();
+    EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << artifact;
+    EXPECT_THAT(std::string(missing.message()), HasSubstr("trained no model"));
+  }
+}
+
 TEST_F(PipelineTest, RefusesRoundsWhileTheWorkerDoesNotStart) {
   options_.facts = [] {
     return TrainingFacts{.nodes = kNodes, .classes = 2, .labelled_train = 5, .labelled_validation = 5};

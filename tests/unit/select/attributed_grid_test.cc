@@ -273,8 +273,20 @@ TEST(CheckTrainable, RefusesTheAttributedPriorWhereThereAreTooManyPairs) {
   EXPECT_TRUE(CheckTrainable(beta, Facts(1'000'000, false), {}).ok());
 }
 
-TEST(CheckTrainable, RefusesAPriorOfLinksThatAreGiven) {
-  ExpectRefused(AttributedSpec(24), Facts(1000, false), {.estimated = false}, "training.prior", "--prior");
+TEST(CheckTrainable, TakesTheAttributedPriorForLinksThatAreGivenWithinTheSameLimits) {
+  EXPECT_TRUE(CheckTrainable(AttributedSpec(24), Facts(1000, false), {.estimated = false}).ok());
+  ExpectRefused(AttributedSpec(24), Facts(1'000'000, false), {.estimated = false}, "training.prior", "--prior beta");
+}
+
+TEST(AttributedGrid, OnGivenLinksEachModelOfEachPriorIsTriedOnceAndTheStackedOneOnce) {
+  CandidateGrid grid = CandidateGrid::Create(AttributedSpec(9), /*estimated=*/false, kSmall).value();
+  std::vector<std::string> names;
+  for (const Candidate& pair : grid.pairs()) {
+    EXPECT_EQ(pair.variant, std::nullopt);
+    names.push_back(PairName(pair));
+  }
+  EXPECT_THAT(names, ElementsAre("mlp", "stacked attributed", "class-model", "gcn attributed", "graphsage attributed",
+                                 "graphsage", "gcn", "gat", "gat attributed"));
 }
 
 TEST(CheckTrainable, TakesFeaturesForDenseByTheirValuesAndNotByTheFormOfTheirFile) {
@@ -375,6 +387,41 @@ Candidate Kind(Prior prior, Model model) {
   if (model != Model::kMlp && model != Model::kFeatureClassifier) candidate.variant = Variant::kSoft;
   candidate.options.model = model;
   return candidate;
+}
+
+Tried Trained(Prior prior, Model model, double accuracy) {
+  Tried tried = Of(0, accuracy);
+  tried.candidate = Kind(prior, model);
+  return tried;
+}
+
+TEST(Choice, ByAnotherMeasureTheAccuracyCountsNothing) {
+  Tried accurate = Of(0.5, 0.9), balanced = Of(0.5, 0.7);
+  accurate.validation_measure = 0.4;
+  balanced.validation_measure = 0.6;
+  EXPECT_TRUE(IsBetter(balanced, accurate, Prior::kBeta));
+  EXPECT_EQ(ChooseCandidate({accurate, balanced}, Prior::kAttributed, 100), 1u);
+  EXPECT_DOUBLE_EQ(Score(balanced, Prior::kBeta), 0.6 - 0.2 * 0.5);
+}
+
+TEST(Choice, TheBestOfTheFeaturesAloneIsOfWhatReadsNoReport) {
+  Tried of_features = Trained(Prior::kAttributed, Model::kEnsemble, 0.79);
+  of_features.candidate.members = {"class-model", "mlp"};
+  Tried mixed = Trained(Prior::kAttributed, Model::kEnsemble, 0.95);
+  mixed.candidate.members = {"class-model", "stacked soft attributed"};
+  Tried skipped = Trained(Prior::kBeta, Model::kMlp, 0.99);
+  skipped.skipped = "diverged";
+  std::vector<Tried> tried = {Trained(Prior::kAttributed, Model::kStacked, 0.9), skipped,
+                              Trained(Prior::kBeta, Model::kMlp, 0.7),
+                              Trained(Prior::kAttributed, Model::kFeatureClassifier, 0.78), mixed};
+  EXPECT_EQ(BestFeaturesOnly(tried, Prior::kAttributed), 3u);
+  tried.push_back(of_features);
+  EXPECT_EQ(BestFeaturesOnly(tried, Prior::kAttributed), 5u);
+}
+
+TEST(Choice, WhereEverythingReadsReportsThereIsNoBestOfTheFeatures) {
+  EXPECT_EQ(BestFeaturesOnly({}, Prior::kBeta), std::nullopt);
+  EXPECT_EQ(BestFeaturesOnly({Trained(Prior::kBeta, Model::kGcn, 0.9)}, Prior::kBeta), std::nullopt);
 }
 
 TEST(Choice, MeansAreOfUnlikeModelsAndNoneIsTriedTwice) {

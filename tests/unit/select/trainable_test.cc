@@ -17,6 +17,7 @@ TrainingFacts Facts() {
           .features = 1433,
           .feature_values = 49'216,
           .classes = 7,
+          .labelled = 2708,
           .labelled_train = 1354,
           .labelled_validation = 677};
 }
@@ -100,6 +101,43 @@ TEST(CheckTrainable, RefusesAGraphWithoutALabelToTrainOnOrToValidateWith) {
   ExpectRefused(search, facts, {}, kUnsuitable, "validation split", "split.csv");
 }
 
+TrainingFacts WithoutLabels() {
+  TrainingFacts facts = Facts();
+  facts.classes = facts.labelled = facts.labelled_train = facts.labelled_validation = 0;
+  return facts;
+}
+v1::TrainingSpec Attributed(v1::Model model) {
+  v1::TrainingSpec spec = Spec(model);
+  spec.set_prior(v1::PRIOR_ATTRIBUTED);
+  return spec;
+}
+
+TEST(CheckTrainable, OfAGraphWithoutLabelsTakesTheModelNoneAlone) {
+  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_NONE), WithoutLabels(), {}).ok());
+  EXPECT_TRUE(CheckTrainable(Spec(v1::MODEL_NONE), {.nodes = 2708}, {}).ok()) << "nothing at all is known of its nodes";
+  EXPECT_TRUE(CheckTrainable(Attributed(v1::MODEL_NONE), WithoutLabels(), {}).ok()) << "the features are enough";
+  v1::TrainingSpec search;
+  search.set_candidates(5);
+  for (const v1::TrainingSpec& spec : {v1::TrainingSpec{}, Spec(v1::MODEL_MLP), Spec(v1::MODEL_GAT), search,
+                                       Attributed(v1::MODEL_UNSPECIFIED), Attributed(v1::MODEL_STACKED)}) {
+    ExpectRefused(spec, WithoutLabels(), {}, kUnsuitable, "no node has a label", "--model none");
+  }
+}
+
+TEST(CheckTrainable, RefusesTheAttributedPriorWhereNothingIsKnownOfTheNodes) {
+  TrainingFacts facts = WithoutLabels();
+  facts.features = 0;
+  ExpectRefused(Attributed(v1::MODEL_NONE), facts, {}, kUnsuitable, "no features, and no labels", "--prior beta");
+  facts.labelled = facts.labelled_train = 10;
+  ExpectRefused(Attributed(v1::MODEL_NONE), facts, {}, kUnsuitable, "in the validation split", "features.npz");
+  EXPECT_TRUE(CheckTrainable(Attributed(v1::MODEL_NONE), WithoutFeatures(), {}).ok()) << "labels alone are something";
+}
+
+TEST(CheckTrainable, RefusesTheModelNoneOnLinksThatAreGiven) {
+  ExpectRefused(Spec(v1::MODEL_NONE), Facts(), {.estimated = false}, kInvalid, "training.model is none",
+                "links are given");
+}
+
 TEST(CheckTrainable, RefusesAGpuThatIsNotThereWhereItIsKnown) {
   v1::TrainingSpec spec;
   spec.set_device("cuda:1");
@@ -164,6 +202,7 @@ TEST(CheckTrainable, TakesItsFactsFromTheAttributes) {
   EXPECT_EQ(facts.features, 3u);
   EXPECT_EQ(facts.feature_values, 2u);
   EXPECT_EQ(facts.classes, 2u);
+  EXPECT_EQ(facts.labelled, 4u);
   EXPECT_EQ(facts.labelled_train, 2u);
   EXPECT_EQ(facts.labelled_validation, 1u);
 }

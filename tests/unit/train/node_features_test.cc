@@ -152,6 +152,31 @@ TEST(DataWarnings, NameWhatStandsForFeaturesThatAreNotThere) {
   EXPECT_THAT(WarningsOf(attributes, chosen), ::testing::Not(::testing::Contains(::testing::HasSubstr("identity"))));
 }
 
+TEST(OneClassWarning, NamesTheClassThatIsPredictedForEveryNode) {
+  NodeAttributes attributes = Attributes({.rows = 5});
+  attributes.class_names = {"no", "yes", "perhaps"};
+  TrainResult result;
+  result.test = EvaluateSplit({1, 1, 1, 1, 0}, attributes, Split::kTest);
+  EXPECT_THAT(
+      OneClassWarning(result, attributes).value_or(""),
+      ::testing::AllOf(::testing::HasSubstr("class 1 (yes) for every test node"), ::testing::HasSubstr("50.0 %")));
+  result.validation = result.test;
+  result.test = EvaluateSplit({1, 1, 1, 1, 0}, attributes, Split::kTrain);  // empty
+  EXPECT_THAT(OneClassWarning(result, attributes).value_or(""), ::testing::HasSubstr("every validation node"));
+}
+
+TEST(OneClassWarning, IsNotGivenOfTwoClassesOfNoNodesAndWhereThereIsOneClassAtAll) {
+  NodeAttributes attributes = Attributes({.rows = 5});
+  TrainResult result;
+  EXPECT_FALSE(OneClassWarning(result, attributes).has_value());
+  result.test = EvaluateSplit({1, 1, 0, 1, 0}, attributes, Split::kTest);
+  EXPECT_FALSE(OneClassWarning(result, attributes).has_value());
+  attributes.class_count = 1;
+  attributes.labels = {0, 0, 0, 0, 0};
+  result.test = EvaluateSplit({0, 0, 0, 0, 0}, attributes, Split::kTest);
+  EXPECT_FALSE(OneClassWarning(result, attributes).has_value());
+}
+
 TEST(Evaluation, FiguresAreThoseOfTheFormulas) {
   const NodeAttributes attributes = Attributes({});
   const std::vector<int32_t> predictions = {0, 0, 2, 1, 2};  // of labels 0 1 0 1 and none

@@ -1,7 +1,9 @@
 #include "common/wire/training_spec.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -104,6 +106,55 @@ TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_model(static_cast<v1::Model>(77)); }, "training.model is 77");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_out_of_memory(static_cast<v1::OutOfMemory>(9)); },
                     "training.out_of_memory is 9");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_score(static_cast<v1::Measure>(4)); }, "training.score is 4");
+}
+
+TEST(TrainingSpec, RefusesAScoreWithoutASearchThatItWouldChooseIn) {
+  for (const v1::Measure score : {v1::MEASURE_MACRO_F1, v1::MEASURE_ROC_AUC}) {
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_score(score); }, "no search is asked for");
+    ExpectSpecRefused(
+        [&](v1::TrainingSpec& s) {
+          s.set_prior(v1::PRIOR_ATTRIBUTED);
+          s.set_candidates(0);
+          s.set_score(score);
+        },
+        MeasureName(FromProto(score)));
+    v1::TrainingSpec spec;
+    spec.set_score(score);
+    spec.set_candidates(3);
+    EXPECT_EQ(NormalizeTrainingSpec(spec)->score(), score);
+    spec.clear_candidates();
+    spec.set_prior(v1::PRIOR_ATTRIBUTED);
+    EXPECT_EQ(NormalizeTrainingSpec(spec)->score(), score) << "the attributed prior searches";
+  }
+}
+
+TEST(TrainingSpec, AccuracyIsWhatARoundWithoutAScoreChoosesBy) {
+  v1::TrainingSpec spec;
+  spec.set_score(v1::MEASURE_ACCURACY);
+  EXPECT_EQ(NormalizeTrainingSpec(spec)->SerializeAsString(), NormalizeTrainingSpec({})->SerializeAsString());
+  EXPECT_EQ(FromProto(v1::MEASURE_UNSPECIFIED), Measure::kAccuracy);
+}
+
+TEST(TrainingSpec, TheScoreOfARoundHoldsForAnotherSearchAndEndsWithIt) {
+  v1::TrainingSpec of_round;
+  of_round.set_candidates(8);
+  of_round.set_score(v1::MEASURE_ROC_AUC);
+  v1::TrainingSpec given;
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).score(), v1::MEASURE_ROC_AUC);
+  given.set_prior(v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(OverrideTrainingSpec(of_round, given).score(), v1::MEASURE_ROC_AUC) << "that prior searches";
+  given.set_candidates(0);
+  EXPECT_TRUE(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).ok());
+  given.clear_prior();
+  EXPECT_TRUE(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).ok());
+  given.set_candidates(3);
+  given.set_score(v1::MEASURE_ACCURACY);
+  EXPECT_EQ(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given))->score(), v1::MEASURE_UNSPECIFIED);
+  of_round.set_prior(v1::PRIOR_ATTRIBUTED);
+  given.Clear();
+  given.set_prior(v1::PRIOR_BETA);
+  EXPECT_TRUE(NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).ok()) << "no search follows";
 }
 
 TEST(TrainingSpec, RefusesAModelThatThePriorDoesNotHave) {
@@ -285,6 +336,80 @@ TEST(TrainingSpec, ASearchUnderTheAttributedPriorLeavesTheWidthOpen) {
   spec.clear_hidden();
   spec.set_candidates(0);
   EXPECT_EQ(NormalizeTrainingSpec(spec)->hidden(), 16u);
+}
+
+// ---- the model none ----
+
+v1::TrainingSpec Nothing() {
+  v1::TrainingSpec spec;
+  spec.set_model(v1::MODEL_NONE);
+  return spec;
+}
+
+TEST(TrainingSpec, TheModelNoneHasLinksAndNoNumberOfATraining) {
+  EXPECT_EQ(ModelOfName("none"), v1::MODEL_NONE);
+  for (const v1::Prior prior : {v1::PRIOR_UNSPECIFIED, v1::PRIOR_BETA, v1::PRIOR_ATTRIBUTED}) {
+    v1::TrainingSpec spec = Nothing();
+    spec.set_prior(prior);
+    const auto normal = NormalizeTrainingSpec(spec);
+    ASSERT_TRUE(normal.ok()) << normal.status();
+    EXPECT_EQ(normal->variant(), v1::VARIANT_HYBRID);
+    EXPECT_EQ(normal->candidates(), 0u) << "no search, under the attributed prior neither";
+    EXPECT_EQ(normal->epochs(), 0u);
+    EXPECT_EQ(NormalizeTrainingSpec(*normal)->SerializeAsString(), normal->SerializeAsString());
+  }
+  v1::TrainingSpec hard = Nothing();
+  hard.set_variant(v1::VARIANT_HARD);
+  EXPECT_EQ(NormalizeTrainingSpec(hard)->variant(), v1::VARIANT_HARD);
+}
+
+TEST(TrainingSpec, RefusesATrainingBesideTheModelNone) {
+  const auto refused = [](const std::function<void(v1::TrainingSpec&)>& set, const std::string& field) {
+    v1::TrainingSpec spec = Nothing();
+    set(spec);
+    const absl::Status status = NormalizeTrainingSpec(spec).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("training." + field + " is set, but the model none"), std::string::npos) << status;
+  };
+  refused([](v1::TrainingSpec& s) { s.set_candidates(24); }, "candidates");
+  refused([](v1::TrainingSpec& s) { s.set_learning_rate(0.1); }, "learning_rate");
+  refused([](v1::TrainingSpec& s) { s.set_weight_decay(0); }, "weight_decay");
+  refused([](v1::TrainingSpec& s) { s.set_dropout(0); }, "dropout");
+  refused([](v1::TrainingSpec& s) { s.set_epochs(300); }, "epochs");
+  refused([](v1::TrainingSpec& s) { s.set_hidden(16); }, "hidden");
+  refused([](v1::TrainingSpec& s) { s.set_layers(2); }, "layers");
+  refused([](v1::TrainingSpec& s) { s.set_patience(0); }, "patience");
+  refused([](v1::TrainingSpec& s) { s.set_balance_classes(true); }, "balance_classes");
+  refused([](v1::TrainingSpec& s) { s.set_node_features(v1::NODE_FEATURES_DEGREE); }, "node_features");
+  refused([](v1::TrainingSpec& s) { s.set_deterministic(true); }, "deterministic");
+  refused([](v1::TrainingSpec& s) { s.set_allow_slow_attention(true); }, "allow_slow_attention");
+  refused([](v1::TrainingSpec& s) { s.set_device("cuda:0"); }, "device");
+}
+
+TEST(TrainingSpec, BetweenAModelAndNoneNothingOfTheTrainingCarriesOver) {
+  v1::TrainingSpec search;
+  search.set_prior(v1::PRIOR_ATTRIBUTED);
+  search.set_seed(7);
+  search.set_hidden(32);
+  v1::TrainingSpec spec =
+      NormalizeTrainingSpec(OverrideTrainingSpec(*NormalizeTrainingSpec(search), Nothing())).value();
+  EXPECT_EQ(spec.model(), v1::MODEL_NONE);
+  EXPECT_EQ(spec.prior(), v1::PRIOR_ATTRIBUTED);
+  EXPECT_EQ(spec.seed(), 7u);
+  const v1::TrainingSpec of_nothing = NormalizeTrainingSpec(Nothing()).value();
+  v1::TrainingSpec given;
+  given.set_model(v1::MODEL_GCN);
+  spec = NormalizeTrainingSpec(OverrideTrainingSpec(of_nothing, given)).value();
+  EXPECT_EQ(spec.variant(), v1::VARIANT_HARD) << "the default of a model";
+  given = {};
+  given.set_candidates(5);
+  EXPECT_EQ(OverrideTrainingSpec(of_nothing, given).model(), v1::MODEL_UNSPECIFIED);
+  given = {};
+  given.set_prior(v1::PRIOR_ATTRIBUTED);
+  given.set_variant(v1::VARIANT_SOFT);
+  spec = NormalizeTrainingSpec(OverrideTrainingSpec(of_nothing, given)).value();
+  EXPECT_EQ(spec.model(), v1::MODEL_NONE);
+  EXPECT_EQ(spec.variant(), v1::VARIANT_SOFT);
 }
 
 TEST(TrainingSpec, AnotherPriorIsNotBoundByTheRoundsWidth) {

@@ -51,6 +51,7 @@ TEST_F(AnalysisTest, WritesAWholeResultFolder) {
   ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, data_.attributes, ReportOrigin::kRound).ok());
   EXPECT_EQ(Lines(out + "/predictions.csv"), 201u);
   EXPECT_EQ(Lines(out + "/curves.csv"), 21u);
+  EXPECT_EQ(Lines(out + "/degrees.csv"), 201u);
   EXPECT_EQ(Lines(out + "/links.csv"), analysis.estimates.beta.links().link_count() + 1);
   EXPECT_EQ(ReadFile(out + "/model.pt", 1 << 24).value(), analysis.training.model_bytes);
   EXPECT_EQ(ReadFile(out + "/model.ts", 1 << 24).value(), analysis.training.script_bytes);
@@ -245,6 +246,26 @@ TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {
   EXPECT_EQ(Lines(out + "/plausibility.csv"), 1u);
 }
 
+TEST_F(AnalysisTest, ASearchSaysWhatTheFeaturesAloneGiveByValidation) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  v1::TrainingSpec spec = testing::SmallSpec();
+  spec.set_candidates(2);
+  spec.set_score(v1::MEASURE_MACRO_F1);
+  const Analysis analysis = Analyse(round.reports, data_.attributes, spec, {}).value();
+  ASSERT_TRUE(analysis.features_only.has_value());
+  const auto metrics = MetricsJson(parameters_, 180, analysis, ReportOrigin::kRound);
+  const auto& features_only = metrics["train"]["features_only"];
+  EXPECT_EQ(features_only["name"], CandidateName(analysis.features_only->candidate));
+  EXPECT_EQ(features_only["validation_accuracy"], analysis.features_only->validation_accuracy);
+  EXPECT_EQ(features_only["validation_measure"], *analysis.features_only->validation_measure);
+  EXPECT_FALSE(features_only.contains("test_accuracy")) << "a round has no use for it";
+  EXPECT_TRUE(metrics["train"]["test_roc_auc"].is_number());
+  spec.set_candidates(0);
+  spec.clear_score();
+  const Analysis one = Analyse(round.reports, data_.attributes, spec, {}).value();
+  EXPECT_FALSE(MetricsJson(parameters_, 180, one, ReportOrigin::kRound)["train"].contains("features_only"));
+}
+
 TEST_F(AnalysisTest, RefusesToEstimateWhenEveryReportWouldBeDropped) {
   ReportSet reports(parameters_);
   for (NodeIndex i = 0; i < 3; ++i) {
@@ -259,6 +280,108 @@ TEST_F(AnalysisTest, RefusesToEstimateWhenEveryReportWouldBeDropped) {
   options.degree_max = 200;
   EXPECT_EQ(Analyse(reports, data_.attributes, testing::SmallSpec(), options).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// ---- without a model ----
+
+v1::TrainingSpec Nothing(v1::Prior prior = v1::PRIOR_BETA) {
+  v1::TrainingSpec spec;
+  spec.set_model(v1::MODEL_NONE);
+  spec.set_prior(prior);
+  return spec;
+}
+
+NodeAttributes WithoutLabels(NodeAttributes attributes) {
+  attributes.labels.assign(attributes.node_count, -1);
+  attributes.split.assign(attributes.node_count, Split::kNone);
+  attributes.class_count = 0;
+  attributes.class_names.clear();
+  return attributes;
+}
+
+TEST_F(AnalysisTest, OfAGraphWithoutLabelsGivesLinksAndDegrees) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  std::vector<Stage> stages;
+  AnalysisOptions options;
+  options.progress = [&](Stage stage, double, const std::string&) { stages.push_back(stage); };
+  const NodeAttributes attributes = NodeAttributes::OfNothing(200);
+  const Analysis analysis = Analyse(round.reports, attributes, Nothing(), options).value();
+  EXPECT_FALSE(analysis.has_model());
+  EXPECT_EQ(std::count(stages.begin(), stages.end(), Stage::kTraining), 0);
+  double error = 0;
+  for (NodeIndex i = 0; i < 200; ++i) {
+    error += std::abs(analysis.degrees.mean[i] - data_.graph.DegreeOf(i)) / 200;
+    EXPECT_GT(analysis.degrees.deviation[i], 0);
+  }
+  EXPECT_LT(error, 1.0) << "at epsilon 6 the degrees are known well";
+
+  const std::string out = folder_ + "/result";
+  ASSERT_TRUE(WriteResultFolder(out, parameters_, 180, analysis, attributes, ReportOrigin::kRound).ok());
+  for (const char* file : {"predictions.csv", "curves.csv", "model.pt", "model.ts"}) {
+    EXPECT_FALSE(std::filesystem::exists(out + "/" + file)) << file;
+  }
+  EXPECT_EQ(Lines(out + "/degrees.csv"), 201u);
+  EXPECT_THAT(ReadFile(out + "/degrees.csv", 1 << 20).value(), ::testing::StartsWith("node,degree,deviation\n0,"));
+  EXPECT_THAT(ReadFile(out + "/links.csv", 1 << 20).value(), ::testing::StartsWith("source,target,weight\n"));
+  const auto metrics = nlohmann::json::parse(ReadFile(out + "/metrics.json", 1 << 20).value());
+  EXPECT_TRUE(metrics["train"].is_null());
+  EXPECT_TRUE(metrics["classes"].is_null());
+  EXPECT_EQ(metrics["estimate"]["variant"], "hybrid");
+  EXPECT_EQ(metrics["estimate"]["trained_links"].get<size_t>() + 1, Lines(out + "/links.csv"));
+  for (const char* figure : {"precision", "recall", "auc"}) {
+    EXPECT_GT(metrics["estimate"]["expected_quality"][figure], 0.5) << figure;
+    EXPECT_LE(metrics["estimate"]["expected_quality"][figure], 1) << figure;
+  }
+}
+
+TEST_F(AnalysisTest, GivesTheLinksOfTheVariantThatWasAskedFor) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  v1::TrainingSpec spec = Nothing();
+  spec.set_variant(v1::VARIANT_HARD);
+  const NodeAttributes attributes = NodeAttributes::OfNothing(200);
+  const Analysis analysis = Analyse(round.reports, attributes, spec, {}).value();
+  ASSERT_TRUE(
+      WriteResultFolder(folder_ + "/result", parameters_, 180, analysis, attributes, ReportOrigin::kRound).ok());
+  EXPECT_EQ(Lines(folder_ + "/result/links.csv"), analysis.estimates.beta.links().link_count() + 1);
+}
+
+TEST_F(AnalysisTest, TheAttributedPriorWorksFromFeaturesAlone) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  AnalysisOptions options;
+  options.truth = &data_.graph;
+  const NodeAttributes features = WithoutLabels(data_.attributes);
+  const auto analysis = Analyse(round.reports, features, Nothing(v1::PRIOR_ATTRIBUTED), options);
+  ASSERT_TRUE(analysis.ok()) << analysis.status();
+  const LinkPosterior& best = analysis->estimates.BestGuess();
+  EXPECT_EQ(best.expected_links, analysis->estimates.attributed->expected_links)
+      << "both posteriors are the best guess";
+  EXPECT_GT(best.quality->auc, analysis->estimates.beta.quality->auc) << "the features say something about links";
+  EXPECT_NEAR(best.expected_quality->auc, best.quality->auc, 0.1);
+  ASSERT_TRUE(WriteResultFolder(folder_ + "/result", parameters_, 180, *analysis, features, ReportOrigin::kRound).ok());
+  EXPECT_GT(Lines(folder_ + "/result/links.csv"), 100u);
+}
+
+TEST_F(AnalysisTest, OfAPartlyLabelledGraphTheLabelsThatThereAreHelp) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  NodeAttributes partly = data_.attributes;
+  for (NodeIndex i = 0; i < 200; i += 3) partly.labels[i] = -1;
+  const auto with_model = Analyse(round.reports, partly, testing::SmallSpec(), {});
+  ASSERT_TRUE(with_model.ok()) << with_model.status();
+  EXPECT_EQ(with_model->training.unlabelled, 67u);
+  const auto without = Analyse(round.reports, partly, Nothing(v1::PRIOR_ATTRIBUTED), {});
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->estimates.BestGuess().expected_links, without->estimates.attributed->expected_links);
+}
+
+TEST_F(AnalysisTest, RefusesAModelWithoutLabelsAndAPriorWithoutAnything) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  const NodeAttributes nothing = NodeAttributes::OfNothing(200);
+  absl::Status refused = Analyse(round.reports, nothing, testing::SmallSpec(), {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("no node has a label"));
+  refused = Analyse(round.reports, nothing, Nothing(v1::PRIOR_ATTRIBUTED), {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("nothing is known of the nodes"));
 }
 
 TEST_F(AnalysisTest, RefusesAttributesOfAnotherSize) {

@@ -440,7 +440,7 @@ TEST_F(WorkerTest, RefusesAMissingRoundFolder) {
 
 TEST_F(WorkerTest, RefusesWrongFlags) {
   ExpectRefused(RunWorker("--round-folder x"), ExitCode::kUsage, "required");
-  ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "");
+  ExpectRefused(RunWorker("--no-such-flag"), ExitCode::kUsage, "--no-such-flag");
   ExpectRefused(RunRound("--tune 1001"), ExitCode::kUsage, "--tune");
   ExpectRefused(RunRound("--dropout 1"), ExitCode::kUsage, "--dropout is 1");
   ExpectRefused(RunWorker("--round-folder x --attributes x --output x --checkpoint-every -1"), ExitCode::kUsage,

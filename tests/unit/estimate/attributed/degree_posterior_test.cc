@@ -105,6 +105,8 @@ TEST_P(DegreePosteriorOf, IsThatOfTheEvidencePairByPair) {
     EXPECT_NEAR(posterior.mean[i], law.PosteriorMean(nodes[i]), 1e-3 * posterior.mean[i]) << i;
     EXPECT_GT(posterior.mean[i], 0);
     EXPECT_LT(posterior.mean[i], c.n);
+    const double deviation = std::sqrt(law.PosteriorMoments(nodes[i]).variance);
+    EXPECT_NEAR(posterior.deviation[i], deviation, 1e-3 * deviation + 1e-6) << i;
   }
   EXPECT_EQ(posterior.mean, EstimateDegreePosterior(round.reports, 3).mean);
   EXPECT_EQ(std::isfinite(posterior.links_variance), c.share_ppm > 0 && round.reports.report_count() > 0);
@@ -198,6 +200,20 @@ TEST(DegreePosterior, IsNearerToTheDegreesThanWhatWasSent) {
     const double without = RootMeanSquare(EstimateDegreePosterior(round.reports, 1, false).mean, round.truth);
     EXPECT_LT(with, 0.5 * without);
   }
+}
+
+// Of 1,000 degrees about 950 lie within two deviations; fewer than 900 have a chance below 1e-9 if they were
+// independent and normal.
+TEST(DegreePosterior, KnowsHowFarItErrs) {
+  const uint32_t n = 1000;
+  const Round round = MakeRound(n, 2'000'000, 100'000, 0.1, 11);
+  const DegreePosterior posterior = EstimateDegreePosterior(round.reports, 2);
+  uint32_t within = 0;
+  for (NodeIndex i = 0; i < n; ++i) {
+    within += std::abs(posterior.mean[i] - round.truth.DegreeOf(i)) <= 2 * posterior.deviation[i] + 0.5 ? 1 : 0;
+  }
+  EXPECT_GT(within, 900u);
+  EXPECT_LT(within, n) << "a deviation that no degree exceeds says nothing";
 }
 
 TEST(DegreePosterior, WithoutEmpiricalBayesIsWhatWasSentClipped) {

@@ -100,7 +100,7 @@ TEST_F(DatasetFilesTest, ConvertsNamesAndTakesLabelsAlong) {
   CsrGraph graph;
   const auto report = ConvertEdgeList({Path("in.tsv"), Path("set"), Path("labels.csv"), Path("split.csv"), ""}, &graph);
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(Read("set/map.csv"), "node,name\n0,anna\n1,bert\n2,carl\n");
+  EXPECT_EQ(Read("set/nodes.csv"), "node,id\n0,anna\n1,bert\n2,carl\n");
   const auto read = ReadDataset(Path("set"));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->attributes.labels, (std::vector<int32_t>{0, 1, 1}));

@@ -35,6 +35,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
     *round = state;
     *round->mutable_training() = asked.training();
     if (!knows_priors) round->mutable_training()->clear_prior();
+    if (!knows_scores) round->mutable_training()->clear_score();
     return refusal;
   }
   grpc::Status GetRoundStatus(grpc::ServerContext*, const v1::GetRoundStatusRequest*, v1::Round* round) override {
@@ -76,7 +77,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
   grpc::Status refusal;
   std::string broken, missing, metrics;
   int watches = 0;
-  bool knows_priors = true;
+  bool knows_priors = true, knows_scores = true;
 };
 
 class RoundCommand : public ::testing::Test {
@@ -229,6 +230,31 @@ TEST_F(RoundCommand, CreateSaysThatAnOlderAggregatorDoesNotKnowThePrior) {
   EXPECT_EQ(Round({"create", "--epsilon", "1.5"}), 0) << err_;
 }
 
+TEST_F(RoundCommand, CreateAsksForTheScoreThatASearchChoosesBy) {
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "roc-auc"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().score(), v1::MEASURE_ROC_AUC);
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--score", "macro-f1", "--json"}), 0) << err_;
+  EXPECT_EQ(nlohmann::json::parse(out_)["training"]["score"], "macro-f1");
+  ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "accuracy"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().score(), v1::MEASURE_UNSPECIFIED) << "what every search chose by before";
+}
+
+TEST_F(RoundCommand, CreateRefusesAScoreThatIsNoneOrChoosesNothing) {
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--score", "roc-auc"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--score is roc-auc, by which a search chooses"));
+  for (const char* unknown : {"", "f1", "loss"}) {
+    EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", unknown}), 2) << unknown;
+    EXPECT_THAT(err_, HasSubstr("--score"));
+  }
+}
+
+TEST_F(RoundCommand, CreateSaysThatAnOlderAggregatorDoesNotKnowTheScore) {
+  service_.knows_scores = false;
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "macro-f1"}), 7);
+  EXPECT_THAT(err_, HasSubstr("older than --score"));
+  EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune"}), 0) << err_;
+}
+
 TEST_F(RoundCommand, StatusNamesThePriorWhichOfAnOldRoundIsBeta) {
   ASSERT_EQ(Round({"status", "--json", kId}), 0);
   EXPECT_EQ(nlohmann::json::parse(out_)["training"]["prior"], "beta");
@@ -309,6 +335,33 @@ TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {
   EXPECT_TRUE(fs::exists(folder_ + "/result/model.pt"));
   service_.missing = "links.csv";
   EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0);
+}
+
+TEST_F(RoundCommand, AResultWithoutAModelIsWholeWithoutItsFiles) {
+  service_.metrics = R"({"estimate":{"variant":"hybrid"},"train":null})";
+  service_.missing = "model.pt";
+  ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 0) << err_;
+  EXPECT_THAT(out_, ::testing::ContainsRegex("model +none"));
+  for (const char* name : {"predictions.csv", "curves.csv", "model.pt"}) {
+    EXPECT_FALSE(fs::exists(absl::StrCat(folder_, "/result/", name))) << name;
+  }
+  for (const char* name : {"links.csv", "degrees.csv"}) {
+    EXPECT_TRUE(fs::exists(absl::StrCat(folder_, "/result/", name))) << name;
+  }
+  service_.metrics = R"({"train":{"model":"gcn"}})";
+  EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0) << "with a model its file is promised";
+}
+
+TEST_F(RoundCommand, CreateRefusesATrainingBesideTheModelNone) {
+  EXPECT_EQ(Round({"create", "--epsilon", "3", "--model", "none", "--tune"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--tune is set, but the model none trains nothing"));
+  EXPECT_EQ(Round({"create", "--epsilon", "3", "--model", "none", "--learning-rate", "0.1"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--learning-rate is set"));
+  ASSERT_EQ(Round({"create", "--epsilon", "3", "--model", "none", "--json"}), 0) << err_;
+  const auto training = nlohmann::json::parse(out_)["training"];
+  EXPECT_EQ(training["model"], "none");
+  EXPECT_TRUE(training["epochs"].is_null());
+  EXPECT_TRUE(training["learning_rate"].is_null());
 }
 
 TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
@@ -405,7 +458,7 @@ TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
 TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
   EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
-  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz",
+  for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz", "degrees.csv",
                            "plausibility.csv", "model.pt", "model.ts"}) {
     EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(),
               absl::StrCat("{\"artifact\":\"", name, "\"}"));

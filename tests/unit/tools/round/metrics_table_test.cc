@@ -23,6 +23,16 @@ TEST(ParseMetrics, KeepsTheFiguresThatAreThereAndLeavesTheOthersEmpty) {
   EXPECT_THAT(figures->warnings, ::testing::ElementsAre("no node of class 3"));
 }
 
+TEST(MetricsTable, ShowsWhatTheFeaturesAloneGiveBesideTheChosenModel) {
+  const std::string table = MetricsTable(R"({"train":{"validation_accuracy":0.75,"validation_roc_auc":0.875,
+      "features_only":{"name":"class-model","validation_accuracy":0.8}}})");
+  EXPECT_THAT(table, HasSubstr("  of features alone      0.8 (class-model)"));
+  EXPECT_LT(table.find("validation accuracy"), table.find("of features alone"));
+  EXPECT_THAT(table, HasSubstr("0.875"));
+  EXPECT_THAT(MetricsTable(R"({"train":{"validation_accuracy":0.75,"features_only":null}})"),
+              ::testing::Not(HasSubstr("features alone")));
+}
+
 TEST(ParseMetrics, LetsNoTextOfAPeerReachTheTerminalUnprinted) {
   const auto figures = ParseMetrics(R"({"train":{"device":"a\u001bb","warnings":["c\u001bd"]},
       "plausibility":{"policy":"e\u001bf","flags":[{"node":1,"test":"g\u001bh","z":2}]}})");
@@ -38,6 +48,22 @@ TEST(ParseMetrics, RefusesWhatIsNoObject) {
     EXPECT_FALSE(ParseMetrics(text).has_value()) << text;
     EXPECT_EQ(MetricsTable(text), text);
   }
+}
+
+TEST(MetricsTable, OfAResultWithoutAModelShowsItsLinksAndWhatTheyAreWorth) {
+  constexpr char kMetrics[] = R"({"estimate":{"prior":"beta","variant":"hybrid","trained_links":41,
+      "expected_quality":{"precision":0.75,"recall":0.5,"auc":0.9}},"train":null,"classes":null})";
+  EXPECT_FALSE(HasModel(kMetrics));
+  const std::string table = MetricsTable(kMetrics);
+  for (const char* text : {"none: links and degrees alone", "hybrid", "links of the variant     41",
+                           "precision expected       0.75", "AUC expected             0.9"}) {
+    EXPECT_THAT(table, HasSubstr(text));
+  }
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("accuracy")));
+}
+
+TEST(HasModel, OfWhatIsNoResultWithoutOne) {
+  for (const char* text : {"", "{", "[1]", "{}", R"({"train":{"model":"gcn"}})"}) EXPECT_TRUE(HasModel(text)) << text;
 }
 
 TEST(MetricsTable, SurvivesMembersOfOtherKindsThanItExpects) {

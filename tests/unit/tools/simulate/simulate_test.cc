@@ -2,14 +2,18 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/durable_file.h"
+#include "common/base/program.h"
 #include "common/graph/numpy_file.h"
 #include "common/wire/degree_share.h"
+#include "common/wire/training_spec.h"
 #include "tests/unit/worker/small_round.h"
 #include "tools/simulate/figures.h"
 #include "tools/simulate/json_report.h"
@@ -381,13 +385,37 @@ TEST_F(SimulateTest, RefusesPartsOfTheAttributedPriorThatItDoesNotHave) {
   ExpectRefused(options, "leaves out what --network-rounds counts");
 }
 
-TEST_F(SimulateTest, RefusesAPriorAboutLinksThatAreGivenAndModelsThatAPriorDoesNotHave) {
+TEST_F(SimulateTest, RefusesPartsOfAnEstimateThatTheTrueGraphDoesNotNeed) {
   SimulateOptions options = Options();
   options.graph = SimulatedGraph::kTrue;
   options.epsilon_micro.reset();
   options.training.set_prior(v1::PRIOR_ATTRIBUTED);
-  ExpectRefused(options, "leave out --prior attributed");
-  options = Options();
+  options.without = {"nearest"};
+  ExpectRefused(options, "--without is about the estimate of the links");
+  options.without.clear();
+  options.network_rounds = 1;
+  ExpectRefused(options, "--network-rounds is about the estimate of the links");
+}
+
+TEST_F(SimulateTest, RefusesBoundsOfATrainingThatSeesNoReports) {
+  SimulateOptions options = Options();
+  options.bounds = true;
+  options.graph = SimulatedGraph::kTrue;
+  options.epsilon_micro.reset();
+  ExpectRefused(options, "--bounds measures between which bounds");
+  options.graph = SimulatedGraph::kBlink;
+  options.training.set_model(v1::MODEL_MLP);
+  ExpectRefused(options, "--bounds measures between which bounds");
+}
+
+TEST_F(SimulateTest, RefusesAScoreWithoutASearch) {
+  SimulateOptions options = Options();
+  options.training.set_score(v1::MEASURE_MACRO_F1);
+  ExpectRefused(options, "--score is macro-f1, by which a search chooses");
+}
+
+TEST_F(SimulateTest, RefusesModelsThatAPriorDoesNotHave) {
+  SimulateOptions options = Options();
   for (const v1::Model model : {v1::MODEL_STACKED, v1::MODEL_CLASS_MODEL}) {
     options.training.set_model(model);
     ExpectRefused(options, "which the attributed prior alone has");
@@ -434,6 +462,9 @@ TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
     EXPECT_EQ(links, 2 * data_.graph.link_count());
   }
   EXPECT_NE(estimate["mae"], estimate["beta"]["mae"]);
+  EXPECT_EQ(estimate["gain"]["over"], "beta");
+  EXPECT_DOUBLE_EQ(estimate["gain"]["auc"].get<double>(),
+                   estimate["quality"]["auc"].get<double>() - estimate["beta"]["quality"]["auc"].get<double>());
   EXPECT_FALSE(estimate["coefficients"].empty());
   const auto& train = json["train"];
   int chosen = 0;
@@ -446,10 +477,142 @@ TEST_F(AttributedSimulation, PrintsBothPriorsAndEveryCandidate) {
       EXPECT_TRUE(candidate[key].is_number()) << key;
   }
   EXPECT_EQ(chosen, 2);
+  EXPECT_TRUE(train["features_only_accuracy_mean"].is_number());
+  EXPECT_THAT(train["features_only_name"].get<std::string>(),
+              ::testing::AnyOf(HasSubstr("class-model"), HasSubstr("mlp")));
+  EXPECT_FALSE(train.contains("recovered_mean")) << "without --bounds";
   const std::string table = TextOf(*simulation);
   EXPECT_THAT(table, HasSubstr("attributed prior"));
-  EXPECT_THAT(table, HasSubstr("of the beta prior"));
+  EXPECT_THAT(table, HasSubstr("(beta prior: "));
   EXPECT_THAT(table, HasSubstr("trial 2, best of"));
+}
+
+TEST_F(AttributedSimulation, MeasuresBothBoundsByTheSameSearchAndSplits) {
+  options_.bounds = true;
+  const Simulation simulation = Simulate(options_).value();
+  ASSERT_TRUE(simulation.true_links.has_value());
+  SimulateOptions on_true = options_;
+  on_true.bounds = false;
+  on_true.graph = SimulatedGraph::kTrue;
+  on_true.epsilon_micro.reset();
+  on_true.insecure_seeded_noise = false;
+  on_true.trials = 1;
+  const Simulation alone = Simulate(on_true).value();
+  EXPECT_EQ(alone.trials[0].training.logits, simulation.true_links->training.logits) << "of --graph true";
+  std::set<std::string> names;
+  for (const Tried& tried : alone.trials[0].search) names.insert(PairName(tried.candidate));
+  for (const char* name : {"mlp", "class-model", "stacked attributed", "gcn attributed", "gcn"}) {
+    EXPECT_EQ(names.count(name), 1u) << name;
+  }
+  const auto train = JsonOf(simulation)["train"];
+  EXPECT_EQ(train["true_links_accuracy_mean"], alone.trials[0].training.test_accuracy);
+  double features_only = 0;
+  for (const Trial& trial : simulation.trials) {
+    features_only += trial.features_only->test_accuracy / 2;
+    EXPECT_FALSE(ReadsReports(trial.features_only->candidate));
+  }
+  EXPECT_DOUBLE_EQ(train["features_only_accuracy_mean"].get<double>(), features_only);
+  if (train["recovered_mean"].is_number()) {
+    EXPECT_NEAR(train["recovered_mean"].get<double>(),
+                (train["test_accuracy_mean"].get<double>() - features_only) /
+                    (alone.trials[0].training.test_accuracy - features_only),
+                1e-9);
+  } else {
+    EXPECT_THAT(train["recovered_note"].get<std::string>(), HasSubstr("no share"));
+  }
+  EXPECT_EQ(JsonOf(simulation)["true_links"]["train"]["chosen"], CandidateName(simulation.true_links->trained));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("on the true links"));
+}
+
+TEST_F(AttributedSimulation, ASearchOfOtherModelsIsComparedWithTheSameBestOfTheFeatures) {
+  options_.trials = 1;
+  const Tried all = *Simulate(options_)->trials[0].features_only;
+  options_.training.set_model(v1::MODEL_STACKED);
+  const Simulation restricted = Simulate(options_).value();
+  for (const Tried& tried : restricted.trials[0].search) EXPECT_TRUE(ReadsReports(tried.candidate));
+  const Tried& measured = *restricted.trials[0].features_only;
+  EXPECT_FALSE(ReadsReports(measured.candidate));
+  EXPECT_GE(measured.validation_accuracy, all.validation_accuracy - 0.1);
+  EXPECT_NE(restricted.trials[0].trained.options.model, Model::kFeatureClassifier) << "it bounds, and is not chosen";
+}
+
+TEST_F(SimulateTest, ASearchUnderTheBetaPriorKnowsTheClassModelToo) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.training.set_candidates(2);
+  options.training.set_model(v1::MODEL_GCN);
+  const Simulation simulation = Simulate(options).value();
+  ASSERT_TRUE(simulation.trials[0].features_only.has_value());
+  EXPECT_FALSE(ReadsReports(simulation.trials[0].features_only->candidate));
+  EXPECT_EQ(simulation.trials[0].search.size(), 2u);
+  const auto json = JsonOf(simulation);
+  EXPECT_EQ(json["trials"][0]["train"]["features_only"]["name"], json["train"]["features_only_name"]);
+  EXPECT_EQ(json["estimate"]["gain"]["over"], "density");
+  EXPECT_GT(json["estimate"]["gain"]["log_likelihood"], 0) << "the bits say something at epsilon 6";
+}
+
+TEST_F(SimulateTest, BoundsOfOneTrainingAreMeasuredWithoutASearch) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.bounds = true;
+  const Simulation simulation = Simulate(options).value();
+  EXPECT_TRUE(simulation.trials[0].search.empty());
+  EXPECT_TRUE(simulation.trials[0].features_only.has_value());
+  EXPECT_EQ(simulation.true_links->trained.options.model, Model::kGcn);
+  EXPECT_TRUE(JsonOf(simulation)["train"].contains("recovered_mean"));
+}
+
+TEST_F(SimulateTest, WarnsOfAModelThatPredictsOneClass) {
+  for (int32_t& label : data_.attributes.labels) label = label == 0 ? 0 : 1;
+  for (uint32_t i = 0; i < data_.attributes.node_count; ++i) {
+    if (i % 50 != 0) data_.attributes.labels[i] = 1;
+  }
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.training.set_epochs(1);
+  options.training.set_learning_rate(1e-9);
+  options.training.set_candidates(2);
+  options.training.set_score(v1::MEASURE_ROC_AUC);
+  const Simulation simulation = Simulate(options).value();
+  const SplitFigures& test = simulation.trials[0].training.test;
+  const bool one_class = test.classes[0].predicted == test.nodes || test.classes[1].predicted == test.nodes;
+  EXPECT_EQ(absl::StrContains(TextOf(simulation), "for every test node"), one_class);
+}
+
+TEST_F(SimulateTest, ChoosesByTheScoreThatItIsTold) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.insecure_seeded_noise = true;
+  options.training.set_candidates(6);
+  for (const v1::Measure score : {v1::MEASURE_MACRO_F1, v1::MEASURE_ROC_AUC}) {
+    options.training.set_score(score);
+    const Simulation simulation = Simulate(options).value();
+    double best = -1e9;
+    for (const Tried& tried : simulation.trials[0].search) {
+      if (!tried.skipped.empty()) continue;
+      ASSERT_TRUE(tried.validation_measure.has_value());
+      best = std::max(best, Score(tried, Prior::kBeta));
+    }
+    const TrainResult& kept = simulation.trials[0].training;
+    EXPECT_DOUBLE_EQ(kept.validation.Of(FromProto(score)) - LossWeight(Prior::kBeta) * kept.validation_loss, best);
+    EXPECT_TRUE(JsonOf(simulation)["trials"][0]["train"]["candidates"][0].contains("validation_measure"));
+  }
+}
+
+TEST_F(SimulateTest, AScoreThatIsNotDefinedGivesWayToAccuracyAndSaysSo) {
+  for (uint32_t i = 0; i < data_.attributes.node_count; ++i) {
+    if (data_.attributes.split[i] == Split::kValidation) data_.attributes.labels[i] = 0;
+  }
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.training.set_candidates(2);
+  options.training.set_score(v1::MEASURE_ROC_AUC);
+  const Simulation simulation = Simulate(options).value();
+  EXPECT_FALSE(simulation.trials[0].search[0].validation_measure.has_value());
+  EXPECT_THAT(TextOf(simulation), HasSubstr("roc-auc is not defined for the validation nodes"));
+  EXPECT_THAT(JsonOf(simulation).dump(), Not(HasSubstr("nan")));
 }
 
 TEST_F(AttributedSimulation, DoesNotDependOnTheThreads) {
@@ -537,11 +700,111 @@ TEST_F(SimulateTest, TheAttributedPriorNeedsReportsWhateverIsTrained) {
   ExpectRefused(options, "--epsilon is missing");
 }
 
-TEST_F(SimulateTest, RefusesCheckpointsWhereEveryStartDrawsOtherNoise) {
+mode_t ModeOf(const std::string& path) {
+  struct stat state {};
+  EXPECT_EQ(::stat(path.c_str(), &state), 0) << path;
+  return state.st_mode & 07777;
+}
+
+TEST_F(SimulateTest, GoesOnWithTheReportsThatItKept) {
   SimulateOptions options = Options();
+  options.missing = 0.1;
   options.checkpoint = folder_ + "/checkpoints";
-  ExpectRefused(options, "every start draws other noise");
-  EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
+  const Simulation a = Simulate(options).value(), b = Simulate(options).value();
+  EXPECT_EQ(b.origin, ReportOrigin::kSimulation);
+  for (size_t t = 0; t < a.trials.size(); ++t) {
+    EXPECT_EQ(b.trials[t].training.resumed_from_epoch, 20);
+    EXPECT_EQ(a.trials[t].training.logits, b.trials[t].training.logits);
+    EXPECT_EQ(a.trials[t].estimates->beta.expected_links, b.trials[t].estimates->beta.expected_links);
+    EXPECT_DOUBLE_EQ(a.trials[t].report->bytes_mean, b.trials[t].report->bytes_mean);
+  }
+  EXPECT_NE(a.trials[0].estimates->beta.expected_links, a.trials[1].estimates->beta.expected_links) << "drawn anew";
+  options.trials = 3;
+  EXPECT_EQ(Simulate(options).value().trials[2].training.resumed_from_epoch, 0) << "a trial more is drawn";
+  const RoundFolder kept = ReadRoundFolder(options.checkpoint + "/trial-1").value();
+  EXPECT_EQ(kept.reports.report_count(), 180u) << "a round's folder, which a replay takes";
+}
+
+TEST_F(SimulateTest, ShowsTheReportsThatItKeepsToTheirOwnerAlone) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  std::filesystem::create_directories(options.checkpoint);
+  ASSERT_EQ(::chmod(options.checkpoint.c_str(), 0755), 0);
+  ASSERT_TRUE(Simulate(options).ok());
+  EXPECT_EQ(ModeOf(options.checkpoint), 0700u);
+  EXPECT_EQ(ModeOf(options.checkpoint + "/trial-1"), 0700u);
+  for (const char* file : {"reports.blr", "round.json"}) {
+    EXPECT_EQ(ModeOf(options.checkpoint + "/trial-1/" + file), 0600u) << file;
+  }
+}
+
+TEST_F(SimulateTest, RefusesKeptReportsThatAreDamagedOrOfAnotherDraw) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  ASSERT_TRUE(Simulate(options).ok());
+  options.insecure_seeded_noise = true;
+  ExpectRefused(options, "is of another simulation");
+  options.insecure_seeded_noise = false;
+  options.epsilon_micro = 5'000'000;
+  ExpectRefused(options, "is of another simulation");
+  options.epsilon_micro = 6'000'000;
+  const std::string reports = options.checkpoint + "/trial-1/reports.blr";
+  const std::string good = ReadFile(reports, 1 << 24).value();
+  std::ofstream(reports, std::ios::binary | std::ios::trunc) << good.substr(0, good.size() / 2);
+  ExpectRefused(options, "its trial is drawn anew");
+  std::filesystem::remove_all(options.checkpoint + "/trial-1");
+  EXPECT_EQ(Simulate(options).value().trials[0].training.resumed_from_epoch, 0);
+}
+
+TEST_F(SimulateTest, DrawsAnewWhereNotAllReportsWereKept) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.checkpoint = folder_ + "/checkpoints";
+  ASSERT_TRUE(Simulate(options).ok());
+  std::filesystem::remove(options.checkpoint + "/trial-1/round.json");  // written last
+  std::filesystem::remove(options.checkpoint + "/trial-1/training.checkpoint");
+  EXPECT_TRUE(Simulate(options).ok());
+}
+
+TEST_F(SimulateTest, APartialResultIsMarkedAndSaysHowManyTrialsItHas) {
+  SimulateOptions options = Options();
+  Simulation simulation = Simulate(options).value();
+  EXPECT_EQ(JsonOf(simulation)["partial"], false);
+  EXPECT_THAT(TextOf(simulation), Not(HasSubstr("PARTIAL")));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("% (standard deviation over the trials)"));
+  simulation.trials.pop_back();
+  const auto json = JsonOf(simulation);
+  EXPECT_EQ(json["partial"], true);
+  EXPECT_EQ(json["trials_asked"], 2);
+  EXPECT_EQ(json["trials_done"], 1);
+  EXPECT_EQ(json["trials"].size(), 1u);
+  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: interrupted after 1 of 2 trials"));
+  simulation.trials.clear();
+  EXPECT_TRUE(JsonOf(simulation)["train"].is_null());
+  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: interrupted after 0 of 2 trials"));
+}
+
+TEST_F(SimulateTest, NamesTheDataSetAndTheProgram) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.output = folder_ + "/result";
+  const auto json = JsonOf(Simulate(options).value());
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_EQ(json["program"]["version"], ProgramVersion());
+  EXPECT_EQ(json["program"]["commit"], "unknown") << "tests do not link it";
+  EXPECT_FALSE(json["program"]["arguments"].empty());
+  EXPECT_EQ(json["dataset"]["name"], "dataset");
+  const auto metrics = nlohmann::json::parse(ReadFile(options.output + "/metrics.json", 1 << 24).value());
+  EXPECT_EQ(metrics["dataset"]["name"], "dataset");
+  EXPECT_EQ(metrics["dataset"]["attributes_sha256"], json["dataset"]["attributes_sha256"]);
+  data_.attributes.labels[5] = (data_.attributes.labels[5] + 1) % 3;
+  ASSERT_TRUE(WriteDataset(data_, folder_ + "/dataset").ok());
+  options.output.clear();
+  const auto other = JsonOf(Simulate(options).value());
+  EXPECT_NE(other["dataset"]["attributes_sha256"], json["dataset"]["attributes_sha256"]);
+  EXPECT_NE(other["dataset"]["sha256"], json["dataset"]["sha256"]);
 }
 
 TEST_F(SimulateTest, RefusesWhatCanNeverBeTrainedBeforeAReportIsDrawn) {
@@ -700,6 +963,94 @@ TEST_F(SimulateTest, TheShareOfTheDegreesIsByEpsilonUnlessItIsGiven) {
   EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), DefaultDegreeSharePpm(6'000'000, Prior::kBeta));
   options.degree_share_ppm = 250'000;
   EXPECT_EQ(Simulate(options).value().parameters->degree_share_ppm(), 250'000u);
+}
+
+// ---- without labels ----
+
+class WithoutLabels : public SimulateTest {
+ protected:
+  void SetUp() override {
+    data_.attributes.labels.assign(200, -1);
+    data_.attributes.split.assign(200, Split::kNone);
+    data_.attributes.class_count = 0;
+    data_.attributes.class_names.clear();
+    SimulateTest::SetUp();
+  }
+  SimulateOptions Plain() const {
+    SimulateOptions options = Options();
+    options.training.Clear();
+    return options;
+  }
+};
+
+TEST_F(WithoutLabels, TrainsNothingAndSaysSo) {
+  SimulateOptions options = Plain();
+  options.output = folder_ + "/result";
+  const auto simulation = Simulate(options);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  const auto json = JsonOf(*simulation);
+  EXPECT_TRUE(json["train"].is_null());
+  EXPECT_TRUE(json["trials"][1]["train"].is_null());
+  for (const char* figure : {"mae", "degree_mae", "trained_links", "trained_precision", "trained_recall", "quality"}) {
+    EXPECT_FALSE(json["estimate"][figure].is_null()) << figure;
+  }
+  EXPECT_GT(json["estimate"]["quality"]["auc"], 0.5);
+  EXPECT_LT(json["estimate"]["quality"]["log_likelihood"], 0);
+  const std::string text = TextOf(*simulation);
+  EXPECT_THAT(text, HasSubstr("no node has a label, so nothing was trained (--model none)"));
+  EXPECT_THAT(text, HasSubstr("links of hybrid"));
+  EXPECT_THAT(text, HasSubstr("mean error of a degree"));
+  EXPECT_THAT(text, Not(HasSubstr("accuracy")));
+  EXPECT_TRUE(CheckIsResult(options.output).ok());
+  EXPECT_FALSE(ReadFile(options.output + "/model.pt", 1 << 24).ok());
+}
+
+TEST_F(WithoutLabels, ThePriorAndTheVariantAreStillChosen) {
+  SimulateOptions options = Plain();
+  options.trials = 1;
+  options.training.set_prior(v1::PRIOR_ATTRIBUTED);
+  options.training.set_variant(v1::VARIANT_SOFT);
+  const auto simulation = Simulate(options);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  EXPECT_EQ(JsonOf(*simulation)["estimate"]["prior"], "attributed");
+  EXPECT_EQ(simulation->trials[0].trained.variant, Variant::kSoft);
+}
+
+TEST_F(WithoutLabels, ARoundThatTrainedIsReplayedWithoutATraining) {
+  const auto simulation = Simulate(Replay());
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  EXPECT_FALSE(simulation->trials[0].has_model());
+}
+
+TEST_F(WithoutLabels, RefusesATrainingThatIsAskedFor) {
+  const auto refused = [&](const std::function<void(v1::TrainingSpec&)>& ask) {
+    SimulateOptions options = Plain();
+    ask(options.training);
+    const auto simulation = Simulate(options);
+    EXPECT_EQ(simulation.status().code(), absl::StatusCode::kFailedPrecondition) << simulation.status();
+    EXPECT_THAT(std::string(simulation.status().message()), HasSubstr("no node has a label"));
+  };
+  refused([](v1::TrainingSpec& spec) { spec.set_model(v1::MODEL_GCN); });
+  refused([](v1::TrainingSpec& spec) { spec.set_candidates(5); });
+  refused([](v1::TrainingSpec& spec) { spec.set_epochs(5); });
+  SimulateOptions options = Plain();
+  options.epsilon_micro.reset();
+  options.graph = SimulatedGraph::kTrue;
+  EXPECT_EQ(Simulate(options).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SimulateTest, TrainsNothingOfALabelledGraphWhereItIsAskedTo) {
+  SimulateOptions options = Options();
+  options.trials = 1;
+  options.training.Clear();
+  options.training.set_model(v1::MODEL_NONE);
+  const auto simulation = Simulate(options);
+  ASSERT_TRUE(simulation.ok()) << simulation.status();
+  EXPECT_THAT(TextOf(*simulation), HasSubstr("nothing was to be trained (--model none)"));
+  options.epsilon_micro.reset();
+  ExpectRefused(options, "--epsilon is missing");
+  options.graph = SimulatedGraph::kTrue;
+  ExpectRefused(options, "leave out one of them");
 }
 
 TEST_F(SimulateTest, RefusesOptionsThatContradictEachOther) {

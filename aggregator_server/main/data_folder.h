@@ -1,0 +1,27 @@
+// Whether what lies in DATA belongs together: a part that is missing, or older than the others, must not be taken for
+// a beginning.
+#ifndef BLINK_AGGREGATOR_SERVER_MAIN_DATA_FOLDER_H_
+#define BLINK_AGGREGATOR_SERVER_MAIN_DATA_FOLDER_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "aggregator_server/store/report_store.h"
+
+namespace blink {
+
+// Whether an aggregator has opened a store in `data_folder` before: it left its roster, or a round.
+bool WasUsedBefore(const std::string& data_folder);
+
+// Before the store is opened, which makes one where there is none. DATA_LOSS: the folder was used before, and has no
+// store now. With `accept_loss` that is a warning.
+absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss);
+
+// DATA_LOSS: DATA/rounds has the folder of a round that the store does not know, or that is open there, although a
+// folder is written after the seal. With `accept_loss` such folders are moved to DATA/lost-rounds, since they may hold
+// the only copy of the reports.
+absl::Status CheckRoundFolders(const std::string& data_folder, ReportStore& store, bool accept_loss);
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_MAIN_DATA_FOLDER_H_

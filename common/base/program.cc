@@ -1,0 +1,27 @@
+#include "common/base/program.h"
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+// Of the generated source that programs alone link, so that a commit relinks them and nothing else.
+extern "C" __attribute__((weak)) const char* BlinkCommit();
+
+namespace blink {
+
+std::string ProgramVersion() { return BLINK_VERSION; }
+
+std::string ProgramCommit() { return BlinkCommit != nullptr ? BlinkCommit() : "unknown"; }
+
+std::string VersionText(const std::string& program) {
+  return absl::StrCat(program, " ", ProgramVersion(), " (commit ", ProgramCommit(), ")");
+}
+
+std::vector<std::string> ProgramArguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
+}  // namespace blink

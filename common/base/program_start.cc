@@ -1,0 +1,40 @@
+// What every program does before anything else. CMake links this file into each of them (BlinkTargets.cmake), and the
+// loader runs it before the constructors of any library.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+namespace {
+
+// A supervisor may start a program with closed standard descriptors. The next file that is opened would get their
+// numbers, and the log would be written over a journal.
+void HoldStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    // The system hands out the lowest free descriptor. O_PATH needs no /dev; what is written to it is an error.
+    const bool held = ::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) == fd || ::open("/", O_PATH) == fd;
+    if (!held) ::_exit(1);
+  }
+}
+
+// Process 1 of a container ignores every signal that it does not handle. Elsewhere the default action stays.
+void LetSignalsEndProcess1() {
+  if (::getpid() != 1) return;
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+    struct sigaction now = {};
+    if (::sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    now.sa_handler = [](int received) { ::_exit(128 + received); };
+    ::sigaction(number, &now, nullptr);
+  }
+}
+
+void StartProgram() {
+  HoldStandardDescriptors();
+  LetSignalsEndProcess1();
+}
+
+__attribute__((section(".preinit_array"), used)) void (*const start_program)() = StartProgram;
+
+}  // namespace

@@ -1,0 +1,92 @@
+#include "common/cli/suggestion.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace blink {
+namespace {
+
+// Damerau and Levenshtein's, where no part is changed twice.
+size_t CountChanges(absl::string_view a, absl::string_view b) {
+  std::vector<std::vector<size_t>> changes(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        changes[i][j] = i + j;
+        continue;
+      }
+      changes[i][j] = std::min(
+          {changes[i - 1][j] + 1, changes[i][j - 1] + 1, changes[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        changes[i][j] = std::min(changes[i][j], changes[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return changes[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string FindNearest(absl::string_view typed, const std::vector<std::string>& names) {
+  constexpr size_t kLengthMax = 100, kBeginningMin = 3;
+  if (typed.empty() || typed.size() > kLengthMax) return "";
+  const std::string lower = absl::AsciiStrToLower(typed);
+  const size_t letters = lower.size() - std::min(lower.find_first_not_of('-'), lower.size());  // without the dashes
+  size_t fewest = std::max<size_t>(1, letters / 3) + 1;
+  const std::string* nearest = nullptr;
+  for (const std::string& name : names) {
+    if (name.size() > kLengthMax) continue;
+    const std::string other = absl::AsciiStrToLower(name);
+    const bool begins = letters >= kBeginningMin && absl::StartsWith(other, lower);
+    const size_t changes = begins ? 1 : CountChanges(lower, other);
+    if (changes >= fewest) continue;
+    fewest = changes;
+    nearest = &name;
+  }
+  return nearest != nullptr ? *nearest : "";
+}
+
+std::string Suggest(absl::string_view typed, const std::vector<std::string>& names) {
+  const std::string nearest = FindNearest(typed, names);
+  return nearest.empty() ? "" : absl::StrCat(": did you mean ", nearest, "?");
+}
+
+std::string SuggestPath(const std::string& path) {
+  constexpr size_t kEntriesMax = 10'000;
+  std::error_code error;
+  const std::filesystem::path wanted = std::filesystem::path(path + "/").parent_path();
+  if (path.empty() || std::filesystem::exists(wanted, error)) return "";
+  const std::filesystem::path folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+    if (names.size() >= kEntriesMax) break;
+  }
+  std::sort(names.begin(), names.end());  // a folder has no order
+  const std::string nearest = FindNearest(wanted.filename().string(), names);
+  if (nearest.empty()) return "";
+  return absl::StrCat(": did you mean ",
+                      (wanted.has_parent_path() ? folder / nearest : std::filesystem::path(nearest)).string(), "?");
+}
+
+CLI::Validator OneOf(std::vector<std::string> names) {
+  const std::string all = absl::StrJoin(names, ",");
+  return CLI::Validator(
+      [names = std::move(names)](std::string& text) -> std::string {
+        for (const std::string& name : names) {
+          if (!absl::EqualsIgnoreCase(text, name)) continue;
+          text = name;
+          return "";
+        }
+        return absl::StrCat("'", text, "' is none of ", absl::StrJoin(names, ", "), Suggest(text, names));
+      },
+      absl::StrCat("{", all, "}"));
+}
+
+}  // namespace blink

@@ -1,0 +1,73 @@
+#include "aggregator_server/select/memory_need.h"
+
+#include "common/wire/training_spec.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blink {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+ProblemSize SizeOfNodes(uint32_t nodes, double links) {
+  return {.nodes = nodes,
+          .feature_values = uint64_t{8} * nodes,
+          .scaled_values = uint64_t{8} * nodes,
+          .classes = 7,
+          .links = links};
+}
+
+MemoryNeed NeedOf(uint32_t nodes, const char* epsilon_and, v1::Implausible implausible = v1::IMPLAUSIBLE_FLAG,
+                  v1::Variant variant = v1::VARIANT_HARD, v1::Prior prior = v1::PRIOR_BETA) {
+  v1::TrainingSpec spec;
+  spec.set_variant(variant);
+  spec.set_prior(prior);
+  spec.set_candidates(0);
+  const uint64_t micro = std::stoull(epsilon_and) * 1'000'000;
+  const PrivacyParameters parameters = PrivacyParameters::Create(micro, 50'000, nodes).value();
+  return EstimateMemoryNeed(NormalizeTrainingSpec(spec).value(), SizeOfNodes(nodes, 1.95 * nodes),
+                            ReportsInMemory::Of(&parameters, implausible));
+}
+
+// Peaks that `blink simulate` reached on generated graphs, on the reference machine.
+TEST(MemoryNeed, IsWithinAQuarterOfMeasuredPeaks) {
+  const auto expect_near = [](const MemoryNeed& need, double measured) {
+    EXPECT_THAT(need.bytes(), AllOf(Ge(0.8 * measured), Le(1.25 * measured)));
+  };
+  expect_near(NeedOf(10'000, "8"), 175e6);
+  expect_near(NeedOf(40'000, "1"), 409e6);
+  expect_near(NeedOf(40'000, "8"), 421e6);
+  expect_near(NeedOf(40'000, "8", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_SOFT), 426e6);
+  expect_near(NeedOf(40'000, "1", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_SOFT), 807e6);
+  expect_near(NeedOf(10'000, "8", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_HARD, v1::PRIOR_ATTRIBUTED), 743e6);
+}
+
+TEST(MemoryNeed, GrowsWithTheSquareOfTheNodes) {
+  EXPECT_NEAR(NeedOf(300'000, "8").reports, 300'000.0 * 300'000 / 8, 1e8);
+  EXPECT_GT(NeedOf(300'000, "8").bytes(), 11.2e9);
+  EXPECT_NEAR(NeedOf(300'000, "8", v1::IMPLAUSIBLE_DROP).reports, 2 * NeedOf(300'000, "8").reports, 1);
+}
+
+TEST(MemoryNeed, IsSmallWhereNoBitIsSentOrNoReportIsNeeded) {
+  const PrivacyParameters degrees = PrivacyParameters::Create(6'000'000, 1'000'000, 300'000).value();
+  const v1::TrainingSpec spec = NormalizeTrainingSpec(v1::TrainingSpec()).value();
+  const ProblemSize size = SizeOfNodes(300'000, 0);
+  EXPECT_LT(EstimateMemoryNeed(spec, size, ReportsInMemory::Of(&degrees, v1::IMPLAUSIBLE_FLAG)).bytes(), 2e9);
+  EXPECT_EQ(EstimateMemoryNeed(spec, size, ReportsInMemory::Of(nullptr, v1::IMPLAUSIBLE_FLAG)).reports, 0);
+}
+
+TEST(CheckMemory, RefusesWhatThereIsNotAndSaysWhatHelps) {
+  const MemoryNeed need = NeedOf(300'000, "8");
+  EXPECT_TRUE(CheckMemory(need, 16'000'000'000, "this machine").ok());
+  const absl::Status refused = CheckMemory(need, 8'000'000'000, "this machine");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("11.3 GB of them for the bits of the reports"), HasSubstr("this machine has 8.0 GB"),
+                    HasSubstr("--ignore-memory")));
+}
+
+}  // namespace
+}  // namespace blink

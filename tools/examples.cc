@@ -1,0 +1,86 @@
+#include "tools/examples.h"
+
+namespace blink {
+
+// A round id as `blink round create` prints it.
+#define BLINK_EXAMPLE_ROUND "0123456789abcdef0123456789abcdef"
+
+const std::vector<CommandExamples>& ExamplesOfBlink() {
+  static const auto* const examples = new std::vector<CommandExamples>{
+      {"",
+       {"blink dataset generate --output small --nodes 500", "blink simulate --dataset small --epsilon 4 --trials 2",
+        "blink round create --help"}},
+      {"completion",
+       {"blink completion bash > ~/.local/share/bash-completion/completions/blink",
+        "source <(blink completion bash)    # in this shell alone"}},
+      {"dataset", {"blink dataset generate --output small --nodes 500", "blink dataset info small"}},
+      {"dataset generate",
+       {"blink dataset generate --output small --nodes 500",
+        "blink dataset generate --output unlike --homophily 0.2 --mean-degree 8 --seed 3"}},
+      {"dataset info", {"blink dataset info small", "blink dataset info small --json"}},
+      {"dataset convert",
+       {"blink dataset convert edges.csv --output mine",
+        "blink dataset convert edges.tsv.gz --output mine --labels labels.csv --random-split 1"}},
+      {"dataset shard",
+       {"blink dataset shard --dataset small --out deployment", "blink dataset shard --dataset cora --out fleet"}},
+      {"provision",
+       {"blink provision init --out deployment --deployment demo --nodes 500 --aggregator aggregator.example.org:7443",
+        "blink provision enrol --out deployment --node 3"}},
+      {"provision init",
+       {"blink provision init --out deployment --deployment demo --nodes 500 --aggregator aggregator.example.org:7443",
+        "blink provision init --out trial --deployment trial --nodes 60 --aggregator 127.0.0.1:7443 --insecure"}},
+      {"provision enrol",
+       {"blink provision enrol --out deployment --aggregator --dns aggregator.example.org",
+        "blink provision enrol --out deployment --nodes 0-135",
+        "blink provision enrol --out deployment --operator alice"}},
+      {"provision sign",
+       {"blink provision sign --out deployment --name node-3 --request client.csr --certificate client.pem",
+        "blink provision sign --out deployment --name alice --request alice.csr --certificate alice.pem --valid-for "
+        "90d"}},
+      {"provision request",
+       {"blink provision request --key alice.key --request alice.csr --name alice",
+        "blink provision request --key aggregator.key --request aggregator.csr --name aggregator"}},
+      {"provision revoke",
+       {"blink provision revoke --out deployment --name node-3",
+        "blink provision revoke --out deployment --name alice --list-valid-for 30d"}},
+      {"provision crl",
+       {"blink provision crl --out deployment", "blink provision crl --out deployment --list-valid-for 30d"}},
+      {"provision roster",
+       {"blink provision roster --out deployment --nodes 600",
+        "blink provision roster --out deployment --retire 7 --retire 100-135"}},
+      {"provision list", {"blink provision list --out deployment", "blink provision list --output fleet"}},
+      {"provision simulate",
+       {"blink provision simulate --out fleet --deployment demo --nodes 500 --kits 5 --aggregator 127.0.0.1:7443",
+        "blink provision simulate --out trial --deployment trial --nodes 60 --kits 3 --aggregator 127.0.0.1:7443 "
+        "--insecure"}},
+      {"round", {"blink round create --config operator.conf --epsilon 4", "blink round list --config operator.conf"}},
+      {"round create",
+       {"blink round create --config operator.conf --epsilon 4 --open-for 2h --quorum 400",
+        "blink round create --config operator.conf --epsilon 2 --prior attributed --request-id monday"}},
+      {"round list", {"blink round list --config operator.conf", "blink round list --config operator.conf --json"}},
+      {"round status",
+       {"blink round status --config operator.conf " BLINK_EXAMPLE_ROUND,
+        "blink round status --config operator.conf --json " BLINK_EXAMPLE_ROUND}},
+      {"round watch",
+       {"blink round watch --config operator.conf " BLINK_EXAMPLE_ROUND,
+        "blink round watch --config operator.conf --quiet " BLINK_EXAMPLE_ROUND}},
+      {"round seal",
+       {"blink round seal --config operator.conf " BLINK_EXAMPLE_ROUND,
+        "blink round seal --config operator.conf --json " BLINK_EXAMPLE_ROUND}},
+      {"round cancel",
+       {"blink round cancel --config operator.conf " BLINK_EXAMPLE_ROUND,
+        "blink round cancel --config operator.conf --json " BLINK_EXAMPLE_ROUND}},
+      {"round result",
+       {"blink round result --config operator.conf " BLINK_EXAMPLE_ROUND,
+        "blink round result --config operator.conf --output result " BLINK_EXAMPLE_ROUND}},
+      {"simulate",
+       {"blink simulate --dataset small --epsilon 4 --trials 2",
+        "blink simulate --dataset small --epsilon 2 --prior attributed --checkpoint states --json"}},
+      {"audit", {"blink audit mechanism --epsilon 4", "blink audit randomness"}},
+      {"audit mechanism", {"blink audit mechanism --epsilon 4", "blink audit mechanism --nodes 4096 --json"}},
+      {"audit randomness", {"blink audit randomness", "blink audit randomness --processes 8 --threads 2 --json"}},
+  };
+  return *examples;
+}
+
+}  // namespace blink

@@ -1,0 +1,55 @@
+#include "tools/simulate/kept_reports.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/wire/round.h"
+
+namespace blink {
+
+absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder) {
+  std::error_code error;
+  const bool complete = std::filesystem::exists(folder + "/round.json", error);  // the last file that is written
+  if (error) return FileError(error.value(), "look at", folder + "/round.json");
+  if (!complete) return std::nullopt;
+  absl::StatusOr<RoundFolder> kept = ReadRoundFolder(folder);
+  if (kept.ok()) return std::optional<RoundFolder>(*std::move(kept));
+  if (IsFileError(kept.status())) return kept.status();
+  return absl::InvalidArgumentError(absl::StrCat("the reports that --checkpoint keeps in ", folder, " are damaged (",
+                                                 kept.status().message(),
+                                                 "): remove this folder, and its trial is "
+                                                 "drawn anew"));
+}
+
+ReportKeeper::ReportKeeper(std::string folder, std::unique_ptr<ReportFileWriter> writer)
+    : folder_(std::move(folder)), writer_(std::move(writer)) {}
+
+absl::StatusOr<ReportKeeper> ReportKeeper::Create(const std::string& folder) {
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportFileWriter> writer, ReportFileWriter::Create(folder + "/reports.blr"));
+  return ReportKeeper(folder, std::move(writer));
+}
+
+absl::Status ReportKeeper::Add(NodeIndex node, const CodedReport& report) {
+  ++reports_;
+  return writer_->Add(node, report);
+}
+
+absl::Status ReportKeeper::Finish(const PrivacyParameters& parameters, const v1::TrainingSpec& spec,
+                                  const Digest& name) {
+  BLINK_RETURN_IF_ERROR(writer_->Finish());
+  v1::Round round;
+  round.set_round_id(DigestToHex(name).substr(0, 32));
+  round.set_deployment("simulation");
+  *round.mutable_parameters() = ParametersToProto(parameters);
+  *round.mutable_training() = spec;
+  round.set_state(v1::ROUND_STATE_SEALED);
+  round.set_reports(reports_);
+  return WriteRoundJson(round, folder_);
+}
+
+}  // namespace blink
