@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
@@ -17,6 +18,7 @@ namespace blink {
 namespace {
 
 constexpr absl::Duration kExplainEvery = absl::Minutes(1);
+constexpr absl::Duration kRemindEvery = absl::Hours(1);  // how often the dates are looked at
 
 absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConfig& kit) {
   Receipt receipt;
@@ -43,6 +45,7 @@ absl::Status StatusFromRefusal(const v1::Refusal& refusal) {
 class GrpcLink::Call {
  public:
   Call(GrpcLink* link, absl::Duration deadline) : link_(link) {
+    link_->RemindOfExpiry();
     // A channel that has lost its connection fails calls at once. Its next handshake advances only while somebody waits
     // on the channel. Between our attempts nobody does, so the handshake would time out again and again. A new channel
     // connects within the call.
@@ -113,6 +116,14 @@ std::string GrpcLink::ReadStampOfFiles() const {
     absl::StrAppend(&stamp, info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, " ");
   }
   return stamp;
+}
+
+void GrpcLink::RemindOfExpiry() {
+  const absl::Time now = absl::Now();
+  if (kit_.insecure || now - reminded_at_ < kRemindEvery) return;
+  reminded_at_ = now;
+  const TlsFiles files{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()};
+  for (const std::string& line : ::blink::RemindOfExpiry(files, reminder_, now)) spdlog::warn("{}", line);
 }
 
 void GrpcLink::Cancel() {
@@ -205,9 +216,8 @@ LinkResult<Done> GrpcLink::SubmitReports(const std::string& round_id, const Next
   Call call(this, options_.stream_deadline);
   const auto stream = stub_->SubmitReports(call.context());
   std::optional<RetryWindow> retry;
-  std::set<NodeIndex> in_flight;
-  uint64_t bytes_in_flight_bound = 0;  // since the window was last empty or half read: an upper bound
-  std::deque<uint64_t> sizes;
+  std::map<NodeIndex, uint64_t> in_flight;  // and the bytes of each
+  uint64_t bytes_in_flight = 0;
   absl::Status error;
   bool writing = true, alive = true;
   auto read_one = [&] {
@@ -219,10 +229,9 @@ LinkResult<Done> GrpcLink::SubmitReports(const std::string& round_id, const Next
       error = absl::InternalError("the aggregator answers for a report that is not on its way");
       return false;
     }
-    const NodeIndex node = *it;
+    const NodeIndex node = it->first;
+    bytes_in_flight -= it->second;  // answers come in any order
     in_flight.erase(it);
-    bytes_in_flight_bound -= sizes.front();
-    sizes.pop_front();
     if (response.has_receipt()) {
       error = on_reply(node, ReceiptFromProto(response.receipt(), kit_));
     } else {
@@ -244,19 +253,18 @@ LinkResult<Done> GrpcLink::SubmitReports(const std::string& round_id, const Next
     const uint64_t size = (*report)->report.coded_bits.size();
     while (alive && !in_flight.empty() &&
            (in_flight.size() >= static_cast<size_t>(options_.reports_in_flight_max) ||
-            bytes_in_flight_bound + size > options_.bytes_in_flight_max)) {
+            bytes_in_flight + size > options_.bytes_in_flight_max)) {
       alive = read_one();
     }
     if (!alive) break;
     v1::SubmitReportsRequest request;
     FillHeader(round_id, **report, request.mutable_header());
     request.set_coded_bits(std::move((*report)->report.coded_bits));
-    if (!in_flight.insert((*report)->node).second) {
+    if (!in_flight.emplace((*report)->node, size).second) {
       error = absl::InternalError("a node's report was given twice");
       break;
     }
-    bytes_in_flight_bound += size;
-    sizes.push_back(size);
+    bytes_in_flight += size;
     alive = stream->Write(request);
   }
   if (!error.ok()) call.context()->TryCancel();

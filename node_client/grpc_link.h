@@ -49,6 +49,8 @@ class GrpcLink final : public AggregatorLink {
   class Call;
   void FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const;
   std::string ReadStampOfFiles() const;  // changes with certificate and key
+  // Warns once a day when certificate or CA expire within 30 days.
+  void RemindOfExpiry();
   // The status for a failed call, with the reason why a handshake failed where that can be found out.
   absl::Status ExplainFailure(const grpc::Status& reply);
 
@@ -63,6 +65,8 @@ class GrpcLink final : public AggregatorLink {
   bool cancelled_ = false;
   absl::Time explained_at_ = absl::InfinitePast();
   std::string explanation_;
+  absl::Time reminded_at_ = absl::InfinitePast();
+  ExpiryReminder reminder_;
 };
 
 }  // namespace blink

@@ -48,6 +48,7 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
       {"provision roster",
        {"blink provision roster --out deployment --nodes 600",
         "blink provision roster --out deployment --retire 7 --retire 100-135"}},
+      {"provision list", {"blink provision list --out deployment", "blink provision list --output fleet"}},
       {"provision simulate",
        {"blink provision simulate --out fleet --deployment demo --nodes 500 --kits 5 --aggregator 127.0.0.1:7443",
         "blink provision simulate --out trial --deployment trial --nodes 60 --kits 3 --aggregator 127.0.0.1:7443 "

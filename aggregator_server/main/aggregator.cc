@@ -91,6 +91,9 @@ absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& ros
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOptions& options, Clock& clock) {
   BLINK_RETURN_IF_ERROR(ValidateDeployment(options.deployment.name));
+  if (options.server.tls.has_value()) {
+    BLINK_RETURN_IF_ERROR(ServerTls::Check(*options.server.tls, options.deployment.name));
+  }
   Deployment deployment = options.deployment;
   BLINK_ASSIGN_OR_RETURN(const Roster roster, Roster::Create(deployment.name, deployment.roster_version,
                                                              deployment.node_count, deployment.retired));
@@ -134,9 +137,10 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       std::make_unique<NodeServiceImpl>(*aggregator->authenticator_, *aggregator->ingest_, *aggregator->store_);
   aggregator->operator_service_ = std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds);
   BLINK_RETURN_IF_ERROR(rounds->Start());
-  BLINK_ASSIGN_OR_RETURN(
-      aggregator->server_,
-      AggregatorServer::Start(options.server, {aggregator->node_service_.get(), aggregator->operator_service_.get()}));
+  ServerOptions server = options.server;
+  server.deployment = options.deployment.name;
+  BLINK_ASSIGN_OR_RETURN(aggregator->server_, AggregatorServer::Start(server, {aggregator->node_service_.get(),
+                                                                               aggregator->operator_service_.get()}));
   return aggregator;
 }
 

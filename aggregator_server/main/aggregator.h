@@ -37,16 +37,19 @@ struct AggregatorOptions {
 
 class Aggregator {
  public:
-  // Opens the store, takes up the rounds that have not ended, and serves. FAILED_PRECONDITION: the attribute folder
-  // holds edges or has another n, or the roster (options.deployment) does not follow those in
-  // DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. Other errors are those of the
-  // parts.
+  // Checks the certificate (ServerTls::Load), opens the store, takes up the rounds that have not ended, and serves.
+  // FAILED_PRECONDITION: the attribute folder holds edges or has another n, or the roster (options.deployment) does not
+  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. Other errors
+  // are those of the parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 
   int port() const { return server_->port(); }
-  // Reads the revocation list anew, now.
-  void RereadRevocations() { guard_->RereadRevocations(); }
+  // Reads the certificate and the revocation list anew, now.
+  void RereadFiles() {
+    server_->RereadCertificate();
+    guard_->RereadRevocations();
+  }
   ReportStore& store() { return *store_; }
   Ingest& ingest() { return *ingest_; }
   Pipeline& pipeline() { return *pipeline_; }

@@ -64,7 +64,8 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", options.server.listen,
                  "HOST:PORT; without HOST: every interface; port 0: chosen by the system")
       ->capture_default_str();
-  app.add_option("--tls-certificate", flags.tls.certificate, "certificate chain, PEM");
+  app.add_option("--tls-certificate", flags.tls.certificate,
+                 "certificate chain, PEM; another one is taken without a restart");
   app.add_option("--tls-key", flags.tls.key, "private key, PEM");
   app.add_option("--tls-ca", flags.tls.ca, "certificate of the deployment's authority, PEM");
   app.add_option("--revocations", options.revocations_file,
@@ -193,8 +194,8 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
   int signal = 0;
   ::sigwait(&signals, &signal);
   for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {
-    spdlog::info("SIGHUP: reading the revocation list");
-    aggregator->RereadRevocations();
+    spdlog::info("SIGHUP: reading the certificate and the revocation list");
+    aggregator->RereadFiles();
   }
   spdlog::info("signal {}: stopping", signal);
   return absl::OkStatus();

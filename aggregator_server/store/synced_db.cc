@@ -1,7 +1,9 @@
 #include "aggregator_server/store/synced_db.h"
 
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -19,6 +21,15 @@
 namespace blink {
 namespace {
 
+// A quarter of the limit of open files, since connections and the worker need some too
+// (aggregator_server/transport/connection_ledger.h). RocksDB takes 20 at least.
+int CountTableFiles() {
+  constexpr rlim_t kMost = 256;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMost;
+  return static_cast<int>(std::min(kMost, limit.rlim_cur / 4));
+}
+
 rocksdb::Options MakeOptions(const RocksDbOptions& ours) {
   rocksdb::Options options;
   if (ours.env != nullptr) options.env = ours.env;
@@ -30,7 +41,7 @@ rocksdb::Options MakeOptions(const RocksDbOptions& ours) {
   options.max_write_buffer_number = 3;
   options.manifest_preallocation_size = 256 << 10;  // of a disk that may be small
   options.max_total_wal_size = 128 << 20;
-  options.max_open_files = 256;
+  options.max_open_files = CountTableFiles();
   options.max_background_jobs = 2;
   options.compression = rocksdb::kNoCompression;  // reports are coded near their entropy
   options.info_log_level = rocksdb::WARN_LEVEL;

@@ -11,13 +11,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "aggregator_server/transport/handshake_log.h"
 #include "common/base/address.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -27,9 +28,8 @@ namespace {
 
 constexpr int kBacklog = 4096;
 constexpr int kAcceptedAtOnceMax = 64;
-constexpr int kReserve = 512;  // descriptors: the store's files, the worker's pipes
 constexpr int kWaitMs = 100;
-constexpr int kUnfinishedMin = 64;  // an address may always have so many handshakes under way, or a quarter of all
+constexpr int kLookEveryMs = 1000;
 
 void LogSometimes(const std::string& what) {
   thread_local absl::Time next = absl::InfinitePast();
@@ -38,13 +38,17 @@ void LogSometimes(const std::string& what) {
   spdlog::warn("{}", what);
 }
 
-// The first descriptor that no connection gets: the system hands out the lowest free one, so that it tells how many are
-// open.
-int DescriptorMax() {
+int64_t ReadDescriptorLimit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024 - kReserve;
-  const int most = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 30));
-  return most - std::min(kReserve, most / 2);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<int>::max()));
+}
+
+// The first descriptor that no connection gets. The system hands out the lowest free one, so it tells how many are
+// open. Half of the reserve is free then, whatever the files and the connections without TLS have taken.
+int DescriptorEnd(const ConnectionLimits& limits) {
+  const int reserve = limits.descriptors - limits.open - limits.leaving;
+  return limits.descriptors - reserve / 2;
 }
 
 // A listening socket, or -1 with errno.
@@ -86,6 +90,7 @@ void RaiseDescriptorLimit() {
 }
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address) {
+  BLINK_ASSIGN_OR_RETURN(const ConnectionLimits limits, ConnectionLimits::ForDescriptors(ReadDescriptorLimit()));
   BLINK_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, AddressUse::kListen));
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -98,6 +103,7 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& ad
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   std::unique_ptr<Acceptor> acceptor(new Acceptor);
+  acceptor->books_ = std::make_shared<ConnectionBooks>(limits, [](int fd) { ::shutdown(fd, SHUT_RDWR); });
   int error = 0;
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
     const int asked = ntohs(at->ai_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(at->ai_addr)->sin6_port
@@ -122,7 +128,9 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& ad
 
 Acceptor::~Acceptor() { Stop(); }
 
-void Acceptor::Start(std::unique_ptr<Sink> sink) {
+void Acceptor::Start(std::unique_ptr<Sink> sink, std::function<void()> each_second) {
+  each_second_ = std::move(each_second);
+  spdlog::info("{}", books_->ledger.limits().ToText());
   sink_ = std::move(sink);
   thread_ = std::thread([this] { Loop(); });
 }
@@ -134,6 +142,7 @@ void Acceptor::Stop() {
   }
   for (const int fd : std::exchange(listeners_, {})) ::close(fd);
   if (wake_ >= 0) ::close(std::exchange(wake_, -1));
+  if (books_ != nullptr) books_->failures.Summarize();
 }
 
 bool Acceptor::AcceptSome(int listener) {
@@ -147,35 +156,47 @@ bool Acceptor::AcceptSome(int listener) {
       LogSometimes(absl::StrCat("cannot accept a connection, trying again: ", std::strerror(errno)));
       return false;
     }
-    const int descriptor_max = DescriptorMax();
-    if (fd >= descriptor_max) {
-      ::close(fd);
-      LogSometimes("too many connections are open: refusing more (raise the limit of open files)");
-      continue;
-    }
-    const HandshakeLog::Connection from(address, size);
-    if (from.unfinished() >= std::max(kUnfinishedMin, descriptor_max / 4)) {
-      ::close(fd);
-      LogSometimes(absl::StrCat("too many connections from ", from.peer(), " say nothing: refusing more from there"));
-      continue;
-    }
-    const int on = 1;
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    Sink::NewConnectionParameters connection;
-    connection.listener_fd = listener;
-    connection.fd = fd;
-    sink_->HandleNewConnection(&connection);
+    if (!Take(listener, fd, address, size)) ::close(fd);
   }
+  return true;
+}
+
+bool Acceptor::Take(int listener, int fd, const sockaddr_storage& address, socklen_t size) {
+  const PeerAddress from = PeerAddress::Of(address, size);
+  const absl::StatusOr<uint64_t> id = fd < DescriptorEnd(books_->ledger.limits())
+                                          ? books_->ledger.Arrive(from.host, fd)
+                                          : absl::ResourceExhaustedError("too many files and connections are open");
+  if (!id.ok()) {
+    books_->failures.Report(
+        "too many connections", from.host, from.host,
+        absl::StrCat("too many connections: refused one from ", from.peer, ": ", id.status().message()));
+    return false;
+  }
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  Sink::NewConnectionParameters connection;
+  connection.listener_fd = listener;
+  connection.fd = fd;
+  const HandshakeLog::Connection scope(books_, from, *id);
+  sink_->HandleNewConnection(&connection);
   return true;
 }
 
 void Acceptor::Loop() {
   std::vector<pollfd> waited = {{wake_, POLLIN, 0}};
   for (const int fd : listeners_) waited.push_back({fd, POLLIN, 0});
+  auto looked = std::chrono::steady_clock::now();
   while (true) {
-    if (::poll(waited.data(), waited.size(), -1) < 0 && errno != EINTR) {
+    const int ready = ::poll(waited.data(), waited.size(), kLookEveryMs);
+    if (ready < 0 && errno != EINTR) {
       LogSometimes(absl::StrCat("cannot wait for connections, trying again: ", std::strerror(errno)));
     }
+    if (const auto now = std::chrono::steady_clock::now(); now - looked >= std::chrono::milliseconds(kLookEveryMs)) {
+      looked = now;
+      books_->failures.Look();
+      if (each_second_) each_second_();
+    }
+    if (ready <= 0) continue;
     if (waited[0].revents != 0) return;
     bool well = true;
     for (size_t i = 1; i < waited.size(); ++i) {

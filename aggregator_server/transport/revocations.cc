@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint64_t kListBytesMax = 64 << 20;  // more than a million certificates
 constexpr uint64_t kPemBytesMax = 1 << 20;
-constexpr absl::Duration kWarnEvery = absl::Hours(24);
 
 // Changes whenever the file is replaced or written to.
 std::string ReadStamp(const std::string& path) {
@@ -138,13 +137,12 @@ bool Revocations::Reread(bool always) {
 }
 
 void Revocations::WarnWhenOutdated() {
-  const absl::Time now = clock_.Now();
-  const absl::Time until = list()->next_update();
-  if (now <= until || now - warned_ < kWarnEvery) return;
-  warned_ = now;
-  spdlog::warn("the revocation list {} was valid until {}: {}; bring a new one (blink provision crl)", options_.path,
-               TimeText(until),
-               options_.refuse_when_outdated ? "every call is refused until then" : "it stays in force");
+  const std::string remedy = absl::StrCat(
+      "bring a new one (blink provision crl); ",
+      options_.refuse_when_outdated ? "every call is refused from then on" : "it stays in force until then");
+  const std::string line = reminder_.Remind(absl::StrCat("the revocation list ", options_.path), list()->next_update(),
+                                            clock_.Now(), remedy);
+  if (!line.empty()) spdlog::warn("{}", line);
 }
 
 absl::Status Revocations::Check(const CertificateInfo& certificate) const {

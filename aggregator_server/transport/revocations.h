@@ -5,10 +5,10 @@
 //   Reread   later. Such a list is refused too: the list before stays in force, and an error line in the log says why.
 //            Errors that may pass by themselves (no descriptor left, no memory) are tried again at the next look.
 //
-// A list past its nextUpdate stays in force, and a warning is logged every day; with `refuse_when_outdated` Check
-// refuses everybody instead. The last list in force is kept in `memory_path`, so that a restart cannot go back to an
-// older one. A new list is in force whether or not it can be kept: a full disk must not revive anybody. Keeping it is
-// tried again at every look.
+// A list past its nextUpdate stays in force; with `refuse_when_outdated` Check refuses everybody instead. A warning is
+// logged every day, from 30 days before. The last list in force is kept in `memory_path`, so that a restart cannot go
+// back to an older one. A new list is in force whether or not it can be kept: a full disk must not revive anybody.
+// Keeping it is tried again at every look.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_REVOCATIONS_H_
 
@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/pki/expiry.h"
 #include "common/pki/pki.h"
 #include "common/pki/revocation.h"
 
@@ -44,7 +45,7 @@ class Revocations {
   // from two threads at a time.
   bool Reread(bool always);
 
-  // Warns at most once a day when the list in force is outdated.
+  // Warns once a day when the list in force is outdated, or will be within 30 days.
   void WarnWhenOutdated();
 
   std::shared_ptr<const RevocationList> list() const;
@@ -66,7 +67,7 @@ class Revocations {
   bool try_again_ = false;  // the file could not be read, and not for what is in it
   std::string error_;       // of the last reading
   std::string memory_error_;
-  absl::Time warned_ = absl::InfinitePast();
+  ExpiryReminder reminder_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const RevocationList> list_;

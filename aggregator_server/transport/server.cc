@@ -18,9 +18,11 @@ namespace blink {
 absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const ServerOptions& options,
                                                                           const std::vector<grpc::Service*>& services) {
   HandshakeLog::Install();
+  std::unique_ptr<ServerTls> tls;
   std::shared_ptr<grpc::ServerCredentials> credentials;
   if (options.tls.has_value()) {
-    BLINK_ASSIGN_OR_RETURN(credentials, MakeServerCredentials(*options.tls));
+    BLINK_ASSIGN_OR_RETURN(tls, ServerTls::Load(*options.tls, options.deployment));
+    credentials = tls->credentials();
   } else {
     BLINK_RETURN_IF_ERROR(RequireLoopback(options.listen));
     credentials = grpc::InsecureServerCredentials();
@@ -49,8 +51,12 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return absl::InternalError("gRPC cannot start a server");
-  acceptor->Start(std::move(sink));
-  return std::unique_ptr<AggregatorServer>(new AggregatorServer(std::move(acceptor), std::move(server)));
+  std::unique_ptr<AggregatorServer> started(
+      new AggregatorServer(std::move(tls), std::move(acceptor), std::move(server)));
+  started->acceptor_->Start(std::move(sink), [server = started.get()] {
+    if (server->tls_ != nullptr) server->tls_->Look(server->reread_certificate_.exchange(false));
+  });
+  return started;
 }
 
 AggregatorServer::~AggregatorServer() { Shutdown(absl::ZeroDuration()); }

@@ -4,6 +4,7 @@
 
 #include <grpcpp/server.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,12 +14,14 @@
 #include "absl/time/time.h"
 #include "aggregator_server/transport/acceptor.h"
 #include "common/rpc/credentials.h"
+#include "common/rpc/server_tls.h"
 
 namespace blink {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0: chosen by the system
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
+  std::string deployment;              // that the certificate must name
   std::string health_socket;           // where health checks ask (health.h); empty: nowhere
   int streams_per_connection_max = 1024;
   uint64_t memory_bytes_max = 512 << 20;  // of gRPC's buffers
@@ -27,7 +30,7 @@ struct ServerOptions {
 class AggregatorServer {
  public:
   // `services` outlive the server. FAILED_PRECONDITION: plaintext, and not on loopback. UNAVAILABLE: the address cannot
-  // be bound. Other errors are those of MakeServerCredentials.
+  // be bound. Other errors are those of ServerTls::Load and Acceptor::Listen.
   static absl::StatusOr<std::unique_ptr<AggregatorServer>> Start(const ServerOptions& options,
                                                                  const std::vector<grpc::Service*>& services);
   ~AggregatorServer();
@@ -35,10 +38,15 @@ class AggregatorServer {
   int port() const { return acceptor_->port(); }
   // Refuses new calls, gives those under way `grace`, then ends them.
   void Shutdown(absl::Duration grace);
+  // Looks at the files of the certificate within a second, whether or not they have changed.
+  void RereadCertificate() { reread_certificate_ = true; }
 
  private:
-  AggregatorServer(std::unique_ptr<Acceptor> acceptor, std::unique_ptr<grpc::Server> server)
-      : acceptor_(std::move(acceptor)), server_(std::move(server)) {}
+  AggregatorServer(std::unique_ptr<ServerTls> tls, std::unique_ptr<Acceptor> acceptor,
+                   std::unique_ptr<grpc::Server> server)
+      : tls_(std::move(tls)), acceptor_(std::move(acceptor)), server_(std::move(server)) {}
+  std::unique_ptr<ServerTls> tls_;  // absent without TLS
+  std::atomic<bool> reread_certificate_{false};
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -1,4 +1,5 @@
 // Reads and writes PEM, reads certificates, and checks whether a key belongs to a certificate.
+#include <arpa/inet.h>
 #include <openssl/asn1.h>
 #include <openssl/bn.h>
 #include <openssl/err.h>
@@ -106,6 +107,19 @@ std::string NameOf(X509_NAME* name) {
   return size > 0 ? std::string(data, size) : std::string();
 }
 
+std::string TextOf(const ASN1_STRING* string) {
+  return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)), ASN1_STRING_length(string));
+}
+
+std::string AddressOf(const ASN1_OCTET_STRING* bytes) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  const int size = ASN1_STRING_length(bytes);
+  if (size == 4 || size == 16) {
+    inet_ntop(size == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes), text, sizeof(text));
+  }
+  return text;
+}
+
 std::string SerialOf(X509* certificate) {
   BIGNUM* number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr);
   char* hex = number != nullptr ? BN_bn2hex(number) : nullptr;
@@ -138,9 +152,9 @@ absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificat
   NamesPtr names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(x509.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
-    if (name->type != GEN_URI) continue;
-    const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
-    info.uri_sans.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)), ASN1_STRING_length(uri));
+    if (name->type == GEN_URI) info.uri_sans.push_back(TextOf(name->d.uniformResourceIdentifier));
+    if (name->type == GEN_DNS) info.host_names.push_back(TextOf(name->d.dNSName));
+    if (name->type == GEN_IPADD) info.host_names.push_back(AddressOf(name->d.iPAddress));
   }
   return info;
 }

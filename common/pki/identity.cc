@@ -81,6 +81,13 @@ std::string Identity::ToUri() const {
   return absl::StrCat(prefix, "/nodes/", first_node, "-", last_node);
 }
 
+std::string Identity::DnsName() const {
+  constexpr size_t kLabelCharactersMax = 63;  // RFC 1035
+  const bool is_label = !deployment.empty() && deployment.size() <= kLabelCharactersMax && deployment.front() != '-' &&
+                        deployment.back() != '-';
+  return kind == Kind::kAggregator && is_label ? absl::StrCat(deployment, ".blink.internal") : std::string();
+}
+
 absl::StatusOr<Identity> Identity::FromUri(absl::string_view uri) {
   if (uri.size() > kUriCharactersMax) return absl::InvalidArgumentError("the identity in the certificate is too long");
   absl::StatusOr<Identity> identity = Parse(uri);

@@ -26,6 +26,9 @@ struct Identity {
 
   bool Covers(uint64_t node) const { return kind == Kind::kNodes && first_node <= node && node <= last_node; }
   std::string ToUri() const;
+  // kAggregator: its name for clients that can check a DNS name only, <deployment>.blink.internal. It is in no DNS. ""
+  // for a deployment that is no DNS label: of 64 characters, or with a '-' at an end.
+  std::string DnsName() const;
   // Returns INVALID_ARGUMENT that names what is wrong. Each identity has exactly one valid spelling: no leading zeros,
   // and a < b in a range.
   static absl::StatusOr<Identity> FromUri(absl::string_view uri);

@@ -95,11 +95,6 @@ absl::Status PushAddress(GENERAL_NAMES* names, const std::string& text) {
   return absl::OkStatus();
 }
 
-bool IsDnsName(absl::string_view name) {
-  return !name.empty() && name.size() <= 253 && name.front() != '.' && name.front() != '-' &&
-         std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '.' || c == '-'; });
-}
-
 absl::Status AddSubjectNames(X509* x509, const CertificateOptions& options) {
   NamesPtr names(sk_GENERAL_NAME_new_null());
   BLINK_RETURN_IF_ERROR(PushText(names.get(), GEN_URI, options.uri_san));
@@ -145,6 +140,16 @@ absl::Status Sign(X509* x509, EVP_PKEY* key) {
 }
 
 }  // namespace
+
+bool IsDnsName(absl::string_view name) {
+  return !name.empty() && name.size() <= 253 && name.front() != '.' && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '.' || c == '-'; });
+}
+
+bool IsIpAddress(const std::string& text) {
+  unsigned char bytes[16];
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
 
 absl::StatusOr<std::string> GenerateKey() {
   KeyPtr key(EVP_EC_gen("P-256"));

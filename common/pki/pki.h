@@ -8,9 +8,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace blink {
+
+// Whether a certificate may carry it as a DNS name.
+bool IsDnsName(absl::string_view name);
+// Whether it is an address of IPv4 or IPv6, without brackets.
+bool IsIpAddress(const std::string& text);
 
 absl::StatusOr<std::string> GenerateKey();
 // Makes a request with the subject CN `common_name`, signed by `key`. It carries no SAN, since the authority takes
@@ -39,6 +45,7 @@ absl::StatusOr<std::string> SignRequest(const CertificateAuthority& authority, c
 
 struct CertificateInfo {
   std::vector<std::string> uri_sans;
+  std::vector<std::string> host_names;  // DNS names and IP addresses
   absl::Time not_before;
   absl::Time not_after;
   std::string serial;  // hexadecimal

@@ -18,6 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
 #include "common/pki/pki.h"
+#include "common/pki/server_certificate.h"
 
 namespace blink {
 namespace {
@@ -42,21 +43,23 @@ absl::Status CheckDates(const std::string& path, const CertificateInfo& info, ab
 // Accepts the one server whose certificate, already verified against the CA, names this deployment's aggregator.
 class AggregatorVerifier : public tls::ExternalCertificateVerifier {
  public:
-  explicit AggregatorVerifier(std::string uri) : uri_(std::move(uri)) {}
+  explicit AggregatorVerifier(std::string deployment) : deployment_(std::move(deployment)) {}
 
   bool Verify(tls::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* sync_status) override {
-    const std::vector<grpc::string_ref> uris = request->uri_names();
-    if (uris.size() != 1 || uris[0] != grpc::string_ref(uri_)) {
+    std::vector<std::string> uris;
+    for (const grpc::string_ref& uri : request->uri_names()) uris.emplace_back(uri.data(), uri.size());
+    const absl::Status names = CheckServerNames(uris, deployment_);
+    if (!names.ok()) {
       *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                                  absl::StrCat("the server's certificate does not name ", uri_, " and nobody else"));
+                                  absl::StrCat("the certificate of the server ", names.message()));
     }
     return true;  // decided here and now
   }
   void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
 
  private:
-  const std::string uri_;
+  const std::string deployment_;
 };
 
 std::shared_ptr<tls::FileWatcherCertificateProvider> Watch(const TlsFiles& files) {
@@ -78,6 +81,21 @@ absl::Status CheckTlsFiles(const TlsFiles& files) {
   BLINK_RETURN_IF_ERROR(InFile(files.key, CheckKeyPair(certificate, key)));
   BLINK_RETURN_IF_ERROR(CheckDates(files.certificate, *info, now));
   return CheckDates(files.ca, *ca_info, now);
+}
+
+std::vector<std::string> RemindOfExpiry(const TlsFiles& files, ExpiryReminder& reminder, absl::Time now) {
+  std::vector<std::string> lines;
+  const auto remind = [&](const std::string& path, const char* what, const char* remedy) {
+    const absl::StatusOr<std::string> text = ReadFile(path, kPemBytesMax);
+    const absl::StatusOr<CertificateInfo> info = text.ok() ? InspectCertificate(*text) : text.status();
+    if (!info.ok()) return;
+    const std::string line = reminder.Remind(absl::StrCat(what, " ", path), info->not_after, now, remedy);
+    if (!line.empty()) lines.push_back(line);
+  };
+  remind(files.certificate, "the certificate",
+         "make a new key and have it signed (blink provision sign) before the aggregator refuses this one");
+  remind(files.ca, "the authority's certificate", "ask the authority for its next one");
+  return lines;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files) {
@@ -102,7 +120,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(
   options.watch_identity_key_cert_pairs();
   options.set_verify_server_certs(true);
   options.set_check_call_host(false);
-  options.set_certificate_verifier(tls::ExternalCertificateVerifier::Create<AggregatorVerifier>(aggregator.ToUri()));
+  options.set_certificate_verifier(tls::ExternalCertificateVerifier::Create<AggregatorVerifier>(deployment));
   return tls::TlsCredentials(options);
 }
 

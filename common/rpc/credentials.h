@@ -6,8 +6,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/pki/expiry.h"
 #include "common/pki/identity.h"
 
 namespace blink {
@@ -27,6 +30,10 @@ struct TlsFiles {
 //   FAILED_PRECONDITION  the key does not fit the certificate, or a certificate is expired or not yet valid; the
 //                        message has the dates and the remedy
 absl::Status CheckTlsFiles(const TlsFiles& files);
+
+// The sentences to log now about the certificate and the CA, when they expire soon or have expired. A file that cannot
+// be read has none.
+std::vector<std::string> RemindOfExpiry(const TlsFiles& files, ExpiryReminder& reminder, absl::Time now);
 
 // Both return the errors of CheckTlsFiles; the client also INVALID_ARGUMENT for a malformed deployment.
 //

@@ -11,27 +11,30 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/ignored_proxy.h"
 #include "common/base/status_macros.h"
-#include "common/base/time_text.h"
 #include "common/pki/pki.h"
+#include "common/pki/server_certificate.h"
 #include "common/rpc/credentials.h"
 
 namespace blink {
 namespace {
 
-constexpr int kStepMs = 2'000;  // time allowed to the connection, and to each step of the handshake
+constexpr int kStepMs = 2'000;       // time allowed to the connection, and to each silence
+constexpr int kHandshakeMs = 3'000;  // to all that follows the connection
 constexpr uint64_t kPemBytesMax = 1 << 20;
+// What an HTTP/2 client says first: the preface and empty SETTINGS (RFC 9113 section 3.4).
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
 
 struct SocketCloser {
   int fd = -1;
@@ -103,39 +106,24 @@ void MakeBlocking(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-std::string Validity(X509* certificate) {
-  auto date = [](const ASN1_TIME* time) {
-    std::tm parts{};
-    return ASN1_TIME_to_tm(time, &parts) == 1 ? TimeText(absl::FromTM(parts, absl::UTCTimeZone())) : std::string("?");
-  };
-  return absl::StrCat(" (valid from ", date(X509_get0_notBefore(certificate)), " to ",
-                      date(X509_get0_notAfter(certificate)), "; this machine's clock says ", TimeText(absl::Now()),
-                      ")");
+// The certificates that the server sent, as PEM.
+std::string ReadChain(SSL* ssl) {
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new(BIO_s_mem()), BIO_free_all);
+  STACK_OF(X509)* const chain = SSL_get_peer_cert_chain(ssl);
+  for (int i = 0; i < sk_X509_num(chain); ++i) PEM_write_bio_X509(bio.get(), sk_X509_value(chain, i));
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return size > 0 ? std::string(data, size) : std::string();
 }
 
 // What the server's certificate says that we would not accept; empty when it is the aggregator of `deployment`.
-std::string JudgeServer(SSL* ssl, const std::string& address, const std::string& deployment) {
-  const long verdict = SSL_get_verify_result(ssl);
-  X509* peer = SSL_get0_peer_certificate(ssl);
-  if (verdict != X509_V_OK) {
-    const bool dates = verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID;
-    return absl::StrCat("the certificate of the server at ", address,
-                        " does not verify against our CA: ", X509_verify_cert_error_string(verdict),
-                        dates && peer != nullptr ? Validity(peer) : "");
-  }
-  if (peer == nullptr) return "";
-  std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new(BIO_s_mem()), BIO_free_all);
-  PEM_write_bio_X509(bio.get(), peer);
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &data);
-  const absl::StatusOr<CertificateInfo> info = InspectCertificate(std::string(data, size));
-  const std::string expected = absl::StrCat("blink://", deployment, "/aggregator");
-  if (info.ok() && info->uri_sans.empty()) {
-    return absl::StrCat("the certificate of the server at ", address, " carries no URI as subject alternative name (",
-                        info->subject, "), not ", expected);
-  }
-  if (!info.ok() || deployment.empty() || (info->uri_sans.size() == 1 && info->uri_sans[0] == expected)) return "";
-  return absl::StrCat("the server at ", address, " is ", absl::StrJoin(info->uri_sans, " and "), ", not ", expected);
+std::string JudgeServer(SSL* ssl, const std::string& address, const std::string& deployment,
+                        const std::string& ca_path) {
+  const absl::StatusOr<std::string> ca = ReadFile(ca_path, kPemBytesMax);
+  if (!ca.ok() || deployment.empty()) return "";
+  const absl::Status judged = CheckServerCertificate(ReadChain(ssl), *ca, deployment, absl::Now());
+  if (judged.ok()) return "";
+  return absl::StrCat("the certificate of the server at ", address, " ", judged.message());
 }
 
 // `result` is SSL_get_error's, `error_number` errno, of the call that failed.
@@ -188,6 +176,43 @@ std::string ExplainTlsError(const std::string& address) {
   }
 }
 
+// One connection's operations on a socket that does not block. A server that sends a byte now and then could keep
+// blocking ones for ever.
+class Steps {
+ public:
+  Steps(SSL* ssl, int fd) : ssl_(ssl), fd_(fd) {}
+
+  // The operation's result; SSL_get_error says WANT_READ when the time was up.
+  template <typename Operation>
+  int Do(const Operation& operation) {
+    while (true) {
+      const int result = operation();
+      const int error = SSL_get_error(ssl_, result);
+      if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return result;
+      const int64_t left_ms = std::min<int64_t>(kStepMs, absl::ToInt64Milliseconds(end_ - absl::Now()));
+      pollfd waiting = {.fd = fd_, .events = static_cast<short>(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)};
+      if (left_ms <= 0 || ::poll(&waiting, 1, static_cast<int>(left_ms)) <= 0) return result;
+    }
+  }
+  // Ends the connection as a client of HTTP/2 does. A server takes who says nothing for a peer that hangs up in the
+  // handshake.
+  void Leave() {
+    Do([&] { return SSL_write(ssl_, kPreface, sizeof(kPreface)); });
+    SSL_shutdown(ssl_);
+    ::shutdown(fd_, SHUT_WR);
+    char rest[1024];
+    // until it hangs up: what is left unread would reset the connection
+    while (absl::Now() < end_ && Do([&] { return SSL_read(ssl_, rest, sizeof(rest)); }) > 0) {
+    }
+    ERR_clear_error();
+  }
+
+ private:
+  SSL* const ssl_;
+  const int fd_;
+  const absl::Time end_ = absl::Now() + absl::Milliseconds(kHandshakeMs);
+};
+
 std::string Handshake(const TlsFiles& files, const std::string& address, const std::string& deployment, int fd) {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -202,15 +227,20 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   const SigpipeHeldBack quiet;
   SSL_set_fd(ssl.get(), fd);
   ERR_clear_error();
-  int result = SSL_connect(ssl.get());
+  Steps steps(ssl.get(), fd);
+  int result = steps.Do([&] { return SSL_connect(ssl.get()); });
   const bool connected = result == 1;
-  if (const std::string judgement = connected ? JudgeServer(ssl.get(), address, deployment) : ""; !judgement.empty()) {
+  if (const std::string judgement = connected ? JudgeServer(ssl.get(), address, deployment, files.ca) : "";
+      !judgement.empty()) {
     return judgement;
   }
   // In TLS 1.3 the server's verdict on our certificate comes after our last message: wait for its first bytes or its
   // alert.
   char byte = 0;
-  if (connected && (result = SSL_read(ssl.get(), &byte, 1)) > 0) return "";
+  if (connected && (result = steps.Do([&] { return SSL_read(ssl.get(), &byte, 1); })) > 0) {
+    steps.Leave();
+    return "";
+  }
   const int error_number = errno;
   result = SSL_get_error(ssl.get(), result);
   if (std::string reason = ExplainTlsError(address); !reason.empty()) return reason;
@@ -231,9 +261,6 @@ std::string DeploymentOf(const TlsFiles& files) {
   const absl::StatusOr<Identity> identity = Identity::FromUri(info->uri_sans[0]);
   return identity.ok() ? identity->deployment : "";
 }
-
-// What an HTTP/2 client says first: the preface and empty SETTINGS (RFC 9113 section 3.4).
-constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
 
 }  // namespace
 
@@ -261,7 +288,6 @@ std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address)
     return absl::StrCat(files.certificate, " was not issued by the authority in ", files.ca,
                         ": they belong to different deployments, and the aggregator will refuse it");
   }
-  MakeBlocking(socket.fd);
   return Handshake(files, address, DeploymentOf(files), socket.fd);
 }
 

@@ -276,15 +276,16 @@ class Deployment:
 
     # ---- processes
 
-    def _start(self, name, program, *arguments):
+    def _start(self, name, program, *arguments, prefix=()):
         path = self.folder / f"{name}.log"
-        self.processes[name] = Process(name, [BIN_DIR / program, *arguments], path)
+        self.processes[name] = Process(name, [*prefix, BIN_DIR / program, *arguments], path)
         return self.processes[name]
 
-    def start_aggregator(self, *arguments):
-        """Starts it and waits until it answers an operator."""
+    def start_aggregator(self, *arguments, descriptors=None):
+        """Starts it, with this limit of open files, and waits until it answers an operator."""
+        prefix = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else ()
         process = self._start("aggregator", "blink-aggregator", "--config", self.out / "aggregator" / "aggregator.conf",
-                              *arguments)
+                              *arguments, prefix=prefix)
 
         def answers():
             if not process.running():

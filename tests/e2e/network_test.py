@@ -5,6 +5,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -17,6 +18,31 @@ from blinktest import BIN_DIR, BlinkTest, Deployment, must, run, wait_until
 
 NODES = 30
 FAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
+
+
+class Shares:
+    """What an aggregator with this limit of open files gives: the arithmetic of connection_ledger.h."""
+
+    def __init__(self, descriptors):
+        budget = descriptors - min(512, descriptors // 2)
+        self.open = budget - budget // 8
+        self.handshakes = self.open // 2
+        self.of_one_address = self.open // 4
+        self.of_one_name = min(64, max(2, self.open // 8))
+
+
+def still_open(connections):
+    """How many of these the other side has not closed."""
+    count = 0
+    for connection in connections:
+        connection.setblocking(False)
+        try:
+            count += connection.recv(1) != b""
+        except (BlockingIOError, ssl.SSLWantReadError):
+            count += 1
+        except OSError:
+            pass
+    return count
 
 
 def resident_bytes(pid):
@@ -137,7 +163,8 @@ class Peers(BlinkTest):
             connection.bind((f"127.0.0.{2 + i % 50}", 0))
             connection.connect(("127.0.0.1", self.blink.port))
             if i % 2:
-                connection.sendall(hello)
+                with contextlib.suppress(OSError):  # it was cut to make room
+                    connection.sendall(hello)
         self.assert_a_node_is_served()
         grown = resident_bytes(self.blink.aggregator.pid) - before
         print(f"{count} silent connections (limit of open files {hard}): {grown / count / 1000:.1f} KB each",
@@ -150,7 +177,7 @@ class Peers(BlinkTest):
         self.addCleanup(lambda: [connection.close() for connection in crowd])
         if hard > 30_000:
             self.skipTest(f"a quarter of {hard} descriptors is more than one test should open")
-        share = (hard - min(512, hard // 2)) // 4
+        share = Shares(hard).of_one_address
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
@@ -159,7 +186,7 @@ class Peers(BlinkTest):
             crowd.append(connection)
             connection.bind(("127.0.0.77", 0))
             connection.connect(("127.0.0.1", self.blink.port))
-        self.assert_log_says("too many connections from 127.0.0.77:")
+        self.assert_log_says("too many connections: refused one from 127.0.0.77:")
         self.assert_a_node_is_served()
 
     def test_a_connection_that_speaks_http2_and_then_nothing_keeps_nobody_out(self):
@@ -175,10 +202,196 @@ class Peers(BlinkTest):
             self.addCleanup(connection.close)
             if i % 2:
                 connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+        name = self.names[0].replace("-", "/", 1)
+        self.assert_log_says(f"refused a connection of blink://e2e/{name} from 127.0.0.1:")
         self.assert_a_node_is_served()
         grown = resident_bytes(self.blink.aggregator.pid) - before
         print(f"{count} silent authenticated connections: {grown / count / 1000:.1f} KB each", flush=True)
         self.assertLess(grown / count, 500_000)
+
+
+class Descriptors(BlinkTest):
+    """Aggregators with few descriptors, and peers that want them all."""
+
+    def crowd(self, hosts, count):
+        connections = []
+        for i in range(count):
+            connection = socket.socket()
+            self.addCleanup(connection.close)
+            connection.bind((hosts[i % len(hosts)], 0))
+            connection.connect(("127.0.0.1", self.blink.port))
+            connections.append(connection)
+        return connections
+
+    def authenticated(self, count):
+        tls = self.blink.kit(self.names[0]) / "tls"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.load_cert_chain(tls / "client.crt", tls / "client.key")
+        context.set_alpn_protocols(["h2"])
+        connections = []
+        for _ in range(count):
+            with contextlib.suppress(OSError):
+                connection = context.wrap_socket(socket.create_connection(("127.0.0.1", self.blink.port)))
+                self.addCleanup(connection.close)
+                connections.append(connection)
+                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+                connection.recv(9)
+        return connections
+
+    def assert_served(self):
+        round_id = self.blink.create_round()
+        done = run("blink-node", "run", "--kit", self.blink.kit(self.names[1]), "--journal",
+                   self.blink.journal(self.names[1]), "--round", round_id, "--leave", "at-receipt", "--give-up-after",
+                   60)
+        self.assertEnds(done, blinktest.OK)
+        must("blink", "round", "cancel", "--config", self.blink.operator, round_id)
+
+    def test_shares_hold_for_every_limit_of_open_files(self):
+        with Deployment(nodes=NODES, kits=3) as self.blink:
+            self.names = self.blink.kits()
+            for descriptors in (64, 128, 700):
+                with self.subTest(descriptors=descriptors):
+                    self.blink.start_aggregator(descriptors=descriptors)
+                    shares = Shares(descriptors)
+                    one = self.crowd(["127.0.0.77"], 2 * shares.of_one_address)
+                    wait_until(lambda: still_open(one) <= shares.of_one_address, "the share of one address to be held")
+                    self.assertEqual(still_open(one), shares.of_one_address)
+                    self.assert_served()
+                    few = self.crowd([f"127.0.0.{host}" for host in range(80, 86)], descriptors)
+                    self.assert_served()
+                    wait_until(lambda: still_open(one + few) <= shares.handshakes, "the handshakes to keep their share")
+                    known = self.authenticated(shares.of_one_name + 10)
+                    wait_until(lambda: still_open(known) <= shares.of_one_name, "the share of one name to be held")
+                    self.assert_served()
+                    for connection in one + few + known:
+                        connection.close()
+                    self.assertEqual(self.blink.aggregator.terminate(), blinktest.OK)
+
+    def test_too_few_descriptors_are_refused_at_the_start(self):
+        with Deployment(nodes=NODES, kits=1) as blink:
+            done = subprocess.run(["prlimit", "--nofile=63:63", str(BIN_DIR / "blink-aggregator"), "--config",
+                                   str(blink.out / "aggregator" / "aggregator.conf")], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, blinktest.BAD_INPUT, done.stderr)
+            self.assertIn("the limit of open files is 63, and an aggregator needs 64", done.stderr)
+
+
+class Restarts(BlinkTest):
+    """What a fleet does when its aggregator was gone."""
+
+    def test_nodes_that_connect_again_are_no_warnings(self):
+        with Deployment(nodes=NODES, kits=10) as blink:
+            aggregator = blink.start_aggregator()
+            round_id = blink.create_round()
+            fleet = blink.start_fleet(blink.kits()[:-1], ("--round", round_id))
+            # the last kit is missing, so that the round stays open
+            blink.wait_for_reports(round_id, NODES - 3)
+            aggregator.kill()
+            wait_until(lambda: all("will try again" in node.log() for node in fleet), "the fleet to miss it")
+            aggregator.log_path.unlink()
+            aggregator = blink.start_aggregator()
+            must("blink", "round", "seal", "--config", blink.operator, round_id)
+            for node in fleet:
+                node.wait()
+            self.assertEqual(aggregator.terminate(), blinktest.OK)
+            loud = [line for line in aggregator.log().splitlines() if " warning " in line or " error " in line]
+            self.assertEqual(loud, [], aggregator.log())
+
+
+class Certificates(BlinkTest):
+    """The aggregator's own certificate: refused when no node would accept it, replaced while it serves."""
+
+    def setUp(self):
+        self.blink = Deployment(nodes=NODES, kits=1)
+        self.addCleanup(self.blink.__exit__, None, None, None)
+        self.tls = self.blink.out / "aggregator" / "tls"
+
+    def issue(self, names, usage="serverAuth", authority=None):
+        """Key and certificate as another tool makes them."""
+        authority = authority or self.blink.out / "ca"
+        key, crt, ext = (self.blink.folder / name for name in ("other.key", "other.crt", "other.ext"))
+        ext.write_text(f"extendedKeyUsage={usage}\n" + (f"subjectAltName={names}\n" if names else ""))
+        subprocess.run(f"openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {key} -subj /CN=x "
+                       f"| openssl x509 -req -CA {authority}/ca.crt -CAkey {authority}/ca.key -days 300 -extfile {ext} "
+                       f"-out {crt}", shell=True, check=True, capture_output=True)
+        return key, crt
+
+    def put(self, key, crt):
+        for source, target in ((key, "server.key"), (crt, "server.crt")):
+            fresh = self.tls / "fresh"
+            shutil.copyfile(source, fresh)
+            fresh.chmod(0o600)
+            fresh.rename(self.tls / target)
+
+    def served_serial(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(self.blink.out / "ca" / "ca.crt")
+        client = self.blink.kit(self.blink.kits()[0]) / "tls"
+        context.load_cert_chain(client / "client.crt", client / "client.key")
+        with context.wrap_socket(socket.create_connection(("127.0.0.1", self.blink.port))) as connection:
+            return connection.getpeercert()["serialNumber"]
+
+    def test_a_certificate_that_no_node_accepts_is_refused_with_the_nodes_reason(self):
+        own = "URI:blink://e2e/aggregator"
+        good = [(self.tls / name).read_bytes() for name in ("server.key", "server.crt")]
+        with Deployment(nodes=6, kits=1) as other:
+            for what, options, why in (
+                    ("only a CN", {"names": ""}, "carries no URI"),
+                    ("another deployment's", {"names": "URI:blink://other/aggregator"}, "is blink://other/aggregator"),
+                    ("a node's name", {"names": "URI:blink://e2e/node/3"}, "is blink://e2e/node/3, not"),
+                    ("two names", {"names": own + ",URI:blink://e2e/node/3"}, "and blink://e2e/node/3, not"),
+                    ("a client's", {"names": own, "usage": "clientAuth"}, "it is not one for servers"),
+                    ("another authority's", {"names": own, "authority": other.out / "ca"}, "does not verify against")):
+                with self.subTest(what):
+                    self.put(*self.issue(**options))
+                    done = run("blink-aggregator", "--config", self.blink.out / "aggregator" / "aggregator.conf")
+                    self.assertEnds(done, blinktest.BAD_INPUT, "server.crt", why)
+        (self.tls / "server.key").write_bytes(good[0])
+        (self.tls / "server.crt").write_bytes(good[1])
+        self.blink.start_aggregator()
+
+    def test_another_certificate_is_taken_without_a_restart_and_a_bad_one_is_not(self):
+        aggregator = self.blink.start_aggregator()
+        before = self.served_serial()
+        self.put(*self.issue("URI:blink://e2e/aggregator"))
+        wait_until(lambda: self.served_serial() != before, "the new certificate", pause=0.2)
+        taken = self.served_serial()
+        self.assertIn("is in use for new connections", aggregator.log())
+        self.put(*self.issue("URI:blink://e2e/operator/ann"))
+        wait_until(lambda: "the certificate is not replaced" in aggregator.log(), "the refusal", pause=0.2)
+        self.assertIn("is blink://e2e/operator/ann, not blink://e2e/aggregator", aggregator.log())
+        refusals = aggregator.log().count("the certificate is not replaced")
+        aggregator.popen.send_signal(signal.SIGHUP)
+        wait_until(lambda: aggregator.log().count("the certificate is not replaced") > refusals, "SIGHUP", pause=0.2)
+        self.assertEqual(self.served_serial(), taken)
+        must("blink", "round", "list", "--config", self.blink.operator)
+
+    def test_everybody_warns_before_a_certificate_expires(self):
+        out = self.blink.out
+        kit = self.blink.kits()[0]
+        for name, folder, side in (("aggregator", "aggregator", "server"), ("operator", "operator", "client"),
+                                   (kit, f"kits/{kit}", "client")):
+            stem = out / folder / "tls" / side
+            stem.with_suffix(".key").unlink()
+            must("blink", "provision", "request", "--key", f"{stem}.key", "--request", f"{stem}.csr", "--name", name)
+            must("blink", "provision", "sign", "--out", out, "--name", name, "--request", f"{stem}.csr",
+                 "--certificate", f"{stem}.crt", "--valid-for", "10d")
+        must("blink", "provision", "crl", "--out", out, "--list-valid-for", "20d")
+        aggregator = self.blink.start_aggregator()
+        self.assertIn("server.crt expires on", aggregator.log())
+        self.assertIn("revoked.crl.pem expires on", aggregator.log())
+        done = run("blink", "round", "list", "--config", self.blink.operator)
+        self.assertEnds(done, blinktest.OK, "client.crt expires on", "in 9 days")
+        self.blink.create_round()
+        done = run("blink-node", "run", "--kit", self.blink.kit(kit), "--journal", self.blink.journal(kit), "--leave",
+                   "at-receipt", "--give-up-after", 60)
+        self.assertEnds(done, blinktest.OK)
+        self.assertEqual(done.err.count("client.crt expires on"), 1, done.err)
+        listed = must("blink", "provision", "list", "--out", out).out
+        self.assertEqual(listed.count("expires soon"), 3, listed)
+        self.assertIn(f"blink://e2e/{kit.replace('-', '/', 1)}", listed)
 
 
 class Networks(BlinkTest):

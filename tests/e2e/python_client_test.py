@@ -1,5 +1,6 @@
 """A client that knows docs/PROTOCOL.md alone (python_client/blink_client.py) against the aggregator: its reports are
-accepted, and every kind of wrong report gets the documented status."""
+accepted, and every kind of wrong report gets the documented status. With the gRPC that scripts/install-deps pins, and
+with the newest one: each class in a process of its own, since a process has one gRPC."""
 import csv
 import hashlib
 import pathlib
@@ -9,7 +10,8 @@ import unittest
 import blinktest
 from blinktest import SOURCE_DIR, BlinkTest, Deployment
 
-sys.path[:0] = [str(SOURCE_DIR / ".deps" / "python-client"), str(pathlib.Path(__file__).parent / "python_client")]
+LIBRARIES = "python-client-newest" if "NewestGrpc" in sys.argv else "python-client"
+sys.path[:0] = [str(SOURCE_DIR / ".deps" / LIBRARIES), str(pathlib.Path(__file__).parent / "python_client")]
 try:
     import grpc
 
@@ -31,14 +33,17 @@ def neighbours_of(kit):
     return lists
 
 
-class PythonClient(BlinkTest):
+class ClientTest(BlinkTest):
     """One aggregator; every test has a round of its own and looks at what it left."""
+
+    KITS = KITS
+    NODES = NODES
 
     @classmethod
     def setUpClass(cls):
         if MISSING:
             raise unittest.SkipTest(MISSING)
-        cls.blink = Deployment(nodes=NODES, kits=KITS)
+        cls.blink = Deployment(nodes=cls.NODES, kits=cls.KITS)
         cls.addClassCleanup(cls.blink.__exit__, None, None, None)
         cls.blink.start_aggregator()
         name = cls.blink.kits()[0]
@@ -81,6 +86,37 @@ class PythonClient(BlinkTest):
             self.assertTrue(0 <= lowest <= highest <= 86_400_000)
         return error.details()
 
+
+class NewestGrpc(ClientTest):
+    """What depends on the version of gRPC: how it verifies the aggregator, and its calls."""
+
+    KITS, NODES = 1, 60
+
+    @classmethod
+    def setUpClass(cls):
+        if LIBRARIES != "python-client-newest":
+            raise unittest.SkipTest("a process has one gRPC: run this class alone")
+        super().setUpClass()
+        print(f"grpcio {grpc.__version__}", flush=True)
+
+    def test_a_report_is_accepted(self):
+        shown = self.open_round()
+        report = self.report(shown)
+        self.assertEqual(self.client.submit(shown, 0, report).receipt.digest, report.digest)
+        self.assertEqual(self.held(shown), report.digest)
+
+    def test_the_aggregators_address_is_a_name_too(self):
+        client = Client(f"127.0.0.1:{self.blink.port}", self.blink.name, self.tls, name="127.0.0.1")
+        self.addCleanup(client.close)
+        self.assertEqual(list(client.rounds(0).rounds), [])
+
+    def test_a_name_that_the_certificate_lacks_is_refused(self):
+        elsewhere = Client(f"127.0.0.1:{self.blink.port}", "elsewhere", self.tls)
+        self.addCleanup(elsewhere.close)
+        self.refused(grpc.StatusCode.UNAVAILABLE, elsewhere.rounds, 0, window=False)
+
+
+class PythonClient(ClientTest):
     # ---- what the document fixes
 
     def test_known_values_of_the_document_hold(self):

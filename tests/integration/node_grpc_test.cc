@@ -88,6 +88,10 @@ class ScriptedService final : public v1::NodeService::Service {
       }
       if (foreign_replies) response.set_node_id(33);
       waiting.push_back(response);
+      if (first_comes_last && waiting.size() == 2) {
+        stream->Write(waiting.back());
+        waiting.pop_back();
+      }
       if (waiting.size() >= 4) flush();
       if (break_stream_after > 0 && --break_stream_after == 0)
         return grpc::Status(grpc::UNAVAILABLE, "the stream broke");
@@ -113,7 +117,7 @@ class ScriptedService final : public v1::NodeService::Service {
   std::map<NodeIndex, CodedReport> held;
   uint32_t expected_reports = 1;
   int polls = 0, submissions = 0, break_stream_after = 0;
-  bool hang = false, foreign_replies = false, hides_held = false;
+  bool hang = false, foreign_replies = false, hides_held = false, first_comes_last = false;
   absl::Status refuse;
 
  private:
@@ -274,6 +278,36 @@ TEST_F(NodeOverGrpc, RepliesForReportsThatWereNotSentAreNotBelieved) {
   const AgentOutcome outcome = Run(MakeTlsKit(3, 30));
   EXPECT_EQ(outcome.code, ExitCode::kUnreachable);
   EXPECT_EQ(receipts_, 0u);
+}
+
+// The first report is large, and its answer comes last.
+TEST_F(NodeOverGrpc, TheBytesInFlightAreBoundedWhateverTheOrderOfTheAnswers) {
+  Offer(MakeRound(kRoundA));
+  service_.first_comes_last = true;
+  GrpcLinkOptions options;
+  options.bytes_in_flight_max = 1000;
+  auto link = GrpcLink::Create(MakeTlsKit(0, 29).config, options);
+  ASSERT_TRUE(link.ok());
+  std::map<NodeIndex, uint64_t> in_flight;
+  uint64_t bytes = 0, bytes_max = 0;
+  NodeIndex node = 0;
+  const auto next = [&]() -> absl::StatusOr<std::optional<OutgoingReport>> {
+    bytes_max = std::max(bytes_max, bytes);  // the report before this one has left
+    if (node == 30) return std::nullopt;
+    OutgoingReport report{node, *PrivacyParameters::Create(6'000'000, 100'000, 34), {}};
+    report.report.coded_bits = std::string(node == 0 ? 600 : 100, 'x');  // it is refused, which is an answer too
+    bytes += in_flight[node] = report.report.coded_bits.size();
+    ++node;
+    return report;
+  };
+  const auto on_reply = [&](NodeIndex answered, const absl::StatusOr<Receipt>&) {
+    bytes -= in_flight[answered];
+    in_flight.erase(answered);
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE((*link)->SubmitReports(kRoundA, next, on_reply).value.ok());
+  EXPECT_TRUE(in_flight.empty());
+  EXPECT_EQ(bytes_max, 1000u);
 }
 
 TEST_F(NodeOverGrpc, MalformedRoundsAreRefusedOrRetried) {

@@ -1,5 +1,6 @@
 #include "tools/provision/command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
@@ -179,6 +181,7 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   struct Flags {
     std::string out, name, request, certificate;
     std::string valid_for = "365d";
+    std::vector<std::string> dns, ip;
     absl::Duration duration;
   };
   CLI::App* command = provision->add_subcommand("sign", "Sign the certificate request of an enrolled name");
@@ -188,9 +191,12 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--request", flags->request, "Request, as blink-node init makes it (tls/client.csr)")->required();
   command->add_option("--certificate,--output", flags->certificate, "Where the certificate goes")->required();
   command->add_option("--valid-for", flags->valid_for, "Validity from now")->capture_default_str();
+  command->add_option("--dns", flags->dns, "One more DNS name of the aggregator (repeatable)");
+  command->add_option("--ip", flags->ip, "One more IP address of the aggregator (repeatable)");
   Bind(command, run, ReadDuration("--valid-for", flags->valid_for, flags->duration), [flags]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(const absl::Time end,
-                           SignRequest(flags->out, flags->name, flags->request, flags->certificate, flags->duration));
+                           SignRequest(flags->out, flags->name, flags->request, flags->certificate, flags->duration,
+                                       flags->dns, flags->ip));
     std::printf("Signed for %s: %s, good until %s.\n", flags->name.c_str(), flags->certificate.c_str(),
                 TimeText(end).c_str());
     return absl::OkStatus();
@@ -321,11 +327,50 @@ void AddRoster(CLI::App* provision, std::function<int()>* run) {
   });
 }
 
+void PrintList(const CertificateList& list) {
+  std::printf("Authority good until %s; revocation list %s.\n", TimeText(list.authority_until).c_str(),
+              list.revocations_until.has_value()
+                  ? absl::StrCat("good until ", TimeText(*list.revocations_until)).c_str()
+                  : "missing or not readable: make one (blink provision crl)");
+  size_t name_width = 4, identity_width = 8;
+  for (const ListedCertificate& listed : list.certificates) {
+    name_width = std::max(name_width, listed.name.size());
+    identity_width = std::max(identity_width, listed.identity.size());
+  }
+  const auto print = [&](const char* name, const char* identity, const char* state, const std::string& until,
+                         const char* serial) {
+    std::printf("%-*s  %-*s  %-12s  %-23s  %s\n", static_cast<int>(name_width), name, static_cast<int>(identity_width),
+                identity, state, until.c_str(), serial);
+  };
+  print("name", "identity", "state", "until", "serial number");
+  for (const ListedCertificate& listed : list.certificates) {
+    const std::string until = listed.serial.empty()                    ? "-"
+                              : listed.until == absl::InfiniteFuture() ? "not recorded"
+                                                                       : TimeText(listed.until);
+    print(listed.name.c_str(), listed.identity.c_str(), listed.state.c_str(), until,
+          listed.serial.empty() ? "-" : listed.serial.c_str());
+  }
+}
+
+void AddList(CLI::App* provision, std::function<int()>* run) {
+  CLI::App* command = provision->add_subcommand("list", "Who has which certificate until when");
+  auto out = std::make_shared<std::string>();
+  command->add_option("--out,--output", *out, "Folder of the authority")->required();
+  Bind(command, run, absl::OkStatus, [out]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const CertificateList list, ListCertificates(*out, absl::Now()));
+    PrintList(list);
+    return absl::OkStatus();
+  });
+}
+
 void AddSimulate(CLI::App* provision, std::function<int()>* run) {
   struct Flags : AuthorityFlags {
     uint32_t kits = 1;
     std::string listen;
-    FleetOptions Fleet() const { return {.authority = options, .kits = kits, .listen = listen}; }
+    std::vector<std::string> dns, ip;
+    FleetOptions Fleet() const {
+      return {.authority = options, .kits = kits, .listen = listen, .dns_names = dns, .ip_addresses = ip};
+    }
   };
   CLI::App* command = provision->add_subcommand(
       "simulate", "Make authority, aggregator, operator and kits at once, keys included: for simulations only");
@@ -334,6 +379,8 @@ void AddSimulate(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--kits", flags->kits, "Number of gateways that share the nodes, 1 .. n")->required();
   command->add_option("--listen", flags->listen,
                       "HOST:PORT that the aggregator binds; default: its address, or 0.0.0.0");
+  command->add_option("--dns", flags->dns, "One more DNS name of the aggregator (repeatable)");
+  command->add_option("--ip", flags->ip, "One more IP address of the aggregator (repeatable)");
   const auto read = [flags]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(flags->options.policy, flags->policy.Parse());
     return CheckFleetOptions(flags->Fleet());
@@ -359,6 +406,7 @@ void AddProvisionCommand(CLI::App& app, std::function<int()>* run) {
   AddRevoke(provision, run);
   AddCrl(provision, run);
   AddRoster(provision, run);
+  AddList(provision, run);
   AddSimulate(provision, run);
 }
 

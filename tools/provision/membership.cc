@@ -1,4 +1,4 @@
-// Lets nodes leave and join: revocations and the next roster.
+// Lets nodes leave and join: revocations and the next roster. Says who is there.
 //
 // The authority's own list is written first, then the files that follow from it. A crash in between leaves files that
 // are older than the list. The same command without a change (blink provision crl, blink provision roster) writes them
@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/pki/expiry.h"
 #include "common/pki/revocation.h"
 #include "common/wire/strict_json.h"
 #include "nlohmann/json.hpp"
@@ -90,7 +91,37 @@ std::string NormalizeSerial(const std::string& serial) {
   return absl::AsciiStrToLower(absl::StrReplaceAll(serial, {{":", ""}}));
 }
 
+std::string DescribeState(const IssuedCertificate& certificate, absl::Time now) {
+  if (certificate.revoked.has_value()) return "revoked";
+  if (certificate.not_after == absl::InfiniteFuture()) return "good";
+  if (certificate.not_after < now) return "expired";
+  return certificate.not_after - now <= kExpiryNotice ? "expires soon" : "good";
+}
+
 }  // namespace
+
+absl::StatusOr<CertificateList> ListCertificates(const std::string& out, absl::Time now) {
+  BLINK_ASSIGN_OR_RETURN(const Enrolment enrolment, LoadEnrolment(out));
+  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadFile(out + "/ca/ca.crt", kKitBytesMax));
+  CertificateList list;
+  BLINK_ASSIGN_OR_RETURN(const CertificateInfo own, InspectCertificate(authority));
+  list.authority_until = own.not_after;
+  if (const absl::StatusOr<std::string> pem = ReadFile(out + "/revoked.crl.pem", kListBytesMax); pem.ok()) {
+    const absl::StatusOr<RevocationList> revoked = RevocationList::Parse(*pem, authority);
+    if (revoked.ok()) list.revocations_until = revoked->next_update();
+  }
+  for (const Enrolled& entry : enrolment.entries()) {
+    ListedCertificate listed = {.name = entry.name, .identity = entry.identity.ToUri(), .state = "none"};
+    if (entry.certificates.empty()) list.certificates.push_back(listed);
+    for (const IssuedCertificate& certificate : entry.certificates) {
+      listed.serial = certificate.serial;
+      listed.until = certificate.not_after;
+      listed.state = DescribeState(certificate, now);
+      list.certificates.push_back(listed);
+    }
+  }
+  return list;
+}
 
 absl::StatusOr<size_t> Revoke(const RevokeOptions& options, absl::Duration list_valid_for) {
   BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(options.out + "/enrolment.lock"));

@@ -39,13 +39,29 @@ std::string ListenAddress(const std::string& aggregator) {
   return absl::StrCat("0.0.0.0", aggregator.substr(aggregator.rfind(':')));
 }
 
-absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const std::string& request,
-                                  absl::Duration valid_for, Enrolled& entry) {
-  const CertificateOptions options = {.uri_san = entry.identity.ToUri(),
-                                      .dns_names = entry.dns_names,
-                                      .ip_addresses = entry.ip_addresses,
-                                      .server = entry.identity.kind == Identity::Kind::kAggregator,
-                                      .valid_for = valid_for};
+// What an aggregator's certificate carries beside its URI, so that any client can verify it: the deployment's DNS name,
+// the host that the kits are told, and what was enrolled.
+void AddServerNames(const Enrolment& enrolment, const Enrolled& entry, CertificateOptions& options) {
+  const absl::StatusOr<Address> told = ParseAddress(enrolment.aggregator);  // checked when it was enrolled
+  const std::string host = told.ok() ? told->host : "";
+  const auto add = [](const std::string& name, std::vector<std::string>& names) {
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  options.server = true;
+  add(entry.identity.DnsName(), options.dns_names);
+  for (const std::string& name : entry.dns_names) add(name, options.dns_names);
+  for (const std::string& address : entry.ip_addresses) add(address, options.ip_addresses);
+  if (IsIpAddress(host)) {
+    add(host, options.ip_addresses);
+  } else if (IsDnsName(host)) {
+    add(host, options.dns_names);
+  }
+}
+
+absl::StatusOr<std::string> Issue(const CertificateAuthority& authority, const Enrolment& enrolment,
+                                  const std::string& request, absl::Duration valid_for, Enrolled& entry) {
+  CertificateOptions options = {.uri_san = entry.identity.ToUri(), .valid_for = valid_for};
+  if (entry.identity.kind == Identity::Kind::kAggregator) AddServerNames(enrolment, entry, options);
   BLINK_ASSIGN_OR_RETURN(const std::string certificate, SignRequest(authority, request, options));
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo info, InspectCertificate(certificate));
   entry.certificates.push_back({.serial = info.serial, .key_digest = info.key_digest, .not_after = info.not_after});
@@ -65,12 +81,14 @@ absl::Status CheckNewKey(const Enrolment& enrolment, const CertificateAuthority&
                                                  " already: make a new key and a new request"));
 }
 
-absl::Status WriteKeyAndCertificate(const std::string& out, const CertificateAuthority& authority, Enrolled& entry) {
+absl::Status WriteKeyAndCertificate(const std::string& out, const CertificateAuthority& authority,
+                                    const Enrolment& enrolment, Enrolled& entry) {
   const Place place = FindPlace(out, entry);
   const std::string stem = absl::StrCat(place.folder, "/tls/", place.side);
   BLINK_ASSIGN_OR_RETURN(const std::string key, GenerateKey());
   BLINK_ASSIGN_OR_RETURN(const std::string request, MakeRequest(key, entry.name));
-  BLINK_ASSIGN_OR_RETURN(const std::string certificate, Issue(authority, request, kCertificateValidFor, entry));
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate,
+                         Issue(authority, enrolment, request, kCertificateValidFor, entry));
   BLINK_RETURN_IF_ERROR(WriteNew(stem + ".key", key));
   return WriteNew(stem + ".crt", certificate);
 }
@@ -146,17 +164,31 @@ std::string ListenAddressOf(const FleetOptions& options) {
   return options.listen.empty() ? ListenAddress(options.authority.aggregator) : options.listen;
 }
 
-Enrolled AggregatorEntry(const Enrolment& enrolment) {
+Enrolled AggregatorEntry(const Enrolment& enrolment, const FleetOptions& options) {
   Enrolled entry = {.name = "aggregator",
-                    .identity = {.kind = Identity::Kind::kAggregator, .deployment = enrolment.deployment()}};
+                    .identity = {.kind = Identity::Kind::kAggregator, .deployment = enrolment.deployment()},
+                    .dns_names = options.dns_names,
+                    .ip_addresses = options.ip_addresses};
   if (RequireLoopback(enrolment.aggregator).ok()) {
-    entry.dns_names = {"localhost"};
-    entry.ip_addresses = {"127.0.0.1", "::1"};
+    entry.dns_names.push_back("localhost");
+    entry.ip_addresses.insert(entry.ip_addresses.end(), {"127.0.0.1", "::1"});
   }
   return entry;
 }
 
 }  // namespace
+
+absl::Status CheckHostNames(const std::vector<std::string>& dns_names, const std::vector<std::string>& ip_addresses) {
+  for (const std::string& name : dns_names) {
+    if (!IsDnsName(name)) return absl::InvalidArgumentError(absl::StrCat("--dns: '", name, "' is not a DNS name"));
+  }
+  for (const std::string& address : ip_addresses) {
+    if (!IsIpAddress(address)) {
+      return absl::InvalidArgumentError(absl::StrCat("--ip: '", address, "' is not an IP address"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckAuthorityOptions(const AuthorityOptions& options) { return MakeEnrolment(options).status(); }
 
@@ -189,7 +221,10 @@ absl::Status Enrol(const std::string& out, Enrolled entry) {
 }
 
 absl::StatusOr<absl::Time> SignRequest(const std::string& out, const std::string& name, const std::string& request_path,
-                                       const std::string& certificate_path, absl::Duration valid_for) {
+                                       const std::string& certificate_path, absl::Duration valid_for,
+                                       const std::vector<std::string>& dns_names,
+                                       const std::vector<std::string>& ip_addresses) {
+  BLINK_RETURN_IF_ERROR(CheckHostNames(dns_names, ip_addresses));
   BLINK_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(out + "/enrolment.lock"));
   BLINK_ASSIGN_OR_RETURN(Enrolment enrolment, LoadEnrolment(out));
   BLINK_ASSIGN_OR_RETURN(Enrolled * entry, enrolment.Find(name));
@@ -199,9 +234,16 @@ absl::StatusOr<absl::Time> SignRequest(const std::string& out, const std::string
                                                    enrolment.roster_version(),
                                                    " at the latest: its ids are never used again"));
   }
+  if (entry->identity.kind == Identity::Kind::kAggregator) {
+    entry->dns_names.insert(entry->dns_names.end(), dns_names.begin(), dns_names.end());
+    entry->ip_addresses.insert(entry->ip_addresses.end(), ip_addresses.begin(), ip_addresses.end());
+  } else if (!dns_names.empty() || !ip_addresses.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dns and --ip are for the aggregator: ", name, " is known by its URI alone"));
+  }
   BLINK_ASSIGN_OR_RETURN(const std::string request, ReadFile(request_path, kPemBytesMax));
   BLINK_RETURN_IF_ERROR(CheckNewKey(enrolment, authority, request_path, request));
-  const absl::StatusOr<std::string> certificate = Issue(authority, request, valid_for, *entry);
+  const absl::StatusOr<std::string> certificate = Issue(authority, enrolment, request, valid_for, *entry);
   if (!certificate.ok()) return InFile(request_path, certificate.status());
   // The list first: a certificate that is out must be in it.
   BLINK_RETURN_IF_ERROR(SaveEnrolment(out, enrolment));
@@ -231,6 +273,7 @@ absl::Status CheckFleetOptions(const FleetOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("the number of kits must be 1 to the ", options.authority.node_count,
                                                    " nodes, not ", options.kits));
   }
+  BLINK_RETURN_IF_ERROR(CheckHostNames(options.dns_names, options.ip_addresses));
   return ParseAddress(ListenAddressOf(options), AddressUse::kListen).status();
 }
 
@@ -240,7 +283,7 @@ absl::Status ProvisionFleet(const FleetOptions& options, const std::function<voi
   const uint64_t n = enrolment.node_count();
   const std::string listen = ListenAddressOf(options);
   std::vector<Enrolled> entries = {
-      AggregatorEntry(enrolment),
+      AggregatorEntry(enrolment, options),
       {.name = "operator",
        .identity = {.kind = Identity::Kind::kOperator, .deployment = enrolment.deployment(), .name = "operator"}}};
   for (uint64_t k = 0; k < options.kits; ++k) {
@@ -258,7 +301,7 @@ absl::Status ProvisionFleet(const FleetOptions& options, const std::function<voi
       entries.size(),
       [&](size_t i) -> absl::Status {
         BLINK_RETURN_IF_ERROR(WritePlace(out, enrolment, entries[i], authority.certificate, listen));
-        if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(WriteKeyAndCertificate(out, authority, entries[i]));
+        if (!enrolment.insecure) BLINK_RETURN_IF_ERROR(WriteKeyAndCertificate(out, authority, enrolment, entries[i]));
         return WriteJournal(out, enrolment, entries[i]);
       },
       progress));

@@ -47,11 +47,32 @@ absl::Status InitAuthority(const AuthorityOptions& options);
 // Adds one name to the list, and makes its folder: a kit for nodes, operator/ or aggregator/ with the configuration.
 absl::Status Enrol(const std::string& out, Enrolled entry);
 
+// Returns INVALID_ARGUMENT, naming what is no DNS name or no IP address.
+absl::Status CheckHostNames(const std::vector<std::string>& dns_names, const std::vector<std::string>& ip_addresses);
+
 // Signs `request_path` for an enrolled name, writes the certificate to `certificate_path`, and returns when it expires.
 // Certificates that the name has already stay good until they expire or are revoked. Returns INVALID_ARGUMENT when the
-// name is not enrolled or retired, when the request is malformed, or when its key was certified before.
+// name is not enrolled or retired, when the request is malformed, or when its key was certified before. `dns_names` and
+// `ip_addresses` are added to what an aggregator was enrolled with.
 absl::StatusOr<absl::Time> SignRequest(const std::string& out, const std::string& name, const std::string& request_path,
-                                       const std::string& certificate_path, absl::Duration valid_for);
+                                       const std::string& certificate_path, absl::Duration valid_for,
+                                       const std::vector<std::string>& dns_names = {},
+                                       const std::vector<std::string>& ip_addresses = {});
+
+struct ListedCertificate {
+  std::string name;                           // as enrolled
+  std::string identity;                       // blink://...
+  std::string serial;                         // "": the name has no certificate yet
+  absl::Time until = absl::InfiniteFuture();  // InfiniteFuture: not known
+  std::string state;                          // good, expires soon, expired, revoked, none
+};
+struct CertificateList {
+  absl::Time authority_until;
+  std::optional<absl::Time> revocations_until;  // absent: there is no readable list
+  std::vector<ListedCertificate> certificates;  // in the order of the enrolment, then of their issue
+};
+// Who has which certificate until when.
+absl::StatusOr<CertificateList> ListCertificates(const std::string& out, absl::Time now);
 
 struct RevokeOptions {
   std::string out, name;
@@ -98,6 +119,7 @@ struct FleetOptions {
   uint32_t kits = 1;           // 1 .. node_count
   // empty: the aggregator's address when it is loopback, otherwise every interface at its port
   std::string listen;
+  std::vector<std::string> dns_names, ip_addresses;  // that the aggregator's certificate carries as well
 };
 // Returns INVALID_ARGUMENT, naming the value that is out of its range. Looks at no file.
 absl::Status CheckFleetOptions(const FleetOptions& options);

@@ -1,6 +1,7 @@
 #include "tools/round/operator_client.h"
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +75,10 @@ absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, ab
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!config.insecure) {
     BLINK_ASSIGN_OR_RETURN(credentials, MakeClientCredentials(config.tls, config.deployment));
+    ExpiryReminder reminder;
+    for (const std::string& line : RemindOfExpiry(config.tls, reminder, absl::Now())) {
+      std::fprintf(stderr, "blink: warning: %s\n", line.c_str());
+    }
   }
   OperatorClient client(std::move(config), timeout);
   client.credentials_ = std::move(credentials);

@@ -147,10 +147,10 @@ def draw(parameters, node, neighbours):
 class Client:
     """One connection with one certificate."""
 
-    def __init__(self, address, deployment, tls, secure=True):
+    def __init__(self, address, deployment, tls, secure=True, name=None):
         self.deployment = deployment
-        # The aggregator is known by its URI SAN. The brackets keep gRPC from taking what follows the colon for a port.
-        options = [("grpc.ssl_target_name_override", f"[blink://{deployment}/aggregator]"),
+        # gRPC in Python checks a DNS name and no URI.
+        options = [("grpc.ssl_target_name_override", name or f"{deployment}.blink.internal"),
                    ("grpc.max_send_message_length", MESSAGE_BYTES), ("grpc.enable_http_proxy", 0)]
         if secure:
             tls = pathlib.Path(tls)

@@ -21,7 +21,9 @@
 #include "common/base/durable_file.h"
 #include "common/pki/pki.h"
 #include "common/rpc/retry_trailer.h"
+#include "common/rpc/server_tls.h"
 #include "common/rpc/status.h"
+#include "tests/testing/log_capture.h"
 
 namespace blink {
 namespace {
@@ -273,6 +275,88 @@ TEST_F(Credentials, APeerThatHangsUpInMidHandshakeIsDiagnosedAndEndsNobody) {
   DiagnoseHandshake(Node(), absl::StrCat("127.0.0.1:", ntohs(place.sin_port)));  // whatever it says, we are still here
   rude.join();
   ::close(listener);
+}
+
+TEST_F(Credentials, AServerThatSendsAByteNowAndThenIsGivenUp) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in place = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
+  socklen_t size = sizeof(place);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  std::thread slow([&] {
+    const int peer = ::accept(listener, nullptr, nullptr);
+    ::send(peer, "\x16\x03\x03\x3f\xff", 5, MSG_NOSIGNAL);  // a long record, of which little comes
+    for (int i = 0; i < 200 && ::send(peer, "\x02", 1, MSG_NOSIGNAL) == 1; ++i) absl::SleepFor(absl::Milliseconds(100));
+    ::close(peer);
+  });
+  const absl::Time began = absl::Now();
+  EXPECT_THAT(DiagnoseHandshake(Node(), absl::StrCat("127.0.0.1:", ntohs(place.sin_port))), HasSubstr("says nothing"));
+  EXPECT_LT(absl::Now() - began, absl::Seconds(15));
+  slow.join();
+  ::close(listener);
+}
+
+TEST_F(Credentials, AnAggregatorsCertificateThatNoNodeAcceptsIsRefusedByTheFileAndTheNodesReason) {
+  const auto refusal = [&](const TlsFiles& files) { return ServerTls::Check(files, "demo"); };
+  const TlsFiles nodes = Issue("server", ours_, ours_, {.uri_san = kNode, .server = true});
+  EXPECT_EQ(refusal(nodes).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refusal(nodes).message()), HasSubstr(nodes.certificate));
+  EXPECT_THAT(std::string(refusal(nodes).message()), HasSubstr("is blink://demo/node/3, not blink://demo/aggregator"));
+  EXPECT_THAT(std::string(refusal(Issue("client", ours_, ours_, {.uri_san = kAggregator})).message()),
+              HasSubstr("it is not one for servers"));
+  EXPECT_THAT(
+      std::string(refusal(Issue("foreign", theirs_, ours_, {.uri_san = kAggregator, .server = true})).message()),
+      HasSubstr("does not verify against our CA"));
+  EXPECT_THAT(std::string(refusal(Issue("old", ours_, ours_,
+                                        {.uri_san = kAggregator,
+                                         .server = true,
+                                         .valid_for = absl::Hours(1),
+                                         .valid_from = absl::Now() - absl::Hours(2)}))
+                              .message()),
+              HasSubstr("expired on"));
+  EXPECT_TRUE(refusal(Issue("good", ours_, ours_, {.uri_san = kAggregator, .server = true})).ok());
+}
+
+TEST_F(Credentials, AServerTakesOtherFilesWhileItServesAndKeepsWhatItHasWhenTheyAreBad) {
+  const TlsFiles files = Issue("server", ours_, ours_, {.uri_san = kAggregator, .server = true});
+  const std::unique_ptr<ServerTls> tls = *ServerTls::Load(files, "demo");
+  grpc::ServerBuilder builder;
+  AllowKeepalive(builder);
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", tls->credentials(), &port);
+  builder.RegisterService(&service_);
+  server_ = builder.BuildAndStart();
+  address_ = absl::StrCat("127.0.0.1:", port);
+  const TlsFiles node = Node(), next_node = Issue("next", theirs_, theirs_, {.uri_san = kNode});
+  ASSERT_TRUE(AskWith(node).ok());
+  ASSERT_FALSE(AskWith(next_node).ok());
+  LogCapture log;
+  tls->Look(false);
+  EXPECT_EQ(log.Take().find("certificate is"), std::string::npos) << "nothing has changed";
+
+  Issue("server", ours_, ours_, {.uri_san = kNode, .server = true});  // into the same files
+  tls->Look(false);
+  tls->Look(false);
+  const std::string refused = log.Take();
+  EXPECT_THAT(refused, HasSubstr("the certificate is not replaced"));
+  EXPECT_THAT(refused, HasSubstr("is blink://demo/node/3, not blink://demo/aggregator"));
+  EXPECT_EQ(refused.find("is not replaced"), refused.rfind("is not replaced")) << "once";
+  absl::SleepFor(absl::Milliseconds(1500));
+  EXPECT_TRUE(AskWith(node).ok());
+
+  Issue("server", theirs_, theirs_, {.uri_san = kAggregator, .server = true});
+  tls->Look(false);
+  EXPECT_THAT(log.Take(), HasSubstr("is in use for new connections"));
+  bool taken = false;
+  for (int i = 0; i < 100 && !taken; ++i) {
+    absl::SleepFor(absl::Milliseconds(100));
+    taken = AskWith(next_node).ok();
+  }
+  EXPECT_TRUE(taken);
+  EXPECT_FALSE(AskWith(node).ok());
+  server_->Shutdown();
+  server_ = nullptr;
 }
 
 TEST_F(Credentials, AnUnknownHostNameIsDiagnosed) {

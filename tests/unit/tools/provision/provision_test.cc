@@ -233,6 +233,58 @@ TEST_F(Provision, SignsForEnrolledNamesWithWhatTheListSays) {
   EXPECT_THAT(Read("enrolment.json"), HasSubstr(info.serial));
 }
 
+TEST_F(Provision, TheAggregatorsCertificateHasNamesThatAnyClientCanVerify) {
+  ASSERT_TRUE(
+      InitAuthority({.out = out_, .deployment = "demo", .node_count = 9, .aggregator = "c.example.org:7443"}).ok());
+  ASSERT_TRUE(Enrol(out_, {.name = "aggregator",
+                           .identity = {.kind = Identity::Kind::kAggregator},
+                           .dns_names = {"old.example.org", "c.example.org"}})
+                  .ok());
+  const std::string certificate = folder_ + "/server.crt";
+  const auto sign = [&](const std::vector<std::string>& dns, const std::vector<std::string>& ip) {
+    return SignRequest(out_, "aggregator", Request(), certificate, absl::Hours(24), dns, ip).status();
+  };
+  ASSERT_TRUE(sign({"new.example.org"}, {"192.0.2.7", "2001:db8::1"}).ok());
+  const CertificateInfo info = InspectCertificate(ReadFile(certificate, 1 << 20).value()).value();
+  EXPECT_THAT(info.uri_sans, ElementsAre("blink://demo/aggregator"));
+  EXPECT_THAT(info.host_names, ElementsAre("demo.blink.internal", "old.example.org", "c.example.org", "new.example.org",
+                                           "192.0.2.7", "2001:db8::1"));
+  EXPECT_EQ(sign({"a b"}, {}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(sign({}, {"192.0.2.7/8"}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(Provision, AHostThatIsNoDnsNameIsLeftOut) {
+  FleetOptions fleet = Fleet(10, 1);
+  fleet.authority.aggregator = "the_aggregator:7443";
+  fleet.ip_addresses = {"192.0.2.7"};
+  ASSERT_TRUE(ProvisionFleet(fleet).ok());
+  EXPECT_THAT(Certificate("aggregator/tls/server.crt").host_names, ElementsAre("demo.blink.internal", "192.0.2.7"));
+  EXPECT_THAT(Certificate("operator/tls/client.crt").host_names, ElementsAre());
+}
+
+TEST_F(Provision, ListsWhoHasWhichCertificateUntilWhen) {
+  InitDemo();
+  ASSERT_TRUE(Enrol(out_, {.name = "nodes-0-9", .identity = {.first_node = 0, .last_node = 9}}).ok());
+  ASSERT_TRUE(Enrol(out_, {.name = "node-10", .identity = {.first_node = 10, .last_node = 10}}).ok());
+  ASSERT_TRUE(SignRequest(out_, "nodes-0-9", Request(), folder_ + "/a.crt", absl::Hours(24)).ok());
+  ASSERT_TRUE(Revoke({.out = out_, .name = "nodes-0-9"}, absl::Hours(24)).ok());
+  ASSERT_TRUE(SignRequest(out_, "nodes-0-9", Request(), folder_ + "/b.crt", absl::Hours(24 * 50)).ok());
+  const auto states = [&](absl::Time now) {
+    std::vector<std::string> found;
+    const CertificateList list = ListCertificates(out_, now).value();
+    for (const ListedCertificate& listed : list.certificates)
+      found.push_back(absl::StrCat(listed.name, " ", listed.state));
+    return found;
+  };
+  const absl::Time now = absl::Now();
+  EXPECT_THAT(states(now), ElementsAre("nodes-0-9 revoked", "nodes-0-9 good", "node-10 none"));
+  EXPECT_THAT(states(now + absl::Hours(24 * 21)),
+              ElementsAre("nodes-0-9 revoked", "nodes-0-9 expires soon", "node-10 none"));
+  EXPECT_THAT(states(now + absl::Hours(24 * 51)),
+              ElementsAre("nodes-0-9 revoked", "nodes-0-9 expired", "node-10 none"));
+  EXPECT_EQ(ListCertificates(folder_ + "/nowhere", now).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(Provision, RefusesToSignForAnybodyElse) {
   InitDemo();
   const std::string certificate = folder_ + "/client.crt";

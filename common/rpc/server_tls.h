@@ -1,0 +1,64 @@
+// The certificate that an aggregator shows, from its start to its replacement.
+//
+//   Load     reads the files and refuses what no node of the deployment would accept, with the node's own reason
+//   Look     once a second, or at SIGHUP. Files that have changed are checked in the same way. When they are sound, new
+//            handshakes use them within two seconds; otherwise what was in use stays, and the log says why. Also says
+//            when the certificate or the authority's expires (ExpiryReminder).
+//
+// gRPC 1.51 takes another certificate only by watching files, and takes whatever they hold. So it watches copies in
+// memory (memfd), which are replaced when the files have passed the check.
+#ifndef BLINK_COMMON_RPC_SERVER_TLS_H_
+#define BLINK_COMMON_RPC_SERVER_TLS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/pki/expiry.h"
+#include "common/rpc/credentials.h"
+
+namespace blink {
+
+class ServerTls {
+ public:
+  // The errors of CheckTlsFiles and of CheckServerCertificate, naming the file. `clock` outlives this.
+  static absl::StatusOr<std::unique_ptr<ServerTls>> Load(TlsFiles files, std::string deployment,
+                                                         Clock& clock = SystemClock());
+  // Whether Load would succeed.
+  static absl::Status Check(const TlsFiles& files, const std::string& deployment, Clock& clock = SystemClock());
+  ~ServerTls();  // after the server has ended
+  ServerTls(const ServerTls&) = delete;
+  ServerTls& operator=(const ServerTls&) = delete;
+
+  const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
+  // `always`: also when nothing has changed. Not from two threads at a time.
+  void Look(bool always);
+
+ private:
+  struct Texts {
+    std::string certificate, key, ca;
+  };
+  ServerTls(TlsFiles files, std::string deployment, Clock& clock)
+      : files_(std::move(files)), deployment_(std::move(deployment)), clock_(clock) {}
+  absl::StatusOr<Texts> ReadSound() const;
+  absl::Status Take(const Texts& texts);
+  void Remind();
+
+  const TlsFiles files_;
+  const std::string deployment_;
+  Clock& clock_;
+  std::string stamp_;  // of the files when they were last read
+  std::string error_;  // of that reading
+  int certificate_fd_ = -1, key_fd_ = -1, ca_fd_ = -1;
+  absl::Time until_, ca_until_;  // of what is in use
+  std::string serial_;
+  ExpiryReminder reminder_;
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
+};
+
+}  // namespace blink
+
+#endif  // BLINK_COMMON_RPC_SERVER_TLS_H_
