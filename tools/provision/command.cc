@@ -181,7 +181,7 @@ void AddSign(CLI::App* provision, std::function<int()>* run) {
   };
   CLI::App* command = provision->add_subcommand("sign", "Sign the certificate request of an enrolled name");
   auto flags = std::make_shared<Flags>();
-  command->add_option("--out,--output", flags->out, "Folder of the authority")->required();
+  command->add_option("--out", flags->out, "Folder of the authority")->required();
   command->add_option("--name", flags->name, "Enrolled name")->required();
   command->add_option("--request", flags->request, "Request, as blink-node init makes it (tls/client.csr)")->required();
   command->add_option("--certificate,--output", flags->certificate, "Where the certificate goes")->required();

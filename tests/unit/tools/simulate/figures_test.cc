@@ -117,7 +117,7 @@ TEST(FiguresOf, LeavesOutWhatTheTrialsDoNotAgreeOn) {
     trial.training.test_accuracy = 0.6 + 0.2 * t;
     trial.training.warnings = {"the same"};
   }
-  const TrainFigures train = FiguresOf(simulation, 0).train;
+  const TrainFigures train = FiguresOf(simulation, 0).train.value();
   EXPECT_EQ(train.model, Model::kGcn);
   EXPECT_FALSE(train.learning_rate.has_value());
   EXPECT_EQ(train.dropout, 0.5);
@@ -125,9 +125,9 @@ TEST(FiguresOf, LeavesOutWhatTheTrialsDoNotAgreeOn) {
   EXPECT_NEAR(*train.test_accuracy_std, 0.2 / std::sqrt(2), 1e-12);
   EXPECT_EQ(train.warnings, std::vector<std::string>{"the same"});
   simulation.trials[1].trained.options.model = Model::kMlp;
-  EXPECT_FALSE(FiguresOf(simulation, 0).train.model.has_value());
+  EXPECT_FALSE(FiguresOf(simulation, 0).train->model.has_value());
   simulation.trials.resize(1);
-  EXPECT_FALSE(FiguresOf(simulation, 0).train.test_accuracy_std.has_value());
+  EXPECT_FALSE(FiguresOf(simulation, 0).train->test_accuracy_std.has_value());
   EXPECT_TRUE(SimulationJson(FiguresOf(simulation, 0))["estimate"].is_null());
 }
 
