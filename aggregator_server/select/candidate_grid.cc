@@ -22,6 +22,7 @@ absl::StatusOr<CandidateGrid> CandidateGrid::Create(const v1::TrainingSpec& spec
   if (normal.candidates() == 0) return absl::InvalidArgumentError("the training specification asks for no search");
   CandidateGrid grid;
   grid.prior_ = FromProto(normal.prior()).value_or(Prior::kBeta);
+  grid.cross_validates_ = grid.prior_ == Prior::kAttributed && HasFewLabels(size);
   grid.score_ = FromProto(normal.score());
   grid.count_max_ = normal.candidates();
   grid.ListPairs(normal, estimated);
@@ -43,7 +44,8 @@ void CandidateGrid::CompleteCosts(const ProblemSize& size) {
   taken_.assign(pairs_.size(), 0);
   size_t all = 0;
   for (size_t pair = 0; pair < pairs_.size(); ++pair) all += CountSettings(pair);
-  count_ = static_cast<int>(std::min(count_max_, all));
+  const size_t further = cross_validates_ ? count_max_ / 2 : 0;
+  count_ = static_cast<int>(std::min(count_max_ + further, all));
 }
 
 void CandidateGrid::ListPairs(const v1::TrainingSpec& normal, bool estimated) {
@@ -65,7 +67,8 @@ void CandidateGrid::ListPairs(const v1::TrainingSpec& normal, bool estimated) {
     if (!has_variant) candidate.variant.reset();
     // Those of the beta prior and the MLP train as they do alone: they are there so that the choice is not worse than
     // theirs.
-    if (candidate.prior == Prior::kAttributed && IsNetwork(model) && !normal.has_patience()) {
+    // Where few nodes have a label, all do: their trainings are of a hundred epochs at most, and there are many.
+    if ((candidate.prior == Prior::kAttributed || cross_validates_) && IsNetwork(model) && !normal.has_patience()) {
       candidate.options.patience = kAttributedPatience;
     }
     const bool insisted = AttendsAllPairs(candidate) ? normal.allow_slow_attention() : named;
@@ -75,7 +78,7 @@ void CandidateGrid::ListPairs(const v1::TrainingSpec& normal, bool estimated) {
 
 void CandidateGrid::RestrictSettings(const v1::TrainingSpec& normal, Prior prior) {
   std::vector<CandidateSetting>& left = prior == Prior::kAttributed ? attributed_settings_ : beta_settings_;
-  for (const CandidateSetting& setting : CandidateSettings(prior)) {
+  for (const CandidateSetting& setting : CandidateSettings(prior, cross_validates_)) {
     const CandidateSetting restricted{normal.learning_rate() > 0 ? normal.learning_rate() : setting.learning_rate,
                                       normal.has_weight_decay() ? normal.weight_decay() : setting.weight_decay,
                                       normal.has_dropout() ? normal.dropout() : setting.dropout,
@@ -129,12 +132,12 @@ CandidateGrid::Entry CandidateGrid::TakeNext(size_t pair) {
 }
 
 std::vector<CandidateGrid::Entry> CandidateGrid::NextBatch(const std::vector<size_t>& ranking) {
-  constexpr size_t kFirstAttributed = 6;  // pairs, up to GraphSAGE on Soft where none is ruled out
+  // Pairs, up to GraphSAGE on Soft where none is ruled out; on folds up to the models that are no network.
+  const size_t first = cross_validates_ ? 4 : 6;
   std::vector<Entry> batch;
   const auto full = [&] { return given_ == count_; };
   if (next_pair_ < pairs_.size()) {
-    const size_t end =
-        prior_ == Prior::kAttributed && next_pair_ == 0 ? std::min(kFirstAttributed, pairs_.size()) : pairs_.size();
+    const size_t end = prior_ == Prior::kAttributed && next_pair_ == 0 ? std::min(first, pairs_.size()) : pairs_.size();
     for (; next_pair_ < end && !full(); ++next_pair_) batch.push_back(TakeNext(next_pair_));
     return batch;
   }

@@ -37,6 +37,9 @@ class CandidateGrid {
   // How many candidates will be trained at most. Pairs that the ranking of NextBatch leaves out get no other setting.
   int count() const { return count_; }
   Prior prior() const { return prior_; }
+  // Whether candidates are to be trained on folds (train/folds.h): under the attributed prior where few nodes have a
+  // label (HasFewLabels). Then there are half as many again, of other settings, and all networks have patience.
+  bool cross_validates() const { return cross_validates_; }
   Measure score() const { return score_; }  // what the search chooses by, beside the loss
   // One candidate of each pair that will be tried, and of each that is too costly.
   const std::vector<Candidate>& pairs() const { return pairs_; }
@@ -62,6 +65,7 @@ class CandidateGrid {
   Entry TakeNext(size_t pair);              // the candidate with the pair's next setting
 
   Prior prior_ = Prior::kBeta;  // of the search
+  bool cross_validates_ = false;
   Measure score_ = Measure::kAccuracy;
   struct ListedPair {
     Candidate candidate;

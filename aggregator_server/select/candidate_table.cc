@@ -49,6 +49,15 @@ constexpr CandidateSetting kAttributedSettings[] = {{0.01, 5e-4, 0.5, 64}, {0.01
                                                     {0.01, 2e-3, 0.5, 64}, {0.01, 1e-4, 0.5, 64},
                                                     {0.01, 5e-4, 0.5, 16}, {0.01, 5e-4, 0.8, 64}};
 
+// Where few nodes have a label there are few steps to learn from, and the features are small numbers: a large rate.
+constexpr CandidateSetting kBetaFewSettings[] = {
+    {0.1, 1e-4, 0.1},   {0.1, 1e-3, 0.1},  {0.1, 1e-4, 0.5},  {0.01, 1e-4, 0.1}, {0.1, 1e-3, 0.5},   {0.1, 1e-5, 0.5},
+    {0.1, 1e-5, 0.1},   {0.01, 1e-4, 0.5}, {0.01, 1e-3, 0.1}, {0.1, 1e-3, 0.01}, {0.1, 1e-4, 0.01},  {0.01, 1e-4, 0.01},
+    {0.01, 1e-3, 0.01}, {0.01, 1e-5, 0.5}, {0.01, 1e-3, 0.5}, {0.01, 1e-5, 0.1}, {0.01, 1e-5, 0.01}, {0.1, 1e-5, 0.01}};
+constexpr CandidateSetting kAttributedFewSettings[] = {
+    {0.1, 1e-3, 0.1, 16},  {0.01, 5e-4, 0.5, 64}, {0.1, 1e-4, 0.5, 16},  {0.01, 2e-3, 0.5, 64},
+    {0.01, 1e-4, 0.1, 16}, {0.01, 1e-4, 0.5, 64}, {0.01, 5e-4, 0.5, 16}, {0.01, 5e-4, 0.8, 64}};
+
 }  // namespace
 
 absl::Span<const CandidatePair> CandidatePairs(Prior prior) {
@@ -56,7 +65,9 @@ absl::Span<const CandidatePair> CandidatePairs(Prior prior) {
   return kBetaPairs;
 }
 
-absl::Span<const CandidateSetting> CandidateSettings(Prior prior) {
+absl::Span<const CandidateSetting> CandidateSettings(Prior prior, bool few_labels) {
+  if (few_labels && prior == Prior::kAttributed) return kAttributedFewSettings;
+  if (few_labels) return kBetaFewSettings;
   if (prior == Prior::kAttributed) return kAttributedSettings;
   return kBetaSettings;
 }

@@ -24,8 +24,8 @@ struct CandidateSetting {
   friend bool operator==(const CandidateSetting&, const CandidateSetting&) = default;
 };
 
-// For the pairs of `prior`, the most promising first.
-absl::Span<const CandidateSetting> CandidateSettings(Prior prior);
+// For the pairs of `prior`, the most promising first. `few_labels`: on folds of the few nodes that have a label.
+absl::Span<const CandidateSetting> CandidateSettings(Prior prior, bool few_labels);
 
 }  // namespace blink
 

@@ -1,6 +1,7 @@
 #include "aggregator_server/select/choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -14,9 +15,11 @@ double Score(const Tried& tried, Prior prior) {
   return tried.validation_measure.value_or(tried.validation_accuracy) - LossWeight(prior) * tried.validation_loss;
 }
 
-bool IsNear(const Tried& tried, double best_score, Prior prior) {
-  return tried.skipped.empty() && Score(tried, prior) >= best_score - kNearScore;
+bool IsNear(const Tried& tried, double best_score, Prior prior, double near_score) {
+  return tried.skipped.empty() && Score(tried, prior) >= best_score - near_score;
 }
+
+double NearScoreOf(size_t nodes) { return kNearScore + 1 / std::sqrt(static_cast<double>(nodes)); }
 
 bool IsBetter(const Tried& a, const Tried& b, Prior prior) {
   if (!a.skipped.empty() || !b.skipped.empty()) return a.skipped.empty() && !b.skipped.empty();

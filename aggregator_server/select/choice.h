@@ -16,10 +16,10 @@ struct Tried {
   Candidate candidate;
   std::string skipped;  // why it was not trained; empty: it was trained, and the fields below say how well
   int best_epoch = 0;
-  int ended_after = 0;  // epochs, if fewer than asked for; otherwise 0
-  bool pruned = false;  // TrainOptions::target; otherwise by patience
-  double validation_loss = 0, validation_accuracy = 0;
-  double test_accuracy = 0;  // for research: an aggregator has no use for it
+  int ended_after = 0;                                  // epochs, if fewer than asked for; otherwise 0
+  bool pruned = false;                                  // TrainOptions::target; otherwise by patience
+  double validation_loss = 0, validation_accuracy = 0;  // on folds of all nodes in them (train/folds.h)
+  double test_accuracy = 0;                             // for research: an aggregator has no use for it
   // What the search chooses by instead of the validation accuracy, where it is something else and defined.
   std::optional<double> validation_measure;
 };
@@ -32,8 +32,11 @@ double Score(const Tried& tried, Prior prior);
 // Under the attributed prior, a candidate this far below the best gets no more time: neither it nor an ensemble with it
 // is likely to be chosen.
 inline constexpr double kNearScore = 0.03;
-// Whether `tried` was trained, to a score that is at most kNearScore below `best_score`.
-bool IsNear(const Tried& tried, double best_score, Prior prior);
+// Where candidates are trained on folds, few nodes have decided so far, and this far below the best is near. The score
+// of one node has a deviation of about 1.
+double NearScoreOf(size_t nodes);
+// Whether `tried` was trained, to a score that is at most `near_score` below `best_score`.
+bool IsNear(const Tried& tried, double best_score, Prior prior, double near_score = kNearScore);
 // A candidate that was trained is better than one that was not.
 bool IsBetter(const Tried& a, const Tried& b, Prior prior);
 

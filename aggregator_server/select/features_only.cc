@@ -36,18 +36,19 @@ bool IsCheapToFit(const NodeAttributes& attributes) {
 
 }  // namespace
 
-absl::StatusOr<FeatureView> FitOnFeatures(const NodeAttributes& attributes, uint64_t seed, int threads) {
+absl::StatusOr<FeatureView> FitOnFeatures(const NodeAttributes& attributes, uint64_t seed, int threads,
+                                          const Folds* folds) {
   FeatureView view{.profiles = MakeNodeProfiles(attributes.features, threads)};
   const NearestNodes nearest = FindNearest(view.profiles, kNearestCount, threads, {});
-  BLINK_ASSIGN_OR_RETURN(
-      view.classifier,
-      FitFeatureClassifier(attributes, view.profiles, {.nearest = &nearest, .seed = seed, .threads = threads}));
+  BLINK_ASSIGN_OR_RETURN(view.classifier,
+                         FitFeatureClassifier(attributes, view.profiles,
+                                              {.nearest = &nearest, .folds = folds, .seed = seed, .threads = threads}));
   return view;
 }
 
 absl::StatusOr<std::optional<Tried>> FindFeaturesOnly(const v1::TrainingSpec& spec, const std::vector<Tried>& search,
                                                       const NodeAttributes& attributes, const FeatureClassifier* fitted,
-                                                      const TrainingOptions& options) {
+                                                      const Folds* folds, const TrainingOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec normal, NormalizeTrainingSpec(spec));
   const Prior prior = FromProto(normal.prior()).value_or(Prior::kBeta);
   std::vector<Tried> tried = search;
@@ -56,11 +57,13 @@ absl::StatusOr<std::optional<Tried>> FindFeaturesOnly(const v1::TrainingSpec& sp
   const LinkWeights no_links = LinkWeights::Unweighted(no_graph);
   const TrainingSources sources{.attributes = &attributes,
                                 .weights_of = [&](const Candidate&) -> const LinkWeights& { return no_links; },
-                                .attributed = &attributed};
+                                .attributed = &attributed,
+                                .folds = folds};
   const auto train = [&](Prior of_model, Model model) -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(Candidate candidate, CandidateOf(normal, of_model, model));
     candidate.options.threads = options.threads;
-    const absl::StatusOr<TrainResult> result = TrainCandidate(candidate, sources);
+    const absl::StatusOr<TrainResult> result =
+        folds == nullptr ? TrainCandidate(candidate, sources) : TrainOnFolds(candidate, sources, {});
     if (!result.ok()) return IsPassedOver(result.status()) ? absl::OkStatus() : result.status();
     tried.push_back({.candidate = std::move(candidate)});
     FillTried(*result, FromProto(normal.score()), tried.back());
@@ -70,7 +73,7 @@ absl::StatusOr<std::optional<Tried>> FindFeaturesOnly(const v1::TrainingSpec& sp
   std::optional<FeatureView> view;
   if (!WasTried(search, Model::kFeatureClassifier) && (fitted != nullptr || IsCheapToFit(attributes))) {
     if (fitted == nullptr) {
-      BLINK_ASSIGN_OR_RETURN(view, FitOnFeatures(attributes, normal.seed(), options.threads));
+      BLINK_ASSIGN_OR_RETURN(view, FitOnFeatures(attributes, normal.seed(), options.threads, folds));
       fitted = &view->classifier;
     }
     attributed.feature_classifier = fitted;

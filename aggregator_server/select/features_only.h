@@ -19,17 +19,19 @@ struct FeatureView {
   NodeProfiles profiles;
   FeatureClassifier classifier;
 };
-absl::StatusOr<FeatureView> FitOnFeatures(const NodeAttributes& attributes, uint64_t seed, int threads);
+absl::StatusOr<FeatureView> FitOnFeatures(const NodeAttributes& attributes, uint64_t seed, int threads,
+                                          const Folds* folds = nullptr);
 
 // The best, by the score of the search that `spec` asks for, of
 //   - those of `search` that were trained and read no report;
 //   - the MLP and the class-model, trained here where `search` has not tried them, because the spec is restricted to
 //     other models or to the beta prior. They bound the choice and are no part of it.
-// The class-model is `fitted`. Null: it is fitted here, unless that takes more than kBesideSecondsMax. Nothing where no
-// model can be trained on features alone. Errors of Train and of the fit that no other model could avoid.
+// `folds`: those that the search trained on; null: none. The class-model is `fitted`, on the same folds. Null: it is
+// fitted here, unless that takes more than kBesideSecondsMax. Nothing where no model can be trained on features alone.
+// Errors of Train and of the fit that no other model could avoid.
 absl::StatusOr<std::optional<Tried>> FindFeaturesOnly(const v1::TrainingSpec& spec, const std::vector<Tried>& search,
                                                       const NodeAttributes& attributes, const FeatureClassifier* fitted,
-                                                      const TrainingOptions& options);
+                                                      const Folds* folds, const TrainingOptions& options);
 
 }  // namespace blink
 

@@ -13,6 +13,7 @@
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/epoch_text.h"
 #include "aggregator_server/train/labelled_nodes.h"
+#include "aggregator_server/train/log_probabilities.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 
@@ -89,7 +90,7 @@ class Searcher {
     for (size_t pair = 0; pair < best_of_pair.size(); ++pair) {
       const size_t best = best_of_pair[pair];
       if (best == tried_.size()) continue;
-      if (target && !IsNear(tried_[best], BestScore(), grid_.prior())) continue;
+      if (target && !IsNear(tried_[best], BestScore(), grid_.prior(), NearScore())) continue;
       ranking.push_back(pair);
     }
     std::stable_sort(ranking.begin(), ranking.end(),
@@ -104,6 +105,7 @@ class Searcher {
     if (grid_.prior() != Prior::kAttributed || !best_) return std::nullopt;
     return TargetScore{.score = BestScore() - kNearScore, .loss_weight = LossWeight(grid_.prior())};
   }
+  double NearScore() const { return sources_.folds == nullptr ? kNearScore : NearScoreOf(ChoosingNodes()); }
   double BestScore() const { return Score(tried_[*best_], grid_.prior()); }
 
   void TrainBatch(const std::vector<CandidateGrid::Entry>& batch) {
@@ -113,6 +115,8 @@ class Searcher {
       pair_of_.push_back(entry.pair);
     }
     target_ = TargetOfNextBatch();
+    if (target_ && sources_.folds != nullptr && grid_.score() == Measure::kAccuracy)
+      race_ = FoldRace{model_.result.logits, target_->loss_weight};
     size_t next = first;
     const int workers = WorkersFor(batch);
     RunOnThreads(workers, [&](int) {
@@ -149,7 +153,8 @@ class Searcher {
       ReportProgress(index, static_cast<double>(epoch) / candidate.options.epochs, told);
     };
     try {
-      absl::StatusOr<TrainResult> result = TrainCandidate(candidate, sources_);
+      absl::StatusOr<TrainResult> result =
+          sources_.folds == nullptr ? TrainCandidate(candidate, sources_) : TrainOnFolds(candidate, sources_, race_);
       ReportProgress(index, 1, told);
       TakeResult(index, std::move(result));
     } catch (...) {  // not Train's: the other threads need not begin another candidate
@@ -223,12 +228,37 @@ class Searcher {
       FillTried(MakeEnsemble(mean, kinds, candidates), grid_.score(), tried_.back());
       means.push_back(std::move(mean));
     }
-    const size_t chosen =
-        ChooseCandidate(tried_, grid_.prior(), LabelledNodes(*sources_.attributes, Split::kValidation).size());
-    if (chosen < singles) return;  // it is the best, which is kept already
-    best_ = chosen;
-    model_.trained = tried_[chosen].candidate;
-    model_.result = MakeEnsemble(means[chosen - singles], kinds, candidates);
+    const auto result_of = [&](size_t index) {
+      if (index >= singles) return MakeEnsemble(means[index - singles], kinds, candidates);
+      const auto is_it = [&](const OfKind* kind) { return kind->index == index; };
+      return (*std::find_if(kinds.begin(), kinds.end(), is_it))->result;  // the best of all is the best of its kind
+    };
+    const size_t chosen = ChooseCandidate(tried_, grid_.prior(), ChoosingNodes());
+    const std::optional<size_t> features = BestFeaturesOnly(tried_, grid_.prior());
+    if (sources_.folds != nullptr && features && ReadsReports(tried_[chosen].candidate) &&
+        !ExceedsLuck(ScoresOf(result_of(chosen)), ScoresOf(result_of(*features)))) {
+      KeepInstead(*features, result_of(*features));
+    } else if (chosen >= singles) {  // otherwise it is the best, which is kept already
+      KeepInstead(chosen, result_of(chosen));
+    }
+  }
+
+  void KeepInstead(size_t index, TrainResult result) {
+    best_ = index;
+    model_.trained = tried_[index].candidate;
+    model_.result = std::move(result);
+  }
+
+  std::vector<double> ScoresOf(const TrainResult& result) const {
+    std::vector<float> log_probabilities = result.logits;
+    LogSoftmaxRows(log_probabilities, sources_.attributes->class_count);
+    return NodeScores(log_probabilities, *sources_.folds, *sources_.attributes, LossWeight(grid_.prior()));
+  }
+
+  // How many nodes choose.
+  size_t ChoosingNodes() const {
+    if (sources_.folds != nullptr) return NodesOf(*sources_.folds).size();
+    return LabelledNodes(*sources_.attributes, Split::kValidation).size();
   }
 
   TrainResult MakeEnsemble(const std::vector<size_t>& mean, const std::vector<const OfKind*>& kinds,
@@ -239,7 +269,7 @@ class Searcher {
       of_members.push_back(&candidates[member]);
       members.push_back(&kinds[member]->result);
     }
-    return EnsembleResult(of_members, members, *sources_.attributes);
+    return EnsembleResult(of_members, members, sources_);
   }
 
   void ReportProgress(size_t index, double fraction, double& told) {
@@ -262,6 +292,7 @@ class Searcher {
   const TrainingOptions& options_;
   const int threads_;
   std::optional<TargetScore> target_;  // of the batch that is trained
+  std::optional<FoldRace> race_;       // likewise, on folds
   std::string device_ = "cpu";         // that trains: "cpu" or "cuda:<index>"
 
   std::mutex mutex_;  // guards what follows while a batch is trained
@@ -292,7 +323,7 @@ void FillTried(const TrainResult& result, Measure score, Tried& tried) {
 
 bool IsPassedOver(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
-         absl::IsUnimplemented(status);
+         absl::IsUnimplemented(status) || absl::IsCancelled(status);
 }
 
 absl::StatusOr<TrainedModel> TrainOne(const Candidate& candidate, const TrainingSources& sources,

@@ -135,7 +135,9 @@ ProblemSize SizeOf(const TrainingFacts& facts) {
   return {.nodes = facts.nodes,
           .feature_values = facts.feature_values,
           .scaled_values = facts.dense ? uint64_t{facts.nodes} * facts.features : facts.feature_values,
-          .classes = facts.classes};
+          .classes = facts.classes,
+          .labelled_train = facts.labelled_train,
+          .labelled_validation = facts.labelled_validation};
 }
 
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place) {

@@ -1,10 +1,12 @@
 #include "aggregator_server/select/training_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator_server/profiles/node_profiles.h"
+#include "aggregator_server/train/folds.h"
 
 namespace blink {
 namespace {
@@ -51,6 +53,13 @@ std::string ExplainCost(const Candidate& candidate, const ProblemSize& size) {
   return takes +
          "use Hard or Hybrid links, GCN or GraphSAGE, or fewer epochs, or insist with allow_slow_attention "
          "(--allow-slow-attention)";
+}
+
+bool HasFewLabels(const ProblemSize& size) {
+  constexpr double kNodesOfFoldMin = 4;
+  const double choosing = size.labelled_validation, labelled = choosing + size.labelled_train;
+  return size.nodes <= kFewLabelsNodesMax && choosing > 0 && 0.5 / std::sqrt(choosing) > kChoiceErrorMax &&
+         labelled >= kNodesOfFoldMin * kFolds;
 }
 
 double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes) {

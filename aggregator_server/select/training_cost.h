@@ -16,11 +16,19 @@ struct ProblemSize {
   uint64_t feature_values = 0;  // stored ones
   uint64_t scaled_values = 0;   // stored ones of the scaled features, for networks on links of the attributed prior
   uint32_t classes = 0;
+  uint32_t labelled_train = 0, labelled_validation = 0;
   double flip_probability = 0;  // of the reports, which decides how many pairs have a one; 0 without bits
   double links = 0;             // expected
   // Of the attributed posterior that models are trained on: expected links, and pairs that Soft keeps.
   double attributed_links = 0, attributed_kept = 0;
 };
+
+// Whether few nodes have a label, so that one validation split picks by luck: the standard error of an accuracy of one
+// half exceeds kChoiceErrorMax, which is so below 278 validation nodes. Not of a larger graph than kFewLabelsNodesMax,
+// where training a candidate on every fold would take long, nor where there are too few labels for folds.
+inline constexpr double kChoiceErrorMax = 0.03;
+inline constexpr uint32_t kFewLabelsNodesMax = 3'000;
+bool HasFewLabels(const ProblemSize& size);
 
 // Seconds of one nominal core that a training takes, roughly.
 double NominalSeconds(const Candidate& candidate, const ProblemSize& size);

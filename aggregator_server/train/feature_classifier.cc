@@ -21,7 +21,6 @@
 namespace blink {
 namespace {
 
-constexpr int kFolds = 5;
 constexpr int kEpochs = 200;
 constexpr int kPatience = 40;             // the loss of so small a model turns once
 constexpr double kFirstStageShare = 0.5;  // of the time, roughly, where nearest nodes are given
@@ -42,30 +41,59 @@ TrainOptions FoldOptions(uint64_t seed, int fold) {
   return options;
 }
 
-// [nodes of `train`] fold of each: dealt by the seed, as evenly as can be, whatever their labels.
-std::vector<int> DealFolds(size_t nodes, uint64_t seed) {
+// The training nodes, dealt by the seed as evenly as can be, whatever their labels.
+Folds DealTrainingNodes(const NodeAttributes& attributes, uint64_t seed) {
+  const std::vector<int64_t> train = LabelledNodes(attributes, Split::kTrain);
+  const size_t nodes = train.size();
   std::vector<size_t> order(nodes);
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(seed ^ 0x636c6173736d6f64u);
   for (size_t k = nodes; k > 1; --k)
     std::swap(order[k - 1], order[random() % k]);  // the same with every standard library
-  std::vector<int> fold(nodes);
-  for (size_t k = 0; k < nodes; ++k) fold[order[k]] = static_cast<int>(k % kFolds);
-  return fold;
+  Folds folds{.of = std::vector<int>(attributes.node_count, -1)};
+  for (size_t k = 0; k < nodes; ++k) folds.of[train[order[k]]] = static_cast<int>(k % kFolds);
+  return folds;
 }
 
-// All that is public but the features, with the training nodes of all folds but one.
-NodeAttributes WithoutFold(const NodeAttributes& attributes, const std::vector<int64_t>& train,
-                           const std::vector<int>& fold_of, int fold) {
-  NodeAttributes result{.node_count = attributes.node_count,
-                        .labels = attributes.labels,
-                        .split = attributes.split,
-                        .class_count = attributes.class_count};
-  for (size_t k = 0; k < train.size(); ++k) {
-    if (fold_of[k] == fold) result.split[train[k]] = Split::kNone;
+// What is trained, and which nodes validate.
+class Problem {
+ public:
+  Problem(const NodeAttributes& attributes, const FeatureClassifierOptions& options)
+      : attributes_{.node_count = attributes.node_count,
+                    .labels = attributes.labels,
+                    .split = attributes.split,
+                    .class_count = attributes.class_count},
+        all_validate_(options.folds != nullptr),
+        folds_(all_validate_ ? *options.folds : DealTrainingNodes(attributes, options.seed)),
+        train_(NodesOf(folds_)) {}
+
+  const NodeAttributes& attributes() const { return attributes_; }  // without features
+  const Folds& folds() const { return folds_; }
+  const std::vector<int64_t>& train() const { return train_; }
+
+  // The attributes for model `fold`.
+  NodeAttributes Of(int fold) const {
+    if (all_validate_) return OfFold(attributes_, folds_, fold);
+    NodeAttributes result = attributes_;
+    for (const int64_t node : train_) {
+      if (folds_.of[node] == fold) result.split[node] = Split::kNone;
+    }
+    return result;
   }
-  return result;
-}
+  // The attributes by whose validation split the temperature is chosen.
+  NodeAttributes ForTemperature() const {
+    NodeAttributes result = attributes_;
+    if (!all_validate_) return result;
+    for (const int64_t node : train_) result.split[node] = Split::kValidation;
+    return result;
+  }
+
+ private:
+  const NodeAttributes attributes_;
+  const bool all_validate_;
+  const Folds folds_;
+  const std::vector<int64_t> train_;
+};
 
 // The temperature in [0.3, 3] whose log-probabilities validate best.
 double BestTemperature(const std::vector<float>& logits, const NodeAttributes& attributes) {
@@ -110,8 +138,7 @@ FeatureClassifier FrequencyModel(const NodeAttributes& attributes, const std::ve
 }
 
 // Trains the folds side by side; the first error, by fold.
-absl::StatusOr<std::vector<TrainResult>> TrainFolds(const NodeAttributes& attributes, const FeatureMatrix& features,
-                                                    const std::vector<int64_t>& train, const std::vector<int>& fold_of,
+absl::StatusOr<std::vector<TrainResult>> TrainFolds(const Problem& problem, const FeatureMatrix& features,
                                                     const FeatureClassifierOptions& options) {
   std::vector<absl::StatusOr<TrainResult>> results(kFolds, absl::UnknownError(""));
   std::mutex mutex;
@@ -135,8 +162,7 @@ absl::StatusOr<std::vector<TrainResult>> TrainFolds(const NodeAttributes& attrib
     fold_options.progress = [&](int epoch, double) { tell(epoch); };
     try {
       const LinkWeights no_links;
-      results[fold] =
-          RunTraining(no_links, features, WithoutFold(attributes, train, fold_of, fold), fold_options, TrainDevice{});
+      results[fold] = RunTraining(no_links, features, problem.Of(fold), fold_options, TrainDevice{});
     } catch (...) {
       results[fold] = StatusFromCurrentException(TrainDevice{});
     }
@@ -170,30 +196,25 @@ absl::Status CheckData(const NodeAttributes& attributes, const NodeProfiles& pro
   return absl::OkStatus();
 }
 
-struct Folds {
-  const NodeAttributes& attributes;
-  const std::vector<int64_t>& train;
-  std::vector<int> of;  // [train]
-};
-
 // The probabilities of a stage from those of its folds, in place of an earlier stage's.
-void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::string& prefix,
+void AddStage(const Problem& problem, std::vector<TrainResult> results, const std::string& prefix,
               FeatureClassifier& model) {
-  const uint32_t classes = folds.attributes.class_count;
+  const uint32_t classes = problem.attributes().class_count;
   std::vector<float> logits(results[0].logits.size(), 0.0f);
   for (const TrainResult& fold : results) {
     for (size_t k = 0; k < logits.size(); ++k) logits[k] += fold.logits[k] / kFolds;
   }
-  for (size_t k = 0; k < folds.train.size(); ++k) {
-    const size_t row = folds.train[k] * classes;
-    std::copy_n(&results[folds.of[k]].logits[row], classes, &logits[row]);
+  for (const int64_t node : problem.train()) {
+    const size_t row = node * classes;
+    std::copy_n(&results[problem.folds().of[node]].logits[row], classes, &logits[row]);
   }
-  model.temperature = BestTemperature(logits, folds.attributes);
+  model.temperature = BestTemperature(logits, problem.ForTemperature());
   for (float& value : logits) value = static_cast<float>(value / model.temperature);
   LogSoftmaxRows(logits, classes);
   for (float& value : logits) value = std::exp(value);
-  model.probabilities = {.node_count = folds.attributes.node_count, .class_count = classes, .open = std::move(logits)};
-  model.probabilities.clamped = Clamp(model.probabilities.open, folds.attributes, folds.train);
+  model.probabilities = {
+      .node_count = problem.attributes().node_count, .class_count = classes, .open = std::move(logits)};
+  model.probabilities.clamped = Clamp(model.probabilities.open, problem.attributes(), problem.train());
   for (int fold = 0; fold < kFolds; ++fold) {
     for (NamedValues& values : results[fold].state) {
       values.name = absl::StrCat(prefix, "fold", fold + 1, ".", values.name);
@@ -203,16 +224,14 @@ void AddStage(const Folds& folds, std::vector<TrainResult> results, const std::s
   model.state.push_back({prefix + "temperature", {1}, {static_cast<float>(model.temperature)}});
 }
 
-absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, const ClassProbabilities& first,
+absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Problem& problem, const ClassProbabilities& first,
                                                         const NearestShares& shares,
                                                         const FeatureClassifierOptions& options) {
   const std::vector<float> features = SideBySide(LogsOfOpen(first), first.class_count, shares.values, shares.width);
   std::vector<TrainResult> results;
   for (int fold = 0; fold < kFolds; ++fold) {
-    BLINK_ASSIGN_OR_RETURN(
-        results.emplace_back(),
-        FitStacked(features, first.class_count + shares.width,
-                   WithoutFold(folds.attributes, folds.train, folds.of, fold), {.threads = options.threads}));
+    BLINK_ASSIGN_OR_RETURN(results.emplace_back(), FitStacked(features, first.class_count + shares.width,
+                                                              problem.Of(fold), {.threads = options.threads}));
     if (options.progress) options.progress(kFirstStageShare + (1 - kFirstStageShare) * (fold + 1) / kFolds);
   }
   return results;
@@ -223,13 +242,12 @@ absl::StatusOr<std::vector<TrainResult>> FitSecondStage(const Folds& folds, cons
 absl::StatusOr<FeatureClassifier> FitFeatureClassifier(const NodeAttributes& attributes, const NodeProfiles& profiles,
                                                        const FeatureClassifierOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckData(attributes, profiles));
-  const std::vector<int64_t> train = LabelledNodes(attributes, Split::kTrain);
+  const Problem problem(attributes, options);
+  const std::vector<int64_t>& train = problem.train();
   if (profiles.scaled.cols == 0 || train.size() < kFolds) return FrequencyModel(attributes, train);
-  const Folds folds{attributes, train, DealFolds(train.size(), options.seed)};
   FeatureClassifier model;
-  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first,
-                         TrainFolds(attributes, profiles.scaled, train, folds.of, options));
-  AddStage(folds, std::move(first), "", model);
+  BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> first, TrainFolds(problem, profiles.scaled, options));
+  AddStage(problem, std::move(first), "", model);
   if (options.nearest == nullptr) return model;
   model.nearest = NearestSharesOf(*options.nearest, model.probabilities);
   // Numbers of a second stage's problem times its classes: beyond, as with hundreds of classes, it would take longer
@@ -239,8 +257,8 @@ absl::StatusOr<FeatureClassifier> FitFeatureClassifier(const NodeAttributes& att
       static_cast<double>(train.size()) * attributes.class_count * (attributes.class_count + model.nearest.width);
   if (model.nearest.width == 0 || of_stage > kSecondStageMax) return model;
   BLINK_ASSIGN_OR_RETURN(std::vector<TrainResult> second,
-                         FitSecondStage(folds, model.probabilities, model.nearest, options));
-  AddStage(folds, std::move(second), "nearest.", model);
+                         FitSecondStage(problem, model.probabilities, model.nearest, options));
+  AddStage(problem, std::move(second), "nearest.", model);
   return model;
 }
 

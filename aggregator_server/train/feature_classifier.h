@@ -16,6 +16,9 @@
 //   - A training node's label reaches its own row only at second hand, through what the models of the other folds
 //     learnt about its neighbours.
 //
+// Where folds are given (folds.h), the validation nodes are in them and count as training nodes in all of this, and the
+// nodes of fold k take their place for model k. The temperature follows by the likelihood of all nodes in folds.
+//
 // Without features, or with fewer than 5 training nodes, every node gets the smoothed frequencies
 // (m_c + 1) / (m + classes) of the m training labels. A node's own label is counted among them on purpose. Left out, it
 // would lower the frequency of the node's own class. A classifier on such rows would learn to read the label from that.
@@ -30,6 +33,7 @@
 #include "aggregator_server/profiles/class_probabilities.h"
 #include "aggregator_server/profiles/nearest.h"
 #include "aggregator_server/profiles/node_profiles.h"
+#include "aggregator_server/train/folds.h"
 #include "aggregator_server/train/nearest_shares.h"
 #include "aggregator_server/train/trainer.h"
 #include "common/graph/node_attributes.h"
@@ -38,6 +42,7 @@ namespace blink {
 
 struct FeatureClassifierOptions {
   const NearestNodes* nearest = nullptr;  // for the second stage; null: no second stage
+  const Folds* folds = nullptr;           // instead of its own, which leave the validation nodes to validate
   uint64_t seed = 1;
   int threads = 0;  // 0: all cores; the folds are trained side by side. The result does not depend on it
   std::function<void(double fraction)> progress;  // from any thread, one at a time

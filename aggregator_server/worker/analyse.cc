@@ -65,6 +65,9 @@ class Plan {
     return plan;
   }
 
+  // Whether the candidates are trained on folds.
+  bool CrossValidates() const { return grid_.has_value() && grid_->cross_validates(); }
+
   // Whether some candidate may be trained on these links.
   bool Needs(Prior prior, Variant variant) const {
     const auto takes = [&](const Candidate& candidate) {
@@ -144,6 +147,7 @@ class Analyst {
     size_.flip_probability = all_reports_.parameters().sends_bits() ? all_reports_.parameters().flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, attributes_, /*estimated=*/true, size_.flip_probability));
     BLINK_ASSIGN_OR_RETURN(plan_, Plan::Make(spec_, /*estimated=*/true, size_));
+    if (plan_.CrossValidates()) folds_ = DealFolds(attributes_, spec_.seed());
     analysis_.dataset = {.name = options_.dataset_name,
                          .nodes = attributes_.node_count,
                          .features = attributes_.features.cols,
@@ -235,11 +239,12 @@ class Analyst {
       feature_classifier_.probabilities = {attributes_.node_count, /*class_count=*/1, certain, certain};
       return absl::OkStatus();
     }
-    BLINK_ASSIGN_OR_RETURN(
-        feature_classifier_,
-        FitFeatureClassifier(
-            attributes_, profiles,
-            {.nearest = &nearest, .seed = spec_.seed(), .threads = options_.threads, .progress = std::move(progress)}));
+    BLINK_ASSIGN_OR_RETURN(feature_classifier_, FitFeatureClassifier(attributes_, profiles,
+                                                                     {.nearest = &nearest,
+                                                                      .folds = folds_ ? &*folds_ : nullptr,
+                                                                      .seed = spec_.seed(),
+                                                                      .threads = options_.threads,
+                                                                      .progress = std::move(progress)}));
     // Where nothing is trained, no row needs to look like a test row: both posteriors are the best guess.
     if (plan_.links_alone() != nullptr)
       feature_classifier_.probabilities.open = feature_classifier_.probabilities.clamped;
@@ -282,13 +287,15 @@ class Analyst {
         .weights_of = [&](const Candidate& candidate) -> const LinkWeights& {
           return *analysis_.estimates.Of(candidate.prior).Of(candidate.variant.value_or(Variant::kHard));
         },
-        .attributed = attributed ? &*attributed : nullptr};
+        .attributed = attributed ? &*attributed : nullptr,
+        .folds = folds_ ? &*folds_ : nullptr};
     BLINK_ASSIGN_OR_RETURN(TrainedModel model, plan_.Train(size_, sources, options));
     if (plan_.searches() || options_.measure_features_only) {
       options.progress(1, kTellOfFeatures);
-      BLINK_ASSIGN_OR_RETURN(analysis_.features_only,
-                             FindFeaturesOnly(spec_, model.search, attributes_,
-                                              attributed ? attributed->feature_classifier : nullptr, options));
+      BLINK_ASSIGN_OR_RETURN(
+          analysis_.features_only,
+          FindFeaturesOnly(spec_, model.search, attributes_, attributed ? attributed->feature_classifier : nullptr,
+                           folds_ ? &*folds_ : nullptr, options));
     }
     AddWarningsOfChoice(spec_, attributes_, model.result);
     analysis_.trained = std::move(model.trained);
@@ -304,6 +311,7 @@ class Analyst {
   ProblemSize size_;
   Plan plan_;
   Analysis analysis_;
+  std::optional<Folds> folds_;            // of a search where few nodes have a label
   FeatureClassifier feature_classifier_;  // of the attributed prior
   std::optional<NodeAttributes> scaled_;  // likewise: the attributes with the scaled features; absent: there are none
 };
@@ -332,12 +340,15 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
   size.links = size.attributed_links = size.attributed_kept = static_cast<double>(graph.link_count());
   BLINK_ASSIGN_OR_RETURN(Plan plan, Plan::Make(spec, /*estimated=*/false, size));
   const LinkWeights weights = LinkWeights::Unweighted(graph);
+  std::optional<Folds> folds;
+  if (plan.CrossValidates()) folds = DealFolds(attributes, spec.seed());
+  const Folds* const folds_or_null = folds ? &*folds : nullptr;
   std::optional<FeatureView> view;
   std::optional<NodeAttributes> scaled;
   std::optional<AttributedSources> attributed;
   if (spec.prior() == v1::PRIOR_ATTRIBUTED) {
     if (options.progress) options.progress(0, "learning the classes from the features");
-    BLINK_ASSIGN_OR_RETURN(view, FitOnFeatures(attributes, spec.seed(), options.threads));
+    BLINK_ASSIGN_OR_RETURN(view, FitOnFeatures(attributes, spec.seed(), options.threads, folds_or_null));
     attributed.emplace().feature_classifier = &view->classifier;
     attributed->stacked = {
         .classes = &view->classifier.probabilities, .kept = &weights, .nearest = &view->classifier.nearest};
@@ -349,12 +360,14 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
   }
   const TrainingSources sources{.attributes = &attributes,
                                 .weights_of = [&](const Candidate&) -> const LinkWeights& { return weights; },
-                                .attributed = attributed ? &*attributed : nullptr};
+                                .attributed = attributed ? &*attributed : nullptr,
+                                .folds = folds_or_null};
   BLINK_ASSIGN_OR_RETURN(TrainedModel model, plan.Train(size, sources, options));
   if (plan.searches()) {
     if (options.progress) options.progress(1, kTellOfFeatures);
-    BLINK_ASSIGN_OR_RETURN(model.features_only, FindFeaturesOnly(spec, model.search, attributes,
-                                                                 view ? &view->classifier : nullptr, options));
+    BLINK_ASSIGN_OR_RETURN(
+        model.features_only,
+        FindFeaturesOnly(spec, model.search, attributes, view ? &view->classifier : nullptr, folds_or_null, options));
   }
   AddWarningsOfChoice(spec, attributes, model.result);
   return model;

@@ -380,6 +380,8 @@ TEST(Choice, WhatWasNotTrainedIsNeverNearTheBestHoweverLowTheScoresAre) {
   skipped.skipped = "diverged";
   EXPECT_FALSE(IsNear(skipped, score, Prior::kAttributed));
   EXPECT_FALSE(IsNear(Of(std::nan(""), 0.9), score, Prior::kAttributed));
+  EXPECT_TRUE(IsNear(Of(9, 0.38), score, Prior::kAttributed, NearScoreOf(100))) << "0.13: by few nodes much is near";
+  EXPECT_FALSE(IsNear(Of(9, 0.36), score, Prior::kAttributed, NearScoreOf(100)));
 }
 
 Candidate Kind(Prior prior, Model model) {

@@ -38,7 +38,8 @@ class AttributedSearch : public ::testing::Test {
   // Of the labels that data_ has.
   void Prepare() {
     NodeProfiles profiles = MakeNodeProfiles(data_.attributes.features, 1);
-    feature_classifier_ = FitFeatureClassifier(data_.attributes, profiles, {.seed = 1}).value();
+    feature_classifier_ =
+        FitFeatureClassifier(data_.attributes, profiles, {.folds = folds_ ? &*folds_ : nullptr, .seed = 1}).value();
     scaled_ = data_.attributes;
     scaled_.features = std::move(profiles.scaled);
     sums_.assign(feature_classifier_.probabilities.clamped.size(), 0.0f);
@@ -52,6 +53,12 @@ class AttributedSearch : public ::testing::Test {
                   return candidate.variant == Variant::kHard || !candidate.variant ? hard_ : soft_;
                 },
                 .attributed = &attributed_};
+  }
+  // As where few nodes have a label.
+  void UseFolds() {
+    folds_ = DealFolds(data_.attributes, 1);
+    Prepare();
+    sources_.folds = &*folds_;
   }
   static v1::TrainingSpec Spec(uint32_t candidates) {
     v1::TrainingSpec spec;
@@ -74,6 +81,7 @@ class AttributedSearch : public ::testing::Test {
 
   Dataset data_;
   LinkWeights hard_, soft_;
+  std::optional<Folds> folds_;
   FeatureClassifier feature_classifier_;
   NodeAttributes scaled_;
   std::vector<float> sums_;
@@ -108,6 +116,22 @@ TEST_F(AttributedSearch, KeepsTheBestOfTheCandidatesAndTheirMeans) {
   }
 }
 
+TEST_F(AttributedSearch, TheBetaPriorsCandidatesAreTheSameUnderEitherPrior) {
+  v1::TrainingSpec spec = Spec(10);
+  spec.set_prior(v1::PRIOR_BETA);
+  const TrainedModel beta = Search(CandidateGrid::Create(spec, true, kSmall).value(), kSmall, sources_, {}).value();
+  const TrainedModel attributed = Searched(21);
+  size_t found = 0;
+  for (const Tried& a : beta.search) {
+    for (const Tried& b : attributed.search) {
+      if (CandidateName(a.candidate) != CandidateName(b.candidate)) continue;
+      ++found;
+      EXPECT_EQ(a.validation_loss, b.validation_loss) << CandidateName(a.candidate);
+    }
+  }
+  EXPECT_EQ(found, 9u) << "all but GAT on Soft";
+}
+
 TEST_F(AttributedSearch, DependsNeitherOnTheThreadsNorOnTheTestNodes) {
   const TrainedModel one = Searched(22, {.threads = 1});
   for (size_t i = 0; i < data_.attributes.labels.size(); ++i) {
@@ -127,7 +151,7 @@ TEST_F(AttributedSearch, DependsNeitherOnTheThreadsNorOnTheTestNodes) {
 TEST_F(AttributedSearch, AMeanIsTheMeanOfItsMembersProbabilities) {
   const Candidate stacked = Of(Model::kStacked, Variant::kSoft), gcn = Of(Model::kGcn, Variant::kSoft);
   const TrainResult a = TrainCandidate(stacked, sources_).value(), b = TrainCandidate(gcn, sources_).value();
-  const TrainResult mean = EnsembleResult({&stacked, &gcn}, {&a, &b}, data_.attributes);
+  const TrainResult mean = EnsembleResult({&stacked, &gcn}, {&a, &b}, sources_);
   std::vector<float> p = a.logits, q = b.logits;
   LogSoftmaxRows(p, 3);
   LogSoftmaxRows(q, 3);
@@ -178,6 +202,101 @@ TEST_F(AttributedSearch, GoesOnFromItsCheckpoints) {
   EXPECT_EQ(first.result.logits, again.result.logits);
   EXPECT_LE(told.size(), 2 * 9u) << "no epoch was trained twice";
   std::filesystem::remove_all(folder);
+}
+
+// The grid of a search on folds.
+CandidateGrid GridOnFolds(const v1::TrainingSpec& spec) {
+  ProblemSize few = kSmall;
+  few.labelled_train = 100;
+  few.labelled_validation = 50;
+  return CandidateGrid::Create(spec, true, few).value();
+}
+
+TEST_F(AttributedSearch, OnFoldsDependsNeitherOnTheThreadsNorOnTheTestNodes) {
+  UseFolds();
+  const auto searched = [&](int threads) {
+    return Search(GridOnFolds(Spec(10)), kSmall, sources_, {.threads = threads}).value();
+  };
+  const TrainedModel one = searched(1);
+  for (size_t i = 0; i < data_.attributes.labels.size(); ++i) {
+    if (data_.attributes.split[i] == Split::kTest) data_.attributes.labels[i] = 2 - data_.attributes.labels[i];
+  }
+  UseFolds();
+  const TrainedModel three = searched(3);
+  EXPECT_EQ(CandidateName(one.trained), CandidateName(three.trained));
+  EXPECT_EQ(one.result.logits, three.result.logits);
+  ASSERT_EQ(one.search.size(), three.search.size());
+  for (size_t k = 0; k < one.search.size(); ++k) {
+    EXPECT_EQ(one.search[k].validation_loss, three.search[k].validation_loss) << CandidateName(one.search[k].candidate);
+    EXPECT_EQ(one.search[k].skipped, three.search[k].skipped) << CandidateName(one.search[k].candidate);
+  }
+}
+
+TEST_F(AttributedSearch, OnFoldsAllTrainingAndValidationNodesChoose) {
+  UseFolds();
+  const TrainedModel model = Search(GridOnFolds(Spec(10)), kSmall, sources_, {}).value();
+  EXPECT_EQ(model.result.validation.nodes, NodesOf(*folds_).size());
+  EXPECT_FALSE(model.result.model_bytes.empty());
+  const Tried& chosen = model.search[ChooseCandidate(model.search, Prior::kAttributed, NodesOf(*folds_).size())];
+  EXPECT_EQ(CandidateName(model.trained), CandidateName(chosen.candidate));
+  EXPECT_EQ(model.result.validation_loss, chosen.validation_loss);
+}
+
+TEST_F(AttributedSearch, OnFoldsANodeIsPredictedByANetworkThatDidNotSeeItsLabel) {
+  UseFolds();
+  Candidate gcn = Of(Model::kGcn, Variant::kSoft);
+  gcn.options.epochs = 1;  // the label says when the training of its own fold ends: here it has no say
+  const TrainResult before = TrainOnFolds(gcn, sources_, {}).value();
+  EXPECT_THAT(before.state.front().name, StartsWith("fold1.conv1."));
+  const int64_t node = NodesOf(*folds_).front();
+  for (NodeAttributes* attributes : {&data_.attributes, &scaled_})
+    attributes->labels[node] = (attributes->labels[node] + 1) % 3;
+  const TrainResult after = TrainOnFolds(gcn, sources_, {}).value();
+  for (int c = 0; c < 3; ++c) EXPECT_EQ(after.logits[node * 3 + c], before.logits[node * 3 + c]);
+  EXPECT_NE(after.logits, before.logits) << "the others have learnt from it";
+}
+
+TEST_F(AttributedSearch, OnFoldsWhatIsFarBehindEndsAfterTheFirst) {
+  UseFolds();
+  Candidate slow = Of(Model::kGcn, Variant::kSoft);
+  slow.options.learning_rate = 1e-6;
+  FoldRace race{.loss_weight = 0.5};
+  for (uint32_t i = 0; i < data_.attributes.node_count; ++i) {
+    for (int c = 0; c < 3; ++c) race.leader.push_back(c == data_.attributes.labels[i] ? -0.01f : -5.0f);
+  }
+  int epochs = 0;
+  slow.options.progress = [&](int epoch, double) { epochs = epoch; };
+  const absl::Status behind = TrainOnFolds(slow, sources_, race).status();
+  EXPECT_EQ(behind.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(behind.message()), HasSubstr("after 1 of 5 folds"));
+  EXPECT_EQ(epochs, slow.options.epochs / 5);
+  race.leader.assign(race.leader.size(), std::log(1.0f / 3));
+  EXPECT_TRUE(TrainOnFolds(slow, sources_, race).ok()) << "it is as good as the leader";
+}
+
+TEST_F(AttributedSearch, OnFoldsGoesOnFromItsCheckpoints) {
+  UseFolds();
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/attributed_folds_", ::getpid());
+  std::filesystem::remove_all(folder);
+  const auto searched = [&](const TrainingOptions& options) {
+    return Search(GridOnFolds(Spec(6)), kSmall, sources_, options).value();
+  };
+  const TrainedModel first = searched({.checkpoint_folder = folder});
+  EXPECT_TRUE(std::filesystem::exists(folder + "/candidate-1-fold-5.checkpoint"));
+  size_t told = 0;
+  const TrainedModel again =
+      searched({.progress = [&](double, const std::string&) { ++told; }, .checkpoint_folder = folder});
+  EXPECT_EQ(first.result.logits, again.result.logits);
+  EXPECT_LE(told, 9u * (kFolds + 1)) << "no epoch was trained twice";
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(AttributedSearch, OnFoldsTheFeatureOnlyClassifierIsTheOneThatThereIs) {
+  UseFolds();
+  const Candidate classes = Of(Model::kFeatureClassifier, std::nullopt);
+  const TrainResult on_folds = TrainOnFolds(classes, sources_, {}).value();
+  EXPECT_EQ(on_folds.logits, TrainCandidate(classes, sources_)->logits);
+  EXPECT_EQ(on_folds.validation.nodes, NodesOf(*folds_).size());
 }
 
 TEST_F(AttributedSearch, OfOneModelTheMeanIsOfItsTwoPriors) {

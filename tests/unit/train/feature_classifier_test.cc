@@ -54,6 +54,19 @@ TEST_F(FeatureClassifierTest, RowsAreProbabilitiesAndTellMoreThanFrequencies) {
   EXPECT_GT(result.test_accuracy, 0.4);
 }
 
+TEST_F(FeatureClassifierTest, OnFoldsTheValidationNodesTrainTooAndEachIsPredictedByAModelThatDidNot) {
+  const Folds folds = DealFolds(attributes_, 1);
+  const FeatureClassifier model = FitFeatureClassifier(attributes_, profiles_, {.folds = &folds}).value();
+  for (const int64_t node : NodesOf(folds)) {
+    EXPECT_EQ(Row(model.probabilities.clamped, node)[attributes_.labels[node]], 1) << "also of a validation node";
+    EXPECT_LT(Row(model.probabilities.open, node)[attributes_.labels[node]], 1);
+  }
+  const TrainResult result =
+      ResultOfFolds(ResultOfFeatureClassifier(model, attributes_, false).logits, folds, attributes_, false);
+  EXPECT_GT(result.validation_accuracy, 0.4);
+  EXPECT_LT(result.validation_accuracy, 0.99) << "no node was predicted by a model of its own label";
+}
+
 TEST_F(FeatureClassifierTest, ClampsTheTrainingNodesAndNobodyElse) {
   const ClassProbabilities classes = FitFeatureClassifier(attributes_, profiles_, {})->probabilities;
   for (uint32_t i = 0; i < attributes_.node_count; ++i) {
