@@ -1,5 +1,5 @@
 // One node of twenty claims 500 links that it has not, at Cora's size. The harm shows in the result. Dropping the
-// flagged reports gives the result of a fleet in which these nodes never reported. Fixed seeds; the figures are printed.
+// flagged reports gives the result of a fleet in which these nodes never reported. Fixed seeds; prints the figures.
 #include <gtest/gtest.h>
 
 #include <cstdio>
