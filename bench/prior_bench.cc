@@ -100,7 +100,7 @@ double MebibytesPeak() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void Measure(uint32_t nodes, bool dense, int threads) {
+void MeasureCosts(uint32_t nodes, bool dense, int threads) {
   SyntheticOptions synthetic{.nodes = nodes, .classes = kClasses, .mean_degree = 15};
   if (dense) synthetic.features = 0, synthetic.words_per_node = 0;
   const Dataset dataset = *GenerateDataset(synthetic);
@@ -154,6 +154,6 @@ int main(int argc, char** argv) {
       "(Hard and Soft)\n");
   std::printf("%8s %9s %8s %8s %8s %8s %8s %9s %9s %8s\n", "n", "profiles", "degrees", "beta", "0", "1", "2",
               "ns a pair", "over beta", "MiB peak");
-  for (const uint32_t n : nodes) blink::Measure(n, dense, threads);
+  for (const uint32_t n : nodes) blink::MeasureCosts(n, dense, threads);
   return 0;
 }
