@@ -381,7 +381,7 @@ class BadOperators(BlinkTest):
 
     def test_values_out_of_range_are_wrong_flags_and_named(self):
         for flag, value in (("--learning-rate", 0), ("--dropout", 1), ("--weight-decay", -1), ("--seed", -1),
-                            ("--device", "gpu"), ("--graph", 0), ("--degree-share", 2), ("--trials", 0)):
+                            ("--device", "tpu"), ("--graph", 0), ("--degree-share", 2), ("--trials", 0)):
             done = run("blink", "simulate", "--dataset", self.folder, "--epsilon", 6, flag, value)
             self.assertEnds(done, blinktest.USAGE, flag)
         for flag, value in (("--mean-degree", "nan"), ("--nodes", 2), ("--words-per-node", 9999), ("--seed", -1)):

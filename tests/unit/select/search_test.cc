@@ -19,6 +19,7 @@
 namespace blink {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 const ProblemSize kSmall{.nodes = 200, .feature_values = 1000, .classes = 3, .flip_probability = 0.1, .links = 400};
@@ -287,16 +288,17 @@ TEST_F(SearchTest, TellsAProgressOfTheAttributedEstimateThatOnlyGrows) {
 TEST_F(SearchTest, TellsAProgressThatOnlyGrows) {
   std::vector<double> shares;
   AnalysisOptions options;
-  std::string last;
+  std::vector<std::string> texts;
   options.progress = [&](Stage stage, double fraction, const std::string& text) {
     if (stage != Stage::kTraining) return;
     shares.push_back(fraction);
-    last = text;
+    texts.push_back(text);
   };
   Searched(SearchSpec(11), options);
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_NEAR(shares.back(), 1, 1e-9);
-  EXPECT_THAT(last, HasSubstr(" of 11: "));
+  EXPECT_THAT(texts, Contains(HasSubstr(" of 11: ")));
+  EXPECT_THAT(texts.back(), HasSubstr("features alone"));
 }
 
 // Links of which those of some variants have weights that are not numbers, so that no loss on them is one.

@@ -76,7 +76,7 @@ TEST(PairFeatures, OfTheNetworkDoNotContainThePairsOwnBits) {
   const Round round = MakeRound(kNodes, 3'000'000, 20'000, 0, 7);
   const NodeProfiles profiles = MakeProfiles(kNodes, ProfileForm::kSparse, 3);
   const ClassProbabilities classes = MakeClasses(kNodes, 4, 4);
-  DegreePosterior degrees{std::vector<double>(kNodes, 5.0), std::vector<double>(kNodes, 0.0)};
+  DegreePosterior degrees{.mean = std::vector<double>(kNodes, 5.0), .influence = std::vector<double>(kNodes)};
   for (const PosteriorKind kind : {kOfLinks, kOfTraining}) {
     const auto before = FeaturesAfterOneRound(round.reports, profiles, classes, degrees, kind);
     std::array<int, kPairFeatureCount> others = {};
@@ -102,7 +102,7 @@ TEST(PairFeatures, OfCommonNeighboursAreZeroWhereNoPairIsKept) {
   const Round round = MakeRound(kNodes, 3'000'000, 20'000, 0, 7);
   const NodeProfiles profiles = MakeProfiles(kNodes, ProfileForm::kSparse, 3);
   const ClassProbabilities classes = MakeClasses(kNodes, 4, 4);
-  const DegreePosterior degrees{std::vector<double>(kNodes, 5.0), std::vector<double>(kNodes, 0.0)};
+  const DegreePosterior degrees{.mean = std::vector<double>(kNodes, 5.0), .influence = std::vector<double>(kNodes)};
   const PairInputs inputs(round.reports, profiles, classes, degrees, {});
   ASSERT_TRUE(inputs.sharp);
   std::vector<PriorRound> rounds(1);
@@ -140,7 +140,7 @@ TEST(PairFeatures, TakeThePairsOwnBitsOutOfTheDegrees) {
   const Round round = MakeRound(kNodes, 2'000'000, 20'000, 0.3, 7);
   const NodeProfiles profiles;
   const ClassProbabilities classes = MakeClasses(kNodes, 1, 4);
-  DegreePosterior degrees{std::vector<double>(kNodes, 5.0), std::vector<double>(kNodes)};
+  DegreePosterior degrees{.mean = std::vector<double>(kNodes, 5.0), .influence = std::vector<double>(kNodes)};
   for (NodeIndex i = 0; i < kNodes; ++i) degrees.influence[i] = 0.001 * i;
   const PairInputs inputs(round.reports, profiles, classes, degrees, {});
   const auto features = FeaturesOf(inputs, {}, kOfLinks);

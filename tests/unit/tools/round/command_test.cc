@@ -216,7 +216,7 @@ TEST_F(RoundCommand, CreateAsksForTheAttributedPriorWithItsShareAndItsSearch) {
   EXPECT_THAT(err_, HasSubstr("--model is stacked, which the attributed prior alone has"));
   EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--model", "mean"}), 2)
       << "made by a search alone";
-  for (const char* unknown : {"", "gamma", "Beta", "unspecified"}) {
+  for (const char* unknown : {"", "gamma", "unspecified"}) {
     EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--prior", unknown}), 2) << unknown;
     EXPECT_THAT(err_, HasSubstr("--prior"));
   }
@@ -377,7 +377,7 @@ TEST_F(RoundCommand, CreateRefusesWhatCannotTravelExactlyOrIsOutOfRange) {
                                              {"--epsilon", "1", "--learning-rate", "0"},
                                              {"--epsilon", "1", "--dropout", "1"},
                                              {"--epsilon", "1", "--learning-rate", "11"},
-                                             {"--epsilon", "1", "--device", "gpu"},
+                                             {"--epsilon", "1", "--device", "tpu"},
                                              {"--epsilon", "1", "--epochs", "0"},
                                              {"--epsilon", "1", "--layers", "9"},
                                              {"--epsilon", "1", "--tune", "-1"},

@@ -370,7 +370,7 @@ TEST_F(SimulateTest, RefusesPartsOfTheAttributedPriorWithoutIt) {
 TEST_F(SimulateTest, RefusesPartsOfTheAttributedPriorThatItDoesNotHave) {
   SimulateOptions options = Options();
   options.training.set_prior(v1::PRIOR_ATTRIBUTED);
-  for (const char* unknown : {"", "feature", "Features", "features latent"}) {
+  for (const char* unknown : {"", "feature", "features latent"}) {
     options.without = {"latent", unknown};
     ExpectRefused(options, absl::StrCat("--without names '", unknown, "', which is none of degrees, total, features"));
   }
