@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "blink/v1/operator.grpc.pb.h"
 #include "common/base/durable_file.h"
+#include "common/cli/strict_numbers.h"
 #include "common/cli/training_flags.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
@@ -111,12 +112,13 @@ class RoundCommand : public ::testing::Test {
     arguments.insert(arguments.begin(), "round");
     arguments.push_back("--config");
     arguments.push_back(folder_ + "/operator.conf");
-    std::reverse(arguments.begin(), arguments.end());
+    std::vector<const char*> argv = {"blink"};
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
     int code = 2;
     try {
-      app.parse(arguments);
+      ParseStrictly(app, static_cast<int>(argv.size()), argv.data());
       code = run();
     } catch (const CLI::ParseError& error) {
       std::fprintf(stderr, "%s\n", error.what());
