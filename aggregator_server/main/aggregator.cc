@@ -23,19 +23,19 @@ namespace {
 constexpr uint64_t kRosterBytesMax = 256 << 20;
 
 // A folder that served with TLS before has it.
-void WarnIfMemoryIsMissing(const AggregatorOptions& options) {
+void WarnIfMemoryIsMissing(const AggregatorOptions& options, bool used_before) {
   std::error_code error;
   if (std::filesystem::exists(options.data_folder + "/revoked.crl.pem", error) || error) return;
-  if (!WasUsedBefore(options.data_folder)) return;
+  if (!used_before) return;
   spdlog::warn(
       "{}/revoked.crl.pem is missing, so that nothing shows whether {} is older than the revocation list that "
       "was last in force: make sure that it is the latest one",
       options.data_folder, options.revocations_file);
 }
 
-absl::StatusOr<std::unique_ptr<Revocations>> FollowRevocations(const AggregatorOptions& options) {
+absl::StatusOr<std::unique_ptr<Revocations>> FollowRevocations(const AggregatorOptions& options, bool used_before) {
   if (options.revocations_file.empty() || !options.server.tls.has_value()) return nullptr;
-  WarnIfMemoryIsMissing(options);
+  WarnIfMemoryIsMissing(options, used_before);
   return Revocations::Load({.path = options.revocations_file,
                             .ca_path = options.server.tls->ca,
                             .memory_path = absl::StrCat(options.data_folder, "/revoked.crl.pem"),
@@ -100,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   deployment.retired = roster.retired();
   const auto facts = std::make_shared<AttributeFacts>(options.attributes_folder, options.deployment.node_count);
   BLINK_RETURN_IF_ERROR(facts->Get().status());
+  const bool used_before = WasUsedBefore(options.data_folder);
   BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder + "/rosters"));
   BLINK_ASSIGN_OR_RETURN(deployment.earlier, ReadEarlierRosters(options.data_folder));
   if (!deployment.earlier.empty()) BLINK_RETURN_IF_ERROR(roster.CheckFollows(deployment.earlier.back()));
@@ -129,7 +130,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   aggregator->ingest_ = std::make_unique<Ingest>(
       std::move(deployment), options.limits, *aggregator->store_, clock,
       [rounds](const std::string& round_id, uint32_t reports) { rounds->NoteReport(round_id, reports); });
-  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Revocations> revocations, FollowRevocations(options));
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Revocations> revocations, FollowRevocations(options, used_before));
   aggregator->guard_ = std::make_unique<CertificateGuard>(std::move(revocations), *options.certificate_clock);
   aggregator->authenticator_ =
       std::make_unique<Authenticator>(options.deployment.name, !options.server.tls.has_value(), *aggregator->guard_);

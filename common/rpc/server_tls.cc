@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
+#include "common/base/private_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
 #include "common/pki/pki.h"
@@ -81,6 +82,7 @@ absl::StatusOr<ServerTls::Texts> ServerTls::ReadSound() const {
 }
 
 absl::Status ServerTls::Take(const Texts& texts) {
+  WarnOfOpenKey(files_.key);
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo own, InspectCertificate(texts.certificate));
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo ca, InspectCertificate(texts.ca));
   // gRPC looks once a second, and takes nothing while key and certificate do not fit.

@@ -204,6 +204,7 @@ class Files(BlinkTest):
             key.chmod(0o644)
         self.blink.start_aggregator()
         self.assertIn(f"the private key {keys[0]} may be read by every user", self.blink.aggregator.log())
+        self.assertNotIn("is missing", self.blink.aggregator.log(), "of a new folder nothing can be")
         self.assertIn(f"the private key {keys[1]} may be read by every user", self.operator().err)
         self.assertIn(f"the private key {keys[2]} may be read by every user", self.node().err)
         done = must("blink", "provision", "crl", "--out", self.blink.out)

@@ -249,15 +249,14 @@ class AggregatorProcess(unittest.TestCase):
     def test_serves_again_after_more_connections_than_it_may_have_descriptors(self):
         port = self.start(self.flags() + ["--insecure"], limits={resource.RLIMIT_NOFILE: 100})
         self.assertTrue(self.serves(port))
-        crowd = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(300)]
         descriptors = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        crowd = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(300)]
         for _ in range(100):
             if not self.serves(port):
                 break
             time.sleep(0.05)
         self.assertFalse(self.serves(port), "the crowd should fill it")
-        sockets = [entry for entry in descriptors.iterdir() if os.readlink(entry).startswith("socket:")]
-        self.assertLessEqual(len(sockets), 54, "half of the descriptors is left to the store and the worker")
+        self.assertLessEqual(len(list(descriptors.iterdir())), 75, "a quarter is left to the store and the worker")
         for connection in crowd:
             connection.close()
         for _ in range(600):
