@@ -112,7 +112,7 @@ std::string FormatBytes(double bytes) {
   constexpr std::array<const char*, 5> kUnits = {"bytes", "kB", "MB", "GB", "TB"};
   size_t unit = 0;
   for (; bytes >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
-  return absl::StrFormat(unit == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  return absl::StrFormat("%.*f %s", unit == 0 || bytes >= 99.95 ? 0 : 1, bytes, kUnits[unit]);
 }
 
 }  // namespace blink
