@@ -193,7 +193,8 @@ absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Co
 
 double RandomnessAuditBytes(const RandomnessAuditOptions& options) {
   constexpr double kPrograms = 3e7, kOfValue = 64;  // in a hash table
-  const double drawing = 2 + 2.0 * options.processes + options.threads * (1 + (options.processes + 1) / 2);
+  const int halves = (options.processes + 1) / 2;
+  const double drawing = 2 + 2.0 * options.processes + static_cast<double>(options.threads) * (1 + halves);
   return kPrograms + kOfValue * kValuesPerDraw * options.draws * drawing;
 }
 
