@@ -1,9 +1,10 @@
 // What a search under the attributed prior tries, and how it chooses: no LibTorch.
+#include "tests/unit/select/attributed_grid.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "aggregator_server/select/candidate_grid.h"
@@ -25,23 +26,6 @@ const ProblemSize kSmall{.nodes = 200,
                          .links = 400,
                          .attributed_links = 400,
                          .attributed_kept = 800};
-
-v1::TrainingSpec AttributedSpec(uint32_t candidates) {
-  v1::TrainingSpec spec;
-  spec.set_prior(v1::PRIOR_ATTRIBUTED);
-  spec.set_candidates(candidates);
-  return spec;
-}
-
-std::vector<Candidate> Everything(CandidateGrid grid) {
-  std::vector<size_t> ranking(grid.pairs().size());
-  std::iota(ranking.begin(), ranking.end(), size_t{0});
-  std::vector<Candidate> all;
-  for (auto batch = grid.NextBatch({}); !batch.empty(); batch = grid.NextBatch(ranking)) {
-    for (const auto& entry : batch) all.push_back(entry.candidate);
-  }
-  return all;
-}
 
 std::set<std::string> PairsOf(const std::vector<Candidate>& candidates) {
   std::set<std::string> names;

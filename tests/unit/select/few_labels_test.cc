@@ -1,30 +1,13 @@
 // Where few nodes have a label: what a search under the attributed prior then tries. No LibTorch.
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <set>
 
 #include "aggregator_server/select/candidate_grid.h"
+#include "tests/unit/select/attributed_grid.h"
 
 namespace blink {
 namespace {
-
-v1::TrainingSpec AttributedSpec(uint32_t candidates) {
-  v1::TrainingSpec spec;
-  spec.set_prior(v1::PRIOR_ATTRIBUTED);
-  spec.set_candidates(candidates);
-  return spec;
-}
-
-std::vector<Candidate> Everything(CandidateGrid grid) {
-  std::vector<size_t> ranking(grid.pairs().size());
-  std::iota(ranking.begin(), ranking.end(), size_t{0});
-  std::vector<Candidate> all;
-  for (auto batch = grid.NextBatch({}); !batch.empty(); batch = grid.NextBatch(ranking)) {
-    for (const auto& entry : batch) all.push_back(entry.candidate);
-  }
-  return all;
-}
 
 ProblemSize WithLabels(uint32_t train, uint32_t validation, uint32_t nodes = 200) {
   return {.nodes = nodes,
