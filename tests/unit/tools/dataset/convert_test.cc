@@ -9,7 +9,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
-#include "tools/dataset/command.h"
+#include "tests/unit/tools/dataset/run_command.h"
 #include "tools/dataset/files.h"
 
 namespace blink {
@@ -64,14 +64,6 @@ class ConvertTest : public testing::Test {
       EXPECT_FALSE(entry.is_directory()) << entry.path() << " was left behind";
     }
     return std::string(status.message());
-  }
-  int Run(std::vector<std::string> arguments) {
-    CLI::App app;
-    std::function<int()> command;
-    AddDatasetCommand(app, &command);
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
-    return command();
   }
   std::string folder_;
   ConvertOptions options_;
@@ -347,7 +339,7 @@ TEST_F(ConvertTest, ConvertDrawsASplitOfTheLabelledNodes) {
   for (const char* name : {"one", "two"}) {
     std::vector<std::string> arguments = convert;
     arguments.insert(arguments.end(), {"--output", Path(name)});
-    ASSERT_EQ(Run(arguments), 0);
+    ASSERT_EQ(RunDatasetCommand(arguments), 0);
   }
   EXPECT_EQ(Read("one/split.csv"), Read("two/split.csv"));
   const auto read = ReadDataset(Path("one"));
@@ -366,15 +358,15 @@ TEST_F(ConvertTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {
   Write("labels.csv", "0,1\n1,0\n2,1\n");
   const std::vector<std::string> convert = {"dataset",        "convert", Path("edges.txt"), "--output", Path("x"),
                                             "--random-split", "7"};
-  EXPECT_EQ(Run(convert), 2);
+  EXPECT_EQ(RunDatasetCommand(convert), 2);
   std::vector<std::string> labelled = convert;
   labelled.insert(labelled.end(), {"--labels", Path("labels.csv")});
   testing::internal::CaptureStderr();
-  EXPECT_EQ(Run(labelled), 3);
+  EXPECT_EQ(RunDatasetCommand(labelled), 3);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("labels.csv: 3 nodes have a label: a split needs 4"));
   EXPECT_FALSE(std::filesystem::exists(Path("x/edges.csv")));
   labelled.insert(labelled.end(), {"--split", Path("labels.csv")});
-  EXPECT_EQ(Run(labelled), 2);
+  EXPECT_EQ(RunDatasetCommand(labelled), 2);
 }
 
 }  // namespace

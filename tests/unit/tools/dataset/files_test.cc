@@ -10,7 +10,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
-#include "tools/dataset/command.h"
+#include "tests/unit/tools/dataset/run_command.h"
 
 namespace blink {
 namespace {
@@ -36,14 +36,6 @@ class DatasetFilesTest : public testing::Test {
     Write("out/kits/" + name + "/kit.json", "{\"format\":1,\"nodes\":{\"first\":" + std::to_string(first) +
                                                 ",\"last\":" + std::to_string(last) +
                                                 "},\"node_count\":" + std::to_string(node_count) + "}");
-  }
-  int Run(std::vector<std::string> arguments) {
-    CLI::App app;
-    std::function<int()> command;
-    AddDatasetCommand(app, &command);
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
-    return command();
   }
   std::string folder_;
   Dataset dataset_;
@@ -95,11 +87,11 @@ TEST_F(DatasetFilesTest, ShardRefusesWhatIsNoProvisioningFolder) {
 
 TEST_F(DatasetFilesTest, TheFirstArgumentMayBeAnOptionIsNeededOnceAndListedOnce) {
   ASSERT_TRUE(WriteDataset(dataset_, Path("set")).ok());
-  EXPECT_EQ(Run({"dataset", "info", Path("set")}), 0);
-  EXPECT_EQ(Run({"dataset", "info", "--dataset", Path("set")}), 0);
-  EXPECT_THROW(Run({"dataset", "info"}), CLI::RequiredError);
-  EXPECT_THROW(Run({"dataset", "convert", "--output", Path("x")}), CLI::RequiredError);
-  EXPECT_THROW(Run({"dataset", "info", Path("set"), "--dataset", Path("set")}), CLI::ExcludesError);
+  EXPECT_EQ(RunDatasetCommand({"dataset", "info", Path("set")}), 0);
+  EXPECT_EQ(RunDatasetCommand({"dataset", "info", "--dataset", Path("set")}), 0);
+  EXPECT_THROW(RunDatasetCommand({"dataset", "info"}), CLI::RequiredError);
+  EXPECT_THROW(RunDatasetCommand({"dataset", "convert", "--output", Path("x")}), CLI::RequiredError);
+  EXPECT_THROW(RunDatasetCommand({"dataset", "info", Path("set"), "--dataset", Path("set")}), CLI::ExcludesError);
   CLI::App app;
   std::function<int()> command;
   AddDatasetCommand(app, &command);
@@ -125,17 +117,18 @@ TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
 }
 
 TEST_F(DatasetFilesTest, TheCommandEndsWithADocumentedCode) {
-  EXPECT_EQ(Run({"dataset", "generate", "--nodes", "50", "--features", "40", "--words-per-node", "5", "--output",
-                 Path("made")}),
+  EXPECT_EQ(RunDatasetCommand({"dataset", "generate", "--nodes", "50", "--features", "40", "--words-per-node", "5",
+                               "--output", Path("made")}),
             0);
-  EXPECT_EQ(Run({"dataset", "info", Path("made"), "--json"}), 0);
-  EXPECT_EQ(Run({"dataset", "generate", "--output", Path("made")}), static_cast<int>(ExitCode::kBadInput));
-  EXPECT_EQ(Run({"dataset", "generate", "--nodes", "2", "--output", Path("other")}),
-            static_cast<int>(ExitCode::kUsage));
-  EXPECT_EQ(Run({"dataset", "info", Path("nothing")}), static_cast<int>(ExitCode::kBadInput));
-  EXPECT_EQ(Run({"dataset", "shard", "--dataset", Path("made"), "--out", Path("nothing")}),
+  EXPECT_EQ(RunDatasetCommand({"dataset", "info", Path("made"), "--json"}), 0);
+  EXPECT_EQ(RunDatasetCommand({"dataset", "generate", "--output", Path("made")}),
             static_cast<int>(ExitCode::kBadInput));
-  EXPECT_EQ(Run({"dataset", "convert", Path("made/edges.csv"), "--output", Path("converted")}), 0);
+  EXPECT_EQ(RunDatasetCommand({"dataset", "generate", "--nodes", "2", "--output", Path("other")}),
+            static_cast<int>(ExitCode::kUsage));
+  EXPECT_EQ(RunDatasetCommand({"dataset", "info", Path("nothing")}), static_cast<int>(ExitCode::kBadInput));
+  EXPECT_EQ(RunDatasetCommand({"dataset", "shard", "--dataset", Path("made"), "--out", Path("nothing")}),
+            static_cast<int>(ExitCode::kBadInput));
+  EXPECT_EQ(RunDatasetCommand({"dataset", "convert", Path("made/edges.csv"), "--output", Path("converted")}), 0);
 }
 
 }  // namespace
