@@ -247,24 +247,27 @@ TEST_F(Credentials, APlaintextServerIsDiagnosed) {
   EXPECT_EQ(Ask(grpc::InsecureChannelCredentials()).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
-TEST_F(Credentials, NobodyListeningIsDiagnosed) {
-  // A socket that is bound but does not listen keeps the port, and refuses.
+// A socket that has a port of this machine, and the address of it.
+int BindSocket(std::string& address) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in place = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
   socklen_t size = sizeof(place);
   ::getsockname(fd, reinterpret_cast<sockaddr*>(&place), &size);
-  address_ = absl::StrCat("127.0.0.1:", ntohs(place.sin_port));
+  address = absl::StrCat("127.0.0.1:", ntohs(place.sin_port));
+  return fd;
+}
+
+TEST_F(Credentials, NobodyListeningIsDiagnosed) {
+  // A socket that is bound but does not listen keeps the port, and refuses.
+  const int fd = BindSocket(address_);
   ExpectUnavailable(Node(), "nothing listens at");
   ::close(fd);
 }
 
 TEST_F(Credentials, APeerThatHangsUpInMidHandshakeIsDiagnosedAndEndsNobody) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in place = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
-  socklen_t size = sizeof(place);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size);
+  std::string address;
+  const int listener = BindSocket(address);
   ASSERT_EQ(::listen(listener, 8), 0);
   std::thread rude([&] {
     const int peer = ::accept(listener, nullptr, nullptr);
@@ -272,17 +275,14 @@ TEST_F(Credentials, APeerThatHangsUpInMidHandshakeIsDiagnosedAndEndsNobody) {
     ::setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     ::close(peer);
   });
-  DiagnoseHandshake(Node(), absl::StrCat("127.0.0.1:", ntohs(place.sin_port)));  // whatever it says, we are still here
+  DiagnoseHandshake(Node(), address);  // whatever it says, we are still here
   rude.join();
   ::close(listener);
 }
 
 TEST_F(Credentials, AServerThatSendsAByteNowAndThenIsGivenUp) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in place = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&place), sizeof(place)), 0);
-  socklen_t size = sizeof(place);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size);
+  std::string address;
+  const int listener = BindSocket(address);
   ASSERT_EQ(::listen(listener, 8), 0);
   std::thread slow([&] {
     const int peer = ::accept(listener, nullptr, nullptr);
@@ -291,7 +291,7 @@ TEST_F(Credentials, AServerThatSendsAByteNowAndThenIsGivenUp) {
     ::close(peer);
   });
   const absl::Time began = absl::Now();
-  EXPECT_THAT(DiagnoseHandshake(Node(), absl::StrCat("127.0.0.1:", ntohs(place.sin_port))), HasSubstr("says nothing"));
+  EXPECT_THAT(DiagnoseHandshake(Node(), address), HasSubstr("says nothing"));
   EXPECT_LT(absl::Now() - began, absl::Seconds(15));
   slow.join();
   ::close(listener);
