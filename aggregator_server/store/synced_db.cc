@@ -169,7 +169,8 @@ absl::Status SyncedDb::Write(rocksdb::WriteBatch& writes, absl::string_view what
   const absl::Status written = WriteInto(writes, what);
   const std::lock_guard<std::mutex> lock(last_mutex_);
   // Of a disk that is seen to be full the next look tells more.
-  last_ = CheckSpace(writes.GetDataSize()).ok() ? absl::Status(written.code(), written.message()) : absl::OkStatus();
+  const bool is_kept = !written.ok() && CheckSpace(writes.GetDataSize()).ok();
+  last_ = is_kept ? absl::Status(written.code(), written.message()) : absl::OkStatus();
   return written;
 }
 
