@@ -41,6 +41,7 @@
 #include "common/rpc/credentials.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/round.h"
+#include "tests/testing/server_credentials.h"
 
 namespace blink {
 namespace {
@@ -191,7 +192,7 @@ void ServeBare(const TlsFiles& tls, Wait wait) {
   BareService service;
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", Must(MakeServerCredentials(tls)), &port);
+  builder.AddListeningPort("127.0.0.1:0", Must(testing::MakeServerCredentials(tls)), &port);
   builder.RegisterService(&service);
   const auto server = builder.BuildAndStart();
   wait(port);

@@ -62,11 +62,6 @@ class AggregatorVerifier : public tls::ExternalCertificateVerifier {
   const std::string deployment_;
 };
 
-std::shared_ptr<tls::FileWatcherCertificateProvider> Watch(const TlsFiles& files) {
-  return std::make_shared<tls::FileWatcherCertificateProvider>(files.key, files.certificate, files.ca,
-                                                               files.refresh_seconds);
-}
-
 }  // namespace
 
 absl::Status CheckTlsFiles(const TlsFiles& files) {
@@ -98,16 +93,6 @@ std::vector<std::string> RemindOfExpiry(const TlsFiles& files, ExpiryReminder& r
   return lines;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files) {
-  BLINK_RETURN_IF_ERROR(CheckTlsFiles(files));
-  WarnOfOpenKey(files.key);
-  tls::TlsServerCredentialsOptions options(Watch(files));
-  options.watch_root_certs();
-  options.watch_identity_key_cert_pairs();
-  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  return tls::TlsServerCredentials(options);
-}
-
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
                                                                                 const std::string& deployment) {
   BLINK_RETURN_IF_ERROR(CheckTlsFiles(files));
@@ -115,7 +100,8 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(
   const Identity aggregator = {.kind = Identity::Kind::kAggregator, .deployment = deployment};
   BLINK_RETURN_IF_ERROR(Identity::FromUri(aggregator.ToUri()).status());
   tls::TlsChannelCredentialsOptions options;
-  options.set_certificate_provider(Watch(files));
+  options.set_certificate_provider(std::make_shared<tls::FileWatcherCertificateProvider>(
+      files.key, files.certificate, files.ca, files.refresh_seconds));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_verify_server_certs(true);

@@ -35,12 +35,10 @@ absl::Status CheckTlsFiles(const TlsFiles& files);
 // be read has none.
 std::vector<std::string> RemindOfExpiry(const TlsFiles& files, ExpiryReminder& reminder, absl::Time now);
 
-// Both return the errors of CheckTlsFiles; the client also INVALID_ARGUMENT for a malformed deployment.
+// Returns the errors of CheckTlsFiles, and INVALID_ARGUMENT for a malformed deployment.
 //
-// The server requires a client certificate and verifies it. The client verifies the server against the CA, and that its
-// certificate names blink://<deployment>/aggregator. The client does not check the host name: an aggregator is known by
-// its SAN, not by DNS.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& files);
+// The client verifies the server against the CA, and that its certificate names blink://<deployment>/aggregator. It
+// does not check the host name: an aggregator is known by its SAN, not by DNS. The server's side is server_tls.h.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(const TlsFiles& files,
                                                                                 const std::string& deployment);
 // While a call is open and the connection is silent, a client sends a ping every kKeepaliveMs. It waits

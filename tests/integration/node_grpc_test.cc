@@ -19,6 +19,7 @@
 #include "node_client/grpc_link.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/grpc_environment.h"
+#include "tests/testing/server_credentials.h"
 #include "tests/unit/node_client/fakes.h"
 
 namespace blink {
@@ -151,7 +152,7 @@ class NodeOverGrpc : public ::testing::Test {
     auto authority = CreateAuthority("demo", absl::Hours(1));
     ASSERT_TRUE(authority.ok());
     const TlsFiles server = Certify(*authority, folder_ / "server", "blink://demo/aggregator", true);
-    auto credentials = MakeServerCredentials(server);
+    auto credentials = testing::MakeServerCredentials(server);
     ASSERT_TRUE(credentials.ok()) << credentials.status();
     grpc::ServerBuilder builder;
     AllowKeepalive(builder);

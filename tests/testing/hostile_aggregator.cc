@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/server_credentials.h"
 
 namespace blink::testing {
 namespace {
@@ -188,7 +189,7 @@ grpc::Status HostileService::ListDigests(grpc::ServerContext* context, const v1:
 HostileAggregator::HostileAggregator() {
   std::string pattern = (std::filesystem::temp_directory_path() / "blink-hostile-XXXXXX").string();
   folder_ = ::mkdtemp(pattern.data());
-  const auto credentials = MakeServerCredentials(Certify(folder_, "server", "aggregator"));
+  const auto credentials = testing::MakeServerCredentials(Certify(folder_, "server", "aggregator"));
   grpc::ServerBuilder builder;
   AllowKeepalive(builder);
   builder.AddListeningPort("127.0.0.1:0", *credentials, &port_);

@@ -24,6 +24,7 @@
 #include "common/rpc/server_tls.h"
 #include "common/rpc/status.h"
 #include "tests/testing/log_capture.h"
+#include "tests/testing/server_credentials.h"
 
 namespace blink {
 namespace {
@@ -82,7 +83,7 @@ class Credentials : public ::testing::Test {
     grpc::ServerBuilder builder;
     AllowKeepalive(builder);
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", MakeServerCredentials(files).value(), &port);
+    builder.AddListeningPort("127.0.0.1:0", testing::MakeServerCredentials(files).value(), &port);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
@@ -205,7 +206,7 @@ TEST_F(Credentials, AnExpiredCertificateIsRefusedBeforeAnythingIsSent) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("expired on"));
   EXPECT_THAT(DiagnoseHandshake(files, "127.0.0.1:1"), HasSubstr("expired on"));
-  EXPECT_EQ(MakeServerCredentials(files).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(testing::MakeServerCredentials(files).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(Credentials, ACertificateOfTomorrowIsRefusedWithBothDates) {
