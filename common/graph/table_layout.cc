@@ -47,6 +47,9 @@ bool MayBeId(string_view text) {
   return text.size() >= 2 && IsMark(text[0]) && !IsMark(text[1]) && !absl::ascii_isspace(text[1]);
 }
 
+// No value begins with a mark, so only an id can.
+bool HasIds(const TableForm& form) { return !form.columns.empty(); }
+
 size_t CountFields(string_view text, char separator) {
   FieldSplitter splitter;
   Fields fields;
@@ -102,7 +105,7 @@ class LayoutFinder {
   }
 
   absl::StatusOr<TableLayout> Find() {
-    if (rows_.empty() && options_.comment == kAuto) TakeMarkedLinesThatMayBeRows();
+    if (rows_.empty() && options_.comment == kAuto && HasIds(form_)) TakeMarkedLinesThatMayBeRows();
     if (rows_.empty()) {
       for (const SampleLine& line : marked_) layout_.comments.push_back(line.number);
       return layout_;
@@ -358,7 +361,7 @@ class LayoutFinder {
   absl::Status SortOutMarkedLines() {
     for (const SampleLine& line : marked_) {
       const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
-      bool comment = options_.comment != kAuto || layout_.header_line != 0 || !MayBeId(line.text) ||
+      bool comment = options_.comment != kAuto || !HasIds(form_) || layout_.header_line != 0 || !MayBeId(line.text) ||
                      fields.size() != layout_.fields || !layout_.exact;
       if (!comment && layout_.has_integers) {
         if (IsInteger(WithoutMarks(fields[layout_.columns[0]]))) return Ambiguous(line);
@@ -430,11 +433,12 @@ absl::StatusOr<bool> IsComment(const SampleLine& line, const std::string& name, 
   if (options.comment == kNone) return false;
   if (options.comment != kAuto) return line.text[0] == options.comment[0];
   if (!BeginsWithMark(line.text)) return false;
+  if (!HasIds(form)) return true;
   Fields fields;
   const bool fits = splitter.Split(line.text, layout.separator, &fields) == nullptr &&
                     (layout.exact ? fields.size() == layout.fields : fields.size() >= layout.fields);
   if (!layout.has_integers) return !fits && !layout.comments.empty();
-  if (fits && MayBeId(line.text) && form.columns[0].is_id && IsInteger(WithoutMarks(fields[layout.columns[0]]))) {
+  if (fits && MayBeId(line.text) && IsInteger(WithoutMarks(fields[layout.columns[0]]))) {
     return AmbiguousError(name, line.number, line.text);
   }
   return true;

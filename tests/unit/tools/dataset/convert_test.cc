@@ -216,6 +216,17 @@ TEST_F(ConvertTest, FeaturesFollowTheirIds) {
   EXPECT_EQ(read.values, (std::vector<float>{6, 5}));
 }
 
+TEST_F(ConvertTest, AMarkInFeaturesWithoutIdsBeginsAComment) {
+  Write("edges", "0,1\n1,2\n");
+  options_.feature_ids = Given("ids", "0\n1\n2\n");
+  for (const char* text : {"#1,2\n0,1\n1,1\n2,1\n", "0,1\n #,\n1,1\n2,1\n", "0,1\n1,1\n%2,1\n2,1\n"}) {
+    options_.features = Given("x.csv", text);
+    EXPECT_EQ(Convert().attributes.features.values, (std::vector<float>{0, 1, 1, 1, 2, 1})) << text;
+  }
+  options_.features = Given("x.csv", "#0,1\n#1,1\n");
+  EXPECT_THAT(Refusal(), HasSubstr("x.csv holds no row"));
+}
+
 TEST_F(ConvertTest, FeaturesWithoutIdsAreRefusedWhereIdsWereRenumbered) {
   Write("edges", "carl,anna\nanna,bert\n");
   WriteDense("x.npy", 1, {1, 2, 3});
