@@ -50,6 +50,8 @@ absl::StatusOr<Json> ParseStrictJson(const std::string& text, const std::string&
   } catch (const Json::parse_error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(PlaceOf(text, error.byte == 0 ? 0 : error.byte - 1, path), "not JSON: ", WhatIsWrong(error)));
+  } catch (const Json::out_of_range&) {
+    return absl::InvalidArgumentError(absl::StrCat(start, "holds a number that is too large to be read"));
   }
   if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(start, "not a JSON object"));
   if (!twice.empty()) {

@@ -87,6 +87,7 @@ TEST(Kit, NamesUnknownMissingAndMalformedKeys) {
       {"[1]", "not a JSON object"},
       {"{", "kit.json:1: not JSON: syntax error"},
       {With(",", ",\n\n,"), "kit.json:3: not JSON: syntax error"},
+      {With(R"("node_count":34)", R"("node_count":34e999999)"), "kit.json: holds a number that is too large"},
       {"\xFF\xFE{", "kit.json: the text is UTF-16: save the file as UTF-8"},
       {With(R"("127.0.0.1:7443")", R"("::1:7443")"), "\"aggregator\": '::1:7443' is not HOST:PORT"},
       {With(R"("127.0.0.1:7443")", R"("unix:/run/blink")"), "HOST:PORT"},
