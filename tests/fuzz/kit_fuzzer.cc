@@ -4,8 +4,10 @@
 // Input: kit.json, a zero byte, policy.json, a zero byte, lists.csv. Where kit.json is refused, the lists are read with
 // a kit of nodes 2 to 9 of 40.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/limits.h"
 #include "common/base/name.h"
+#include "common/base/text_file.h"
 #include "node_client/kit.h"
 #include "tests/fuzz/fuzzing.h"
 
@@ -21,6 +23,11 @@ std::string Csv(const AdjacencyLists& lists) {
       absl::StrAppend(&text, lists.first + i, ",", neighbour, "\n");
   }
   return text;
+}
+
+// Without what editors of other systems add: a byte order mark, and carriage returns at the ends of lines.
+std::string PlainLines(absl::string_view text) {
+  return absl::StrReplaceAll(WithoutByteOrderMark(text), {{"\r\n", "\n"}});
 }
 
 void CheckConfig(const KitConfig& config) {
@@ -68,8 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   FUZZ_CHECK(lists->node_count() == config.hosted());
-  const absl::string_view text = input.rest();
-  FUZZ_CHECK(Csv(*lists) == (!text.empty() && text.back() == '\n' ? std::string(text) : absl::StrCat(text, "\n")));
+  FUZZ_CHECK(Csv(*lists) == PlainLines(input.rest()));
   for (NodeIndex node = config.first_node; node <= config.last_node; ++node) {
     const auto list = lists->Of(node);
     for (size_t k = 0; k < list.size(); ++k) {
