@@ -1,4 +1,5 @@
-"""Small graphs whose links mostly join unlike classes, like those of web pages: block models with words.
+"""Small graphs whose links mostly join unlike classes, like those of web pages: block models with words. And citation
+graphs of which few labels are left.
 
 A node has a class and a set of words. Some words are of its class, all others are common to all. A link joins a node
 of class c mostly to one other class, which is drawn for c, and seldom to its own. Needs the standard library alone.
@@ -26,6 +27,15 @@ RECIPES = {
     "two200": Recipe(200, (0.60, 0.40), 60, 8, 60, 5, 0.20, 4.0, 0.15),
     "seven300": Recipe(300, (0.22, 0.18, 0.16, 0.14, 0.12, 0.10, 0.08), 1000, 50, 1000, 10, 0.07, 4.0, 0.10),
 }
+
+# Of these data sets so many random nodes train and validate, and all others are for the test.
+Kept = collections.namedtuple("Kept", "dataset train validation")
+KEPT = {"cora160": Kept("cora", 96, 64), "citeseer160": Kept("citeseer", 96, 64)}
+NAMES = (*RECIPES, *KEPT)
+
+
+class NoDataSet(Exception):
+    """Names what is missing, and the remedy."""
 
 
 class Weighted:
@@ -110,23 +120,50 @@ def write_csv(path, header, rows):
     path.write_text("\n".join([header, *(f"{a},{b}" for a, b in rows)]) + "\n")
 
 
-def make(name, folder):
+def write_split(path, name, split, nodes, train, validation):
+    order = list(range(nodes))
+    random.Random(f"{name} {split}").shuffle(order)
+    part = {node: "train" if k < train else "val" if k < train + validation else "test"
+            for k, node in enumerate(order)}
+    write_csv(path, "node,split", sorted(part.items()))
+
+
+def make(name, folder, datasets=None):
     """Writes folder/name-split<k> for k = 1 .. SPLITS, and returns these folders. The splits differ, the rest not."""
+    places = [pathlib.Path(folder) / f"{name}-split{split}" for split in range(1, SPLITS + 1)]
+    fill = keep_labels if name in KEPT else generate
+    fill(name, places, datasets)
+    return places
+
+
+def generate(name, places, _):
     recipe, rng = RECIPES[name], random.Random(name)
     labels = labels_of(recipe, rng)
     pages, links = words_of(recipe, labels, rng), links_of(recipe, labels, rng)
-    made = []
-    for split in range(1, SPLITS + 1):
-        order = list(range(recipe.nodes))
-        random.Random(f"{name} {split}").shuffle(order)
-        train, validation = round(TRAIN * recipe.nodes), round(VALIDATION * recipe.nodes)
-        part = {node: "train" if k < train else "val" if k < train + validation else "test"
-                for k, node in enumerate(order)}
-        place = pathlib.Path(folder) / f"{name}-split{split}"
+    for split, place in enumerate(places, 1):
         place.mkdir(parents=True, exist_ok=True)
         write_csv(place / "edges.csv", "source,target", links)
         write_csv(place / "labels.csv", "node,label", enumerate(labels))
-        write_csv(place / "split.csv", "node,split", sorted(part.items()))
         write_words(pages, recipe.words, place / "features.npz")
-        made.append(place)
-    return made
+        write_split(place / "split.csv", name, split, recipe.nodes, round(TRAIN * recipe.nodes),
+                    round(VALIDATION * recipe.nodes))
+
+
+def keep_labels(name, places, datasets):
+    """Links to the files of the data set, beside a split with few labels."""
+    kept = KEPT[name]
+    if datasets is None:
+        raise NoDataSet(f"{name} needs {kept.dataset}: name the folder of the data sets with --datasets or in "
+                        "BLINK_DATASETS, or name other graphs with --graph")
+    source = pathlib.Path(datasets).resolve() / kept.dataset
+    files = [source / file for file in ("edges.csv", "labels.csv", "features.npz")]
+    for file in files:
+        if not file.exists():
+            raise NoDataSet(f"{name} needs {file}, which is not there")
+    nodes = len(files[1].read_text().splitlines()) - 1
+    for split, place in enumerate(places, 1):
+        place.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (place / file.name).unlink(missing_ok=True)
+            (place / file.name).symlink_to(file)
+        write_split(place / "split.csv", name, split, nodes, kept.train, kept.validation)
