@@ -59,6 +59,8 @@ class Driver(unittest.TestCase):
         self.assertEqual([tuple(row[name] for name in columns) for row in self.rows()],
                          [(split, method, accuracy, "0.625", "class-model") for split in "13"
                           for method, accuracy in (("beta", "0.5"), ("attributed", "0.75"))])
+        kept = self.folder / "work" / "two200-split3-epsilon2-attributed.json"
+        self.assertIn("it is far behind", kept.read_text(), "all candidates, to see why one was chosen")
         first = self.results.read_text()
         self.call(*chosen)
         self.assertEqual(self.results.read_text(), first, "nothing is missing, so nothing is run")
