@@ -3,7 +3,6 @@
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_RETRY_H_
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -30,7 +29,7 @@ class Retry {
 
  private:
   absl::Duration max_, next_;
-  std::optional<absl::StatusCode> cause_;
+  absl::StatusCode cause_ = absl::StatusCode::kOk;  // of the failure before, if there was one
 };
 
 }  // namespace blink
