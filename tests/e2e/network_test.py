@@ -441,10 +441,9 @@ class Networks(BlinkTest):
         self.blink.create_round()
         self.assertEnds(self.node(), blinktest.OK)
 
-    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
-        # Name resolution of our own, in a mount namespace: a hosts file and nothing else.
-        files = {"hosts": "127.0.0.1 localhost\n", "nsswitch.conf": "hosts: files\n",
-                 "resolv.conf": "nameserver 127.0.0.1\n"}
+    def with_hosts(self, hosts):
+        """What runs a command with a name resolution of its own: this hosts file and nothing else."""
+        files = {"hosts": hosts, "nsswitch.conf": "hosts: files\n", "resolv.conf": "nameserver 127.0.0.1\n"}
         for file, text in files.items():
             (self.blink.folder / file).write_text(text)
         binds = "".join(f"mount --bind {self.blink.folder / file} /etc/{file} && " for file in files)
@@ -456,11 +455,15 @@ class Networks(BlinkTest):
         self.blink.create_round()
         self.blink.edit_kit(self.name, aggregator=f"collect.example.org:{self.blink.port}")
         log = self.blink.folder / "late.log"
-        node = blinktest.Process("late", isolated + [
-            "sh", "-c", binds + 'exec "$0" "$@"', BIN_DIR / "blink-node", "run", "--kit", self.blink.kit(self.name),
-            "--journal", self.blink.journal(self.name), "--leave", "at-receipt"], log)
+        node = blinktest.Process("late", [*isolated, BIN_DIR / "blink-node", "run", "--kit",
+                                          self.blink.kit(self.name), "--journal", self.blink.journal(self.name),
+                                          "--leave", "at-receipt"], log)
         self.addCleanup(lambda: node.running() and node.kill())
         wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(),
+        return [*isolated, "sh", "-c", binds + 'exec "$0" "$@"']
+
+    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
+        isolated = self.with_hosts("127.0.0.1 localhost\n")
                    "the node to miss the name")
         with open(self.blink.folder / "hosts", "a") as hosts:  # the same file: a bind mount follows the inode
             hosts.write("127.0.0.1 collect.example.org\n")
@@ -475,6 +478,19 @@ class Networks(BlinkTest):
     def test_a_clock_that_is_ten_minutes_wrong_does_not_matter(self):
         self.blink.start_aggregator()
         for offset in ("+10m", "-10m"):
+    def test_a_name_is_listened_on_at_all_its_addresses_or_not_at_all(self):
+        isolated = self.with_hosts("127.0.0.1 both\n127.0.0.2 both\n127.0.0.1 both\n198.51.100.1 both\n")
+        listen = ("--listen", f"both:{self.blink.port}")
+        with socket.create_server(("127.0.0.2", self.blink.port)):
+            # the nodes would reach another program at one of the addresses
+            done = subprocess.run([*isolated, BIN_DIR / "blink-aggregator", "--config",
+                                   self.blink.out / "aggregator" / "aggregator.conf", *listen], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, blinktest.UNREACHABLE, done.stderr)
+            self.assertIn("Address already in use", done.stderr)
+        self.blink.start_aggregator(*listen, prefix=isolated)
+        socket.create_connection(("127.0.0.2", self.blink.port)).close()
+
             # the journal's clock does not run back: the second round is of the same epoch, and draws nothing new
             self.blink.create_round()
             self.assertEnds(self.node(environment=self.fake(offset)), blinktest.OK)
