@@ -307,12 +307,12 @@ class Certificates(BlinkTest):
         self.addCleanup(self.blink.__exit__, None, None, None)
         self.tls = self.blink.out / "aggregator" / "tls"
 
-    def issue(self, names, usage="serverAuth", authority=None):
+    def issue(self, names, usage="serverAuth", authority=None, key_type="ec -pkeyopt ec_paramgen_curve:P-256"):
         """Key and certificate as another tool makes them."""
         authority = authority or self.blink.out / "ca"
         key, crt, ext = (self.blink.folder / name for name in ("other.key", "other.crt", "other.ext"))
         ext.write_text(f"extendedKeyUsage={usage}\n" + (f"subjectAltName={names}\n" if names else ""))
-        subprocess.run(f"openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {key} -subj /CN=x "
+        subprocess.run(f"openssl req -newkey {key_type} -nodes -keyout {key} -subj /CN=x "
                        f"| openssl x509 -req -CA {authority}/ca.crt -CAkey {authority}/ca.key -days 300 -extfile {ext} "
                        f"-out {crt}", shell=True, check=True, capture_output=True)
         return key, crt
@@ -343,7 +343,10 @@ class Certificates(BlinkTest):
                     ("a node's name", {"names": "URI:blink://e2e/node/3"}, "is blink://e2e/node/3, not"),
                     ("two names", {"names": own + ",URI:blink://e2e/node/3"}, "and blink://e2e/node/3, not"),
                     ("a client's", {"names": own, "usage": "clientAuth"}, "it is not one for servers"),
-                    ("another authority's", {"names": own, "authority": other.out / "ca"}, "does not verify against")):
+                    ("another authority's", {"names": own, "authority": other.out / "ca"}, "does not verify against"),
+                    ("a key that is too short", {"names": own, "key_type": "rsa:1024"}, "cannot be used for TLS"),
+                    ("a curve that TLS does not have",
+                     {"names": own, "key_type": "ec -pkeyopt ec_paramgen_curve:secp256k1"}, "cannot be used for TLS")):
                 with self.subTest(what):
                     self.put(*self.issue(**options))
                     done = run("blink-aggregator", "--config", self.blink.out / "aggregator" / "aggregator.conf")
