@@ -369,7 +369,13 @@ class Certificates(BlinkTest):
         aggregator.popen.send_signal(signal.SIGHUP)
         wait_until(lambda: aggregator.log().count("the certificate is not replaced") > refusals, "SIGHUP", pause=0.2)
         self.assertEqual(self.served_serial(), taken)
-        must("blink", "round", "list", "--config", self.blink.operator)
+        # a pipe that nobody writes to must not hold up whoever looks at it
+        for name in ("server.crt", "revoked.crl.pem"):
+            (self.tls / name).rename(self.tls / "aside")
+            os.mkfifo(self.tls / name)
+            wait_until(lambda: f"{name} is a device, a FIFO" in aggregator.log(), "the refusal", pause=0.2)
+            must("blink", "round", "list", "--config", self.blink.operator)
+            (self.tls / "aside").rename(self.tls / name)
 
     def test_everybody_warns_before_a_certificate_expires(self):
         out = self.blink.out
