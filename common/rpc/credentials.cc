@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
@@ -127,8 +128,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // or the 2 MiB of a message could unpack to 2 GiB
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   arguments.SetMaxSendMessageSize(kMessageBytesMax);
-  // gRPC would take a host that is called "unix" or "dns" for the name of a scheme.
-  const std::string target = absl::StartsWith(address, "[") ? address : "dns:///" + address;
+  // gRPC would take a host that is called "unix" or "dns" for the name of a scheme, and a zone of IPv6 ("%10") for an
+  // escape.
+  const std::string target =
+      absl::StartsWith(address, "[") ? absl::StrReplaceAll(address, {{"%", "%25"}}) : absl::StrCat("dns:///", address);
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 

@@ -438,17 +438,17 @@ class Networks(BlinkTest):
 
     def test_an_aggregator_on_ipv6(self):
         try:
-            with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:
-                port = probe.getsockname()[1]
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
         except OSError as error:
             self.skipTest(f"no IPv6 here: {error}")
-        address = f"[::1]:{port}"
-        config = self.blink.out / "operator" / "operator.conf"
-        config.write_text(config.read_text().replace(f"127.0.0.1:{self.blink.port}", address))
-        self.blink.edit_kit(self.name, aggregator=address)
-        self.blink.start_aggregator("--listen", address)
-        self.blink.create_round()
-        self.assertEnds(self.node(), blinktest.OK)
+        self.blink.start_aggregator("--listen", f":{self.blink.port}")  # every interface, so that a zone can be named
+        for host in ("[::1]", "[::1%lo]", "[::1%01]"):  # names and numbers of zones may look like escapes of a URI
+            address = f"{host}:{self.blink.port}"
+            self.assertEnds(run("blink", "round", "list", "--config", self.blink.operator, "--aggregator", address),
+                            blinktest.OK)
+            self.blink.edit_kit(self.name, aggregator=address)
+            self.blink.create_round()
+            self.assertEnds(self.node(), blinktest.OK)
 
     def with_hosts(self, hosts):
         """What runs a command with a name resolution of its own: this hosts file and nothing else."""
@@ -460,6 +460,10 @@ class Networks(BlinkTest):
         if not all(pathlib.Path("/etc", file).exists() for file in files) or subprocess.run(
                 isolated + ["sh", "-c", binds + "true"], capture_output=True, check=False).returncode:
             self.skipTest("no mount namespace of one's own here")
+        return [*isolated, "sh", "-c", binds + 'exec "$0" "$@"']
+
+    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
+        isolated = self.with_hosts("127.0.0.1 localhost\n")
         self.blink.start_aggregator()
         self.blink.create_round()
         self.blink.edit_kit(self.name, aggregator=f"collect.example.org:{self.blink.port}")
@@ -469,24 +473,11 @@ class Networks(BlinkTest):
                                           "--leave", "at-receipt"], log)
         self.addCleanup(lambda: node.running() and node.kill())
         wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(),
-        return [*isolated, "sh", "-c", binds + 'exec "$0" "$@"']
-
-    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
-        isolated = self.with_hosts("127.0.0.1 localhost\n")
                    "the node to miss the name")
         with open(self.blink.folder / "hosts", "a") as hosts:  # the same file: a bind mount follows the inode
             hosts.write("127.0.0.1 collect.example.org\n")
         self.assertEqual(node.wait(), blinktest.OK, node.log())
 
-    def fake(self, offset):
-        if FAKETIME is None:
-            self.skipTest("libfaketime is not installed")
-        return {"LD_PRELOAD": str(FAKETIME), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                "FAKETIME_DONT_RESET": "1"}
-
-    def test_a_clock_that_is_ten_minutes_wrong_does_not_matter(self):
-        self.blink.start_aggregator()
-        for offset in ("+10m", "-10m"):
     def test_a_name_is_listened_on_at_all_its_addresses_or_not_at_all(self):
         isolated = self.with_hosts("127.0.0.1 both\n127.0.0.2 both\n127.0.0.1 both\n198.51.100.1 both\n")
         listen = ("--listen", f"both:{self.blink.port}")
@@ -500,6 +491,15 @@ class Networks(BlinkTest):
         self.blink.start_aggregator(*listen, prefix=isolated)
         socket.create_connection(("127.0.0.2", self.blink.port)).close()
 
+    def fake(self, offset):
+        if FAKETIME is None:
+            self.skipTest("libfaketime is not installed")
+        return {"LD_PRELOAD": str(FAKETIME), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_DONT_RESET": "1"}
+
+    def test_a_clock_that_is_ten_minutes_wrong_does_not_matter(self):
+        self.blink.start_aggregator()
+        for offset in ("+10m", "-10m"):
             # the journal's clock does not run back: the second round is of the same epoch, and draws nothing new
             self.blink.create_round()
             self.assertEnds(self.node(environment=self.fake(offset)), blinktest.OK)
