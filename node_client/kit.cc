@@ -141,7 +141,8 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
     ++number;
     absl::string_view line(reader.line, length);
     // Or a list that was cut within a number would pass for another list.
-    if (line.empty() || line.back() != '\n') return error("the file is cut: its last line does not end");
+    if (line.empty() || line.back() != '\n')
+      return error("the last line does not end: the file is cut, or its editor left out the end of line: add one");
     line.remove_suffix(1);
     line = WithoutCarriageReturn(line);
     if (!header) {

@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
                                                               {.accept_loss = options.accept_data_loss}));
   BLINK_RETURN_IF_ERROR(CheckRoundFolders(options.data_folder, *aggregator->store_, options.accept_data_loss));
+  BLINK_RETURN_IF_ERROR(CheckResultsAreThere(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_RETURN_IF_ERROR(CheckRounds(aggregator->store_->ListRounds(), roster, options.data_folder));
   // Only now, when nothing about it can be refused any more; and before a round can begin with it.
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(RosterPath(options.data_folder, roster.version()), roster.ToJson(), 0644));

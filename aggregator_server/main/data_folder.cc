@@ -76,6 +76,26 @@ absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss)
   return absl::OkStatus();
 }
 
+absl::Status CheckResultsAreThere(const std::string& data_folder, ReportStore& store, bool accept_loss) {
+  size_t results = 0, missing = 0;
+  for (const v1::Round& round : store.ListRounds()) {
+    std::error_code error;
+    if (round.state() != v1::ROUND_STATE_READY) continue;
+    ++results;
+    missing += !fs::exists(absl::StrCat(data_folder, "/rounds/", round.round_id()), error) && !error;
+  }
+  if (missing == 0) return absl::OkStatus();
+  if (missing < results || accept_loss) {
+    spdlog::warn("{}/rounds lacks {} of {} results; the reports of these rounds are written again from the store",
+                 data_folder, missing, results);
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      data_folder, "/rounds has none of the ", results,
+      " results that the store knows of: is a volume not mounted? Bring the rounds back. Only to go on without their "
+      "results, start once with --accept-data-loss: their reports are written again from the store"));
+}
+
 absl::Status CheckRoundFolders(const std::string& data_folder, ReportStore& store, bool accept_loss) {
   for (const std::string& round_id : RoundsWithAFolder(data_folder)) {
     const std::string lost = WhatIsLost(store, round_id);

@@ -22,6 +22,10 @@ absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss)
 // the only copy of the reports.
 absl::Status CheckRoundFolders(const std::string& data_folder, ReportStore& store, bool accept_loss);
 
+// DATA_LOSS: rounds are ready in the store, and DATA/rounds has the folder of none of them. With `accept_loss`, or if
+// only some are missing, which an operator may have removed, that is a warning.
+absl::Status CheckResultsAreThere(const std::string& data_folder, ReportStore& store, bool accept_loss);
+
 }  // namespace blink
 
 #endif  // BLINK_AGGREGATOR_SERVER_MAIN_DATA_FOLDER_H_

@@ -1,5 +1,6 @@
 // blink-aggregator: collects the reports of a deployment's nodes and runs its rounds.
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -225,6 +226,8 @@ int Main(int argc, char** argv) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
+  // A supervisor may start us with umask 0. Whoever may write to a socket may connect to it.
+  ::umask(::umask(S_IWGRP | S_IWOTH) | S_IWGRP | S_IWOTH);
   RaiseDescriptorLimit();
 
   absl::Status status = InitLogging("blink-aggregator", flags.log_level);

@@ -8,6 +8,7 @@
 #include "aggregator_server/reports/report_file.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/wire/round.h"
 
 namespace blink {
 
@@ -24,11 +25,10 @@ absl::Status RoundFiles::Write(const v1::Round& round, ReportStore& store) const
   return WriteRoundJson(round, folder_);
 }
 
-// A round that sealed has its folder, or fails for what is in the way of one.
 bool RoundFiles::LacksReportsOf(const v1::Round& round) const {
   std::error_code error;
-  const bool ended_early = round.state() == v1::ROUND_STATE_CANCELLED || round.state() == v1::ROUND_STATE_FAILED;
-  return ended_early && round.reports() > 0 && !std::filesystem::exists(folder_ + "/round.json", error) && !error;
+  return IsTerminal(round.state()) && round.reports() > 0 && !std::filesystem::exists(folder_ + "/round.json", error) &&
+         !error;
 }
 
 uint64_t RoundFiles::CheckpointBytes() const {

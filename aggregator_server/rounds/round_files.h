@@ -25,7 +25,8 @@ class RoundFiles {
 
   // Makes the folder and writes what a worker reads, from the reports in `store`. RESOURCE_EXHAUSTED: the disk is full.
   absl::Status Write(const v1::Round& round, ReportStore& store) const;
-  // Whether the round was cancelled or failed, has reports, and they are not written here yet.
+  // Whether the round has ended and has reports, and they are not written here: because it was cancelled or failed, or
+  // because its folder was lost.
   bool LacksReportsOf(const v1::Round& round) const;
 
   // How far a worker has come, as the size of its checkpoints: a checkpoint grows with every epoch, and a search has

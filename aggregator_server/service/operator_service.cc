@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator_server/transport/guarded_reactor.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
@@ -87,7 +88,11 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
   absl::Status OpenFile() {
     BLINK_ASSIGN_OR_RETURN(const std::string path, pipeline_.FindResult(request_.round_id(), request_.artifact()));
     fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return fd_ < 0 ? FileError(errno, "open", "the artifact") : absl::OkStatus();
+    if (fd_ >= 0) return absl::OkStatus();
+    if (errno != ENOENT) return FileError(errno, "open", "the artifact");
+    return absl::NotFoundError(
+        absl::StrCat(request_.artifact(), " is not in the aggregator's folder of round ", request_.round_id(),
+                     ": bring it back from a backup, or make the result again with blink-worker"));
   }
   void WriteNextLocked() {
     if (finished()) return;

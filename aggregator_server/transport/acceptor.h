@@ -27,7 +27,8 @@ class Acceptor {
  public:
   using Sink = grpc::experimental::ExternalConnectionAcceptor;
 
-  // Binds HOST:PORT, at every address that the host has, and listens. UNAVAILABLE: none of them can be had.
+  // Binds HOST:PORT, at every address that the host has here, and listens. UNAVAILABLE: this machine has none of them,
+  // or somebody else listens at one.
   // FAILED_PRECONDITION: the limit of open files is too low.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const std::string& address);
   ~Acceptor();

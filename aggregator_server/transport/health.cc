@@ -4,13 +4,20 @@
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
-#include <utility>
+#include <cerrno>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "common/base/durable_file.h"
 #include "common/base/logging.h"
+#include "common/base/status_macros.h"
 
 namespace blink {
 namespace {
@@ -26,21 +33,51 @@ std::string Flatten(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
+// gRPC reads the name of a socket as the path of a URI (RFC 3986).
+std::string UriOf(const std::string& socket) {
+  return absl::StrCat("unix:", absl::StrReplaceAll(socket, {{"%", "%25"}, {"?", "%3F"}, {"#", "%23"}}));
+}
+
+absl::Status CheckLength(const std::string& socket) {
+  if (socket.size() < sizeof(sockaddr_un::sun_path)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(socket, " is too long for a socket: use a shorter --data"));
+}
+
+// Makes the socket and removes it, and before that the one that an earlier process left.
+absl::Status TryToMake(const std::string& socket) {
+  BLINK_RETURN_IF_ERROR(CheckLength(socket));
+  struct stat info;
+  if (::lstat(socket.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(socket, " is no socket: remove it"));
+  }
+  ::unlink(socket.c_str());
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(address.sun_path, socket.data(), socket.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool made = fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  const absl::Status status = made ? absl::OkStatus() : FileError(errno, "make the socket", socket);
+  if (fd >= 0) ::close(fd);
+  if (made) ::unlink(socket.c_str());
+  return status;
+}
+
 }  // namespace
 
 std::string HealthSocketIn(const std::string& data_folder) { return data_folder + "/health.sock"; }
 
 void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder) {
-  if (socket.size() >= sizeof(sockaddr_un::sun_path)) {
-    spdlog::warn("{} is too long for a socket, so that --check-health gets no answer: use a shorter --data", socket);
+  // gRPC would start nothing at all where it cannot make the socket, and would not say why.
+  if (const absl::Status possible = TryToMake(socket); !possible.ok()) {
+    spdlog::warn("--check-health will get no answer: {}", std::string(possible.message()));
     return;
   }
   grpc::EnableDefaultHealthCheckService(true);
-  builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+  builder.AddListeningPort(UriOf(socket), grpc::InsecureServerCredentials());
 }
 
 absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
-  grpc::GenericStub stub(grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
+  BLINK_RETURN_IF_ERROR(CheckLength(socket));
+  grpc::GenericStub stub(grpc::CreateChannel(UriOf(socket), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   grpc::CompletionQueue queue;

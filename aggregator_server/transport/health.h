@@ -16,8 +16,8 @@ namespace blink {
 
 std::string HealthSocketIn(const std::string& data_folder);
 
-// Lets the server answer at `socket`. Call this before anything else of the builder. A path that is too long for a
-// socket is said in the log, and then nothing answers.
+// Lets the server answer at `socket`. Call this before anything else of the builder. Where no socket can be made (the
+// path is too long, something else is there, the file system knows none), the log says so, and then nothing answers.
 void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder);
 
 // Asks the server at `socket`. Returns UNAVAILABLE, with the reason, when it gives no good answer within `timeout`.

@@ -113,6 +113,7 @@ class ProgressPrinter {
 std::atomic<bool> is_training = false;  // and hears of a request to stop
 
 void EndBy(int signal) {
+  if (::getpid() == 1) ::_exit(128 + signal);  // of a container: no signal kills it
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

@@ -44,8 +44,10 @@ bool IsLabel(absl::string_view label) {
 }
 
 bool IsHostName(absl::string_view host) {
-  if (host.size() > kHostCharactersMax || host.find_first_not_of("0123456789.") == absl::string_view::npos) {
-    return false;  // an IPv4 address that is none
+  in_addr other_spelling{};  // of an IPv4 address: "0x7f.1" is 127.0.0.1 to the system, and "0x0" every interface
+  if (host.size() > kHostCharactersMax || host.find_first_not_of("0123456789.") == absl::string_view::npos ||
+      ::inet_aton(std::string(host).c_str(), &other_spelling) != 0) {
+    return false;
   }
   if (absl::EndsWith(host, ".")) host.remove_suffix(1);
   const std::vector<absl::string_view> labels = absl::StrSplit(host, '.');

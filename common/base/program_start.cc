@@ -30,9 +30,22 @@ void LetSignalsEndProcess1() {
   }
 }
 
+// A supervisor's own choices outlive exec. A blocked signal would never arrive. Nobody learns how a child ended if
+// SIGCHLD is ignored. What else is ignored stays so: nohup means it.
+void ForgetSignalsOfParent() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  struct sigaction now = {};
+  if (::sigaction(SIGCHLD, nullptr, &now) != 0 || now.sa_handler != SIG_IGN) return;
+  now.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &now, nullptr);
+}
+
 void StartProgram() {
   HoldStandardDescriptors();
   LetSignalsEndProcess1();
+  ForgetSignalsOfParent();
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const start_program)() = StartProgram;

@@ -37,7 +37,17 @@ absl::StatusOr<std::string> ParseQuoted(absl::string_view text) {
   return std::string(text.substr(1, end - 1));
 }
 
+// Spaces that are copied from a page look like any other, or like nothing.
+absl::Status CheckSpaces(absl::string_view text) {
+  for (const char* space : {"\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x8B", "\xEF\xBB\xBF"}) {
+    if (!absl::StrContains(text, space)) continue;
+    return absl::InvalidArgumentError("there is a no-break or zero-width space outside of quotes: type the line anew");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> ParseWord(absl::string_view text) {
+  BLINK_RETURN_IF_ERROR(CheckSpaces(text.substr(0, text.find_first_of("\"'#;"))));
   if (absl::StartsWith(text, "\xE2\x80")) {
     return absl::InvalidArgumentError("the value is in typographic quotes: use \" or '");
   }
@@ -56,6 +66,7 @@ absl::StatusOr<ConfigEntry> ParseEntry(absl::string_view line) {
   if (equals != absl::string_view::npos) {
     entry.key = std::string(absl::StripTrailingAsciiWhitespace(line.substr(0, equals)));
   }
+  BLINK_RETURN_IF_ERROR(CheckSpaces(line.substr(0, equals)));
   if (!IsKey(entry.key)) return absl::InvalidArgumentError("this is not key=\"value\"");
   const absl::string_view value = absl::StripLeadingAsciiWhitespace(line.substr(equals + 1));
   if (!value.empty() && !IsComment(value)) {
@@ -81,6 +92,9 @@ absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text, abs
       return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", why));
     };
     line = absl::StripAsciiWhitespace(line);
+    // or a comment in the first line would be the whole file
+    if (absl::StrContains(line, "\r"))
+      return refuse("a line ends with CR alone: save the file with ends of line of LF");
     if (line.empty() || IsComment(line)) continue;
     if (std::any_of(line.begin(), line.end(), [](unsigned char c) { return absl::ascii_iscntrl(c) && c != '\t'; })) {
       return refuse("there is a control character in this line");

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
@@ -65,9 +66,9 @@ class AggregatorVerifier : public tls::ExternalCertificateVerifier {
 }  // namespace
 
 absl::Status CheckTlsFiles(const TlsFiles& files) {
-  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string key, ReadFile(files.key, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadRegularFile(files.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string key, ReadRegularFile(files.key, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadRegularFile(files.ca, kPemBytesMax));
   const absl::Time now = absl::Now();
   const absl::StatusOr<CertificateInfo> info = InspectCertificate(certificate);
   if (!info.ok()) return InFile(files.certificate, info.status());
@@ -81,7 +82,7 @@ absl::Status CheckTlsFiles(const TlsFiles& files) {
 std::vector<std::string> RemindOfExpiry(const TlsFiles& files, ExpiryReminder& reminder, absl::Time now) {
   std::vector<std::string> lines;
   const auto remind = [&](const std::string& path, const char* what, const char* remedy) {
-    const absl::StatusOr<std::string> text = ReadFile(path, kPemBytesMax);
+    const absl::StatusOr<std::string> text = ReadRegularFile(path, kPemBytesMax);
     const absl::StatusOr<CertificateInfo> info = text.ok() ? InspectCertificate(*text) : text.status();
     if (!info.ok()) return;
     const std::string line = reminder.Remind(absl::StrCat(what, " ", path), info->not_after, now, remedy);
@@ -127,8 +128,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // or the 2 MiB of a message could unpack to 2 GiB
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   arguments.SetMaxSendMessageSize(kMessageBytesMax);
-  // gRPC would take a host that is called "unix" or "dns" for the name of a scheme.
-  const std::string target = absl::StartsWith(address, "[") ? address : "dns:///" + address;
+  // gRPC would take a host that is called "unix" or "dns" for the name of a scheme, and a zone of IPv6 ("%10") for an
+  // escape.
+  const std::string target =
+      absl::StartsWith(address, "[") ? absl::StrReplaceAll(address, {{"%", "%25"}}) : absl::StrCat("dns:///", address);
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 

@@ -20,6 +20,7 @@
 #include "common/base/time_text.h"
 #include "common/pki/pki.h"
 #include "common/pki/server_certificate.h"
+#include "common/rpc/rehearsal.h"
 
 namespace blink {
 namespace {
@@ -69,12 +70,13 @@ std::string PathOf(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 absl::StatusOr<ServerTls::Texts> ServerTls::ReadSound() const {
   BLINK_RETURN_IF_ERROR(CheckTlsFiles(files_));
   Texts texts;
-  BLINK_ASSIGN_OR_RETURN(texts.certificate, ReadFile(files_.certificate, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(texts.key, ReadFile(files_.key, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(texts.ca, ReadFile(files_.ca, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(texts.certificate, ReadRegularFile(files_.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(texts.key, ReadRegularFile(files_.key, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(texts.ca, ReadRegularFile(files_.ca, kPemBytesMax));
   // once more, since the files may have been replaced after the first look
   BLINK_RETURN_IF_ERROR(InFile(files_.key, CheckKeyPair(texts.certificate, texts.key)));
-  const absl::Status accepted = CheckServerCertificate(texts.certificate, texts.ca, deployment_, clock_.Now());
+  absl::Status accepted = CheckServerCertificate(texts.certificate, texts.ca, deployment_, clock_.Now());
+  if (accepted.ok()) accepted = RehearseHandshake(texts.certificate, texts.key, texts.ca);
   if (accepted.ok()) return texts;
   return absl::FailedPreconditionError(absl::StrCat(files_.certificate, ": no node will accept this certificate: it ",
                                                     accepted.message(),

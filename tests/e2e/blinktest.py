@@ -281,9 +281,9 @@ class Deployment:
         self.processes[name] = Process(name, [*prefix, BIN_DIR / program, *arguments], path)
         return self.processes[name]
 
-    def start_aggregator(self, *arguments, descriptors=None):
-        """Starts it, with this limit of open files, and waits until it answers an operator."""
-        prefix = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else ()
+    def start_aggregator(self, *arguments, descriptors=None, prefix=()):
+        """Starts it, with this limit of open files or by this command, and waits until it answers an operator."""
+        prefix = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else prefix
         process = self._start("aggregator", "blink-aggregator", "--config", self.out / "aggregator" / "aggregator.conf",
                               *arguments, prefix=prefix)
 

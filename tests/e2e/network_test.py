@@ -307,12 +307,12 @@ class Certificates(BlinkTest):
         self.addCleanup(self.blink.__exit__, None, None, None)
         self.tls = self.blink.out / "aggregator" / "tls"
 
-    def issue(self, names, usage="serverAuth", authority=None):
+    def issue(self, names, usage="serverAuth", authority=None, key_type="ec -pkeyopt ec_paramgen_curve:P-256"):
         """Key and certificate as another tool makes them."""
         authority = authority or self.blink.out / "ca"
         key, crt, ext = (self.blink.folder / name for name in ("other.key", "other.crt", "other.ext"))
         ext.write_text(f"extendedKeyUsage={usage}\n" + (f"subjectAltName={names}\n" if names else ""))
-        subprocess.run(f"openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {key} -subj /CN=x "
+        subprocess.run(f"openssl req -newkey {key_type} -nodes -keyout {key} -subj /CN=x "
                        f"| openssl x509 -req -CA {authority}/ca.crt -CAkey {authority}/ca.key -days 300 -extfile {ext} "
                        f"-out {crt}", shell=True, check=True, capture_output=True)
         return key, crt
@@ -343,7 +343,10 @@ class Certificates(BlinkTest):
                     ("a node's name", {"names": "URI:blink://e2e/node/3"}, "is blink://e2e/node/3, not"),
                     ("two names", {"names": own + ",URI:blink://e2e/node/3"}, "and blink://e2e/node/3, not"),
                     ("a client's", {"names": own, "usage": "clientAuth"}, "it is not one for servers"),
-                    ("another authority's", {"names": own, "authority": other.out / "ca"}, "does not verify against")):
+                    ("another authority's", {"names": own, "authority": other.out / "ca"}, "does not verify against"),
+                    ("a key that is too short", {"names": own, "key_type": "rsa:1024"}, "cannot be used for TLS"),
+                    ("a curve that TLS does not have",
+                     {"names": own, "key_type": "ec -pkeyopt ec_paramgen_curve:secp256k1"}, "cannot be used for TLS")):
                 with self.subTest(what):
                     self.put(*self.issue(**options))
                     done = run("blink-aggregator", "--config", self.blink.out / "aggregator" / "aggregator.conf")
@@ -366,7 +369,13 @@ class Certificates(BlinkTest):
         aggregator.popen.send_signal(signal.SIGHUP)
         wait_until(lambda: aggregator.log().count("the certificate is not replaced") > refusals, "SIGHUP", pause=0.2)
         self.assertEqual(self.served_serial(), taken)
-        must("blink", "round", "list", "--config", self.blink.operator)
+        # a pipe that nobody writes to must not hold up whoever looks at it
+        for name in ("server.crt", "revoked.crl.pem"):
+            (self.tls / name).rename(self.tls / "aside")
+            os.mkfifo(self.tls / name)
+            wait_until(lambda: f"{name} is a device, a FIFO" in aggregator.log(), "the refusal", pause=0.2)
+            must("blink", "round", "list", "--config", self.blink.operator)
+            (self.tls / "aside").rename(self.tls / name)
 
     def test_everybody_warns_before_a_certificate_expires(self):
         out = self.blink.out
@@ -429,22 +438,21 @@ class Networks(BlinkTest):
 
     def test_an_aggregator_on_ipv6(self):
         try:
-            with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:
-                port = probe.getsockname()[1]
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
         except OSError as error:
             self.skipTest(f"no IPv6 here: {error}")
-        address = f"[::1]:{port}"
-        config = self.blink.out / "operator" / "operator.conf"
-        config.write_text(config.read_text().replace(f"127.0.0.1:{self.blink.port}", address))
-        self.blink.edit_kit(self.name, aggregator=address)
-        self.blink.start_aggregator("--listen", address)
-        self.blink.create_round()
-        self.assertEnds(self.node(), blinktest.OK)
+        self.blink.start_aggregator("--listen", f":{self.blink.port}")  # every interface, so that a zone can be named
+        for host in ("[::1]", "[::1%lo]", "[::1%01]"):  # names and numbers of zones may look like escapes of a URI
+            address = f"{host}:{self.blink.port}"
+            self.assertEnds(run("blink", "round", "list", "--config", self.blink.operator, "--aggregator", address),
+                            blinktest.OK)
+            self.blink.edit_kit(self.name, aggregator=address)
+            self.blink.create_round()
+            self.assertEnds(self.node(), blinktest.OK)
 
-    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
-        # Name resolution of our own, in a mount namespace: a hosts file and nothing else.
-        files = {"hosts": "127.0.0.1 localhost\n", "nsswitch.conf": "hosts: files\n",
-                 "resolv.conf": "nameserver 127.0.0.1\n"}
+    def with_hosts(self, hosts):
+        """What runs a command with a name resolution of its own: this hosts file and nothing else."""
+        files = {"hosts": hosts, "nsswitch.conf": "hosts: files\n", "resolv.conf": "nameserver 127.0.0.1\n"}
         for file, text in files.items():
             (self.blink.folder / file).write_text(text)
         binds = "".join(f"mount --bind {self.blink.folder / file} /etc/{file} && " for file in files)
@@ -452,19 +460,36 @@ class Networks(BlinkTest):
         if not all(pathlib.Path("/etc", file).exists() for file in files) or subprocess.run(
                 isolated + ["sh", "-c", binds + "true"], capture_output=True, check=False).returncode:
             self.skipTest("no mount namespace of one's own here")
+        return [*isolated, "sh", "-c", binds + 'exec "$0" "$@"']
+
+    def test_an_aggregator_that_is_not_yet_in_the_dns(self):
+        isolated = self.with_hosts("127.0.0.1 localhost\n")
         self.blink.start_aggregator()
         self.blink.create_round()
         self.blink.edit_kit(self.name, aggregator=f"collect.example.org:{self.blink.port}")
         log = self.blink.folder / "late.log"
-        node = blinktest.Process("late", isolated + [
-            "sh", "-c", binds + 'exec "$0" "$@"', BIN_DIR / "blink-node", "run", "--kit", self.blink.kit(self.name),
-            "--journal", self.blink.journal(self.name), "--leave", "at-receipt"], log)
+        node = blinktest.Process("late", [*isolated, BIN_DIR / "blink-node", "run", "--kit",
+                                          self.blink.kit(self.name), "--journal", self.blink.journal(self.name),
+                                          "--leave", "at-receipt"], log)
         self.addCleanup(lambda: node.running() and node.kill())
         wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(),
                    "the node to miss the name")
         with open(self.blink.folder / "hosts", "a") as hosts:  # the same file: a bind mount follows the inode
             hosts.write("127.0.0.1 collect.example.org\n")
         self.assertEqual(node.wait(), blinktest.OK, node.log())
+
+    def test_a_name_is_listened_on_at_all_its_addresses_or_not_at_all(self):
+        isolated = self.with_hosts("127.0.0.1 both\n127.0.0.2 both\n127.0.0.1 both\n198.51.100.1 both\n")
+        listen = ("--listen", f"both:{self.blink.port}")
+        with socket.create_server(("127.0.0.2", self.blink.port)):
+            # the nodes would reach another program at one of the addresses
+            done = subprocess.run([*isolated, BIN_DIR / "blink-aggregator", "--config",
+                                   self.blink.out / "aggregator" / "aggregator.conf", *listen], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, blinktest.UNREACHABLE, done.stderr)
+            self.assertIn("Address already in use", done.stderr)
+        self.blink.start_aggregator(*listen, prefix=isolated)
+        socket.create_connection(("127.0.0.2", self.blink.port)).close()
 
     def fake(self, offset):
         if FAKETIME is None:

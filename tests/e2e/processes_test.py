@@ -1,4 +1,6 @@
-"""How the programs live as processes: started with closed standard descriptors, and as process 1 of a container."""
+"""How the programs live as processes: started with closed standard descriptors, with signals that somebody blocked, and
+as process 1 of a container."""
+import errno
 import itertools
 import os
 import pathlib
@@ -6,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import blinktest
@@ -134,6 +137,48 @@ class ClosedDescriptors(BlinkTest):
                 self.assertEqual(done.returncode, code, f"{closed} {command} {done.stderr}")
 
 
+# A supervisor that blocks every signal and ignores the end of its children.
+SUPERVISOR = [sys.executable, "-c", """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""]
+
+
+class InheritedSignals(BlinkTest):
+    """What a supervisor has done about signals for itself outlives exec. It must not hold for the program."""
+
+    def setUp(self):
+        self.blink = Deployment(nodes=12, kits=1)
+        self.addCleanup(self.blink.__exit__, None, None, None)
+
+    def start(self, name, program, *arguments):
+        command = [*SUPERVISOR, blinktest.BIN_DIR / program, *arguments]
+        self.blink.processes[name] = blinktest.Process(name, command, self.blink.folder / f"{name}.log")
+        return self.blink.processes[name]
+
+    def test_a_round_completes_and_every_program_ends_when_it_is_told(self):
+        aggregator = self.blink.start_aggregator(prefix=SUPERVISOR)
+        name = self.blink.kits()[0]
+        kit = ("--kit", self.blink.kit(name), "--journal", self.blink.journal(name))
+        round_id = self.blink.create_round(epochs=5)
+        node = self.start("node", "blink-node", "run", *kit)
+        self.blink.wait_for_state(round_id, "ready")  # the aggregator has learnt how its worker ended
+        self.assertEqual(node.wait(), blinktest.OK, node.log())
+        begun = [
+            self.start("watch", "blink", "round", "watch", "--config", self.blink.operator,
+                       self.blink.create_round(epsilon=5)),
+            self.start("waiting", "blink-node", "run", *kit, "--round", "0" * 32),
+            self.start("simulate", "blink", "simulate", "--dataset", self.blink.dataset, "--graph", "true", "--epochs",
+                       100000),
+            self.start("audit", "blink", "audit", "mechanism", "--reports", 10**9)]
+        for process in begun:
+            wait_until(lambda: "blink" in os.readlink(f"/proc/{process.pid}/exe"), f"{process.name} to begin")
+            self.assertIn(process.terminate(20), (-signal.SIGTERM, 143), process.name)
+        self.assertEqual(aggregator.terminate(20), blinktest.OK)
+
+
 class FirstProcess(BlinkTest):
     """Process 1 of a container has no default action for a signal. Every program ends at SIGTERM and SIGINT."""
 
@@ -176,20 +221,35 @@ class FirstProcess(BlinkTest):
         caught = re.search(r"SigCgt:\s*([0-9a-f]+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)
         return int(caught, 16) & 1 << signal.SIGTERM - 1
 
+    def reads(self, fifo):
+        """Whether the program has opened this pipe, which then stays open and empty."""
+        def has_opened(*_):
+            try:
+                self.addCleanup(os.close, os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+                return True
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENXIO)
+                return False
+
+        return has_opened
+
     def test_programs_that_are_at_work_end(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
-        for name in ("kit.json", "labels.csv", "edges.csv"):
-            os.mkfifo(self.folder / name)  # whoever reads it waits
-        for command in (("blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", 100000),
-                        ("blink", "audit", "mechanism", "--reports", 10**9),
-                        ("blink", "dataset", "convert", "--input", self.folder / "edges.csv", "--output", "x"),
-                        ("blink-node", "account", "--kit", self.folder, "--journal", "x"),
-                        ("blink-worker", "--round-folder", self.folder, "--attributes", self.folder, "--output",
-                         self.folder / "result")):
+        labels, links = self.folder / "labels.csv", self.folder / "links.csv"
+        for fifo in (labels, links, self.folder / "kit.json"):
+            os.mkfifo(fifo)  # whoever reads it waits
+        for command, has_begun in (
+                (("blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", 100000),
+                 self.handles_signals),
+                (("blink", "audit", "mechanism", "--reports", 10**9), self.handles_signals),
+                (("blink", "dataset", "convert", "--input", links, "--output", "x"), self.reads(links)),
+                (("blink-node", "account", "--kit", self.folder, "--journal", "x"), self.handles_signals),
+                (("blink-worker", "--round-folder", self.folder, "--attributes", self.folder, "--output",
+                  self.folder / "result"), self.reads(labels))):
             for number, code in self.CODES:
-                self.assertEqual(self.end(number, [blinktest.BIN_DIR / command[0], *command[1:]],
-                                          self.handles_signals), code, command)
+                self.assertEqual(self.end(number, [blinktest.BIN_DIR / command[0], *command[1:]], has_begun), code,
+                                 command)
 
     def test_a_service_and_a_watch_end(self):
         with Deployment(nodes=12, kits=1) as blink:

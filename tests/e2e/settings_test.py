@@ -239,6 +239,30 @@ class Files(BlinkTest):
         process.terminate()
         self.assertEnds(run(*check), blinktest.UNREACHABLE, "health.sock")
 
+    def start(self, data):
+        self.config.write_text(self.config.read_text().replace('data="data"', f'data="{data}"'))
+        return self.blink.start_aggregator(prefix=["sh", "-c", 'umask 0; exec "$0" "$@"'])
+
+    def test_only_its_own_user_may_ask_for_its_health_wherever_the_data_is(self):
+        data = self.blink.folder / "d%20?x=#1 %zz"  # what means something in a URI
+        self.start(data)
+        self.assertEnds(run("blink-aggregator", "--config", self.config, "--check-health"), blinktest.OK)
+        self.assertEqual((data / "health.sock").stat().st_mode & 0o022, 0)
+        self.assertEqual([path for path in data.rglob("*") if path.lstat().st_mode & 0o022], [])
+
+    def test_an_aggregator_serves_where_no_socket_for_health_checks_can_be_made(self):
+        data = self.blink.folder / ("deep" * 30)
+        process = self.start(data)
+        self.assertIn("too long for a socket", process.log())
+        check = ("blink-aggregator", "--config", self.config, "--check-health")
+        self.assertEnds(run(*check), blinktest.UNREACHABLE, "too long for a socket")
+        process.terminate()
+        self.config.write_text(self.config.read_text().replace(str(data), "data"))
+        (self.blink.data / "health.sock").mkdir(parents=True)
+        self.blink.start_aggregator()
+        self.assertIn("health.sock is no socket: remove it", self.blink.aggregator.log())
+        self.assertEnds(run(*check), blinktest.UNREACHABLE, "health.sock")
+
     def test_an_ended_round_is_not_opened_again_by_its_request_id(self):
         self.blink.start_aggregator()
         create = ("blink", "round", "create", "--config", self.blink.operator, "--epsilon", 6, "--request-id", "one")

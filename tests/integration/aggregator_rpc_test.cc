@@ -413,6 +413,43 @@ TEST_F(AggregatorRpcTest, IsWatchedFromOpenToReadyAndServesTheResult) {
   EXPECT_EQ(op->GetResult(&bad_context, request)->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(AggregatorRpcTest, DoesNotStartWithoutTheResultsOfItsRoundsUnlessToldOtherwise) {
+  {
+    const auto node = Node();
+    for (NodeIndex id = 0; id < kNodes; ++id) ASSERT_TRUE(SendReport(*node, id).status.ok());
+  }
+  std::ofstream(options_.attributes_folder + "/go") << "go";
+  const auto is_ready = [this] { return aggregator_->store().GetRound(round_id_)->state() == v1::ROUND_STATE_READY; };
+  for (int i = 0; i < 600 && !is_ready(); ++i) absl::SleepFor(absl::Milliseconds(50));
+  ASSERT_TRUE(is_ready());
+  aggregator_.reset();
+  const std::string rounds = options_.data_folder + "/rounds";
+  std::filesystem::rename(rounds, rounds + "-elsewhere");
+  const absl::Status refused = Aggregator::Start(options_, clock_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("has none of the 1 results that the store knows of"));
+  EXPECT_FALSE(std::filesystem::exists(rounds)) << "refused before anything was made";
+  options_.accept_data_loss = true;
+  StartAggregator();
+  const std::string report_file = absl::StrCat(rounds, "/", round_id_, "/reports.blr");
+  for (int i = 0; i < 600 && !std::filesystem::exists(rounds + "/" + round_id_ + "/round.json"); ++i) {
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_EQ(std::filesystem::file_size(report_file),
+            std::filesystem::file_size(absl::StrCat(rounds, "-elsewhere/", round_id_, "/reports.blr")));
+  EXPECT_EQ(Status().state(), v1::ROUND_STATE_READY);
+  v1::GetResultRequest request;
+  request.set_deployment("demo");
+  request.set_round_id(round_id_);
+  request.set_artifact("predictions.csv");
+  grpc::ClientContext context;
+  const grpc::Status gone = Operator()->GetResult(&context, request)->Finish();
+  EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(gone.error_message(), HasSubstr("make the result again with blink-worker"));
+  options_.accept_data_loss = false;
+  StartAggregator();  // once is enough
+}
+
 TEST_F(AggregatorRpcTest, KeepsWhatItAcknowledgedAcrossARestart) {
   {
     const auto node = Node();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -28,6 +29,10 @@ std::string Resolve(const std::string& folder, const std::string& path) {
 }
 
 absl::Status CheckConfig(const OperatorConfig& config) {
+  for (const auto& [key, value] :
+       {std::pair("deployment", config.deployment), std::pair("aggregator", config.aggregator)}) {
+    if (value.empty()) return absl::InvalidArgumentError(absl::StrCat("the key ", key, " is missing"));
+  }
   BLINK_RETURN_IF_ERROR(ValidateDeployment(config.deployment));
   BLINK_RETURN_IF_ERROR(ParseAddress(config.aggregator).status());
   if (config.insecure) return RequireLoopback(config.aggregator);

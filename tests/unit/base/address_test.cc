@@ -77,8 +77,9 @@ TEST(ParseAddress, RefusesAPortThatIsNone) {
 
 TEST(ParseAddress, RefusesAHostThatIsNone) {
   for (const char* text :
-       {"a b:1", "host:1\"", "ho\"st:1", " host:1", "ho\\st:1", "a..b:1", ".host:1", "-a:1", "a-:1", "256.0.0.1:1",
-        "127.1:1", "1.2.3.4.5:1", "host/path:1", "user@host:1", "h\xC3\xB6st:1", "\xFFhost:1", "*:7443"}) {
+       {"a b:1",       "host:1\"",    "ho\"st:1",    " host:1",       "ho\\st:1",   "a..b:1",       ".host:1",
+        "-a:1",        "a-:1",        "256.0.0.1:1", "127.1:1",       "0x0:1",      "0x7f000001:1", "0x7f.1:1",
+        "1.2.3.4.5:1", "host/path:1", "user@host:1", "h\xC3\xB6st:1", "\xFFhost:1", "*:7443"}) {
     for (const AddressUse use : {AddressUse::kConnect, AddressUse::kListen}) Refusal(text, use);
   }
   Refusal(std::string(64, 'a') + ":1");

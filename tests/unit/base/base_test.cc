@@ -13,6 +13,8 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/format_number.h"
+#include "common/base/private_file.h"
+#include "tests/testing/log_capture.h"
 
 namespace blink {
 namespace {
@@ -127,6 +129,21 @@ TEST_F(DurableFileTest, ADeviceAndAFifoAreNoRegularFiles) {
   EXPECT_EQ(ReadRegularFile(folder_, 5).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "hello").ok());
   EXPECT_EQ(ReadRegularFile(folder_ + "/file", 5).value(), "hello");
+}
+
+TEST_F(DurableFileTest, AnOpenKeyIsToldOnceUntilItIsClosed) {
+  const std::string key = folder_ + "/key";
+  ASSERT_TRUE(WriteFileAtomically(key, "x", 0644).ok());
+  LogCapture log;
+  const auto warn = [&](mode_t mode) {
+    ::chmod(key.c_str(), mode);
+    WarnOfOpenKey(key);
+    return log.Take();
+  };
+  EXPECT_THAT(warn(0644), HasSubstr(key + " may be read by every user"));
+  EXPECT_EQ(warn(0644), "") << "a node asks at every new connection";
+  EXPECT_EQ(warn(0640), "");
+  EXPECT_THAT(warn(0666), HasSubstr(key + " may be replaced by every user"));
 }
 
 TEST_F(DurableFileTest, AFileIsNotMistakenForAFolder) {

@@ -77,7 +77,15 @@ TEST(ParseConfig, RefusesOtherEncodingsAndControlCharacters) {
               HasSubstr("UTF-16"));
   EXPECT_THAT(Refusal(std::string("\0a\0=", 4)), HasSubstr("UTF-16"));
   EXPECT_THAT(Refusal("a=\"x\x01\""), HasSubstr("x.conf:1: there is a control character"));
-  EXPECT_THAT(Refusal("a=1\rb=2"), HasSubstr("control character"));
+  for (const char* text : {"\xC2\xA0# why", "a\xC2\xA0=1", "a=\xC2\xA0\"x\"", "a=x\xC2\xA0",
+                           "\xEF\xBB\xBF\xEF\xBB\xBF"
+                           "a=1"}) {
+    EXPECT_THAT(Refusal(text), HasSubstr("x.conf:1: there is a no-break or zero-width space")) << text;
+  }
+  EXPECT_EQ(Parse("a=/\xC3\xA4 # \xC2\xA0\nb=\"\xC2\xA0\"").size(), 2u);
+  for (const char* text : {"a=1\rb=2", "# why\ra=1\rb=2\r", "# why\r\n# what\ra=1\r\n"}) {
+    EXPECT_THAT(Refusal(text), HasSubstr("ends with CR alone")) << "a comment would hide what comes after it";
+  }
 }
 
 TEST(CheckReadable, TellsAMissingFileFromOneThatMayNotBeRead) {
