@@ -24,6 +24,20 @@ absl::Status SyncFilesystem(const std::string& path) {
   return result == 0 ? absl::OkStatus() : FileError(error, "sync", path);
 }
 
+// While the work that fills it goes on: under another name first, where nothing is added to it any more.
+void RemoveWhileFilled(const std::string& folder) {
+  const std::string aside = folder + ".ended";
+  std::error_code ignored;
+  if (::rename(folder.c_str(), aside.c_str()) == 0) std::filesystem::remove_all(aside, ignored);
+  std::filesystem::remove_all(folder, ignored);  // made again in between
+}
+
+// The folders from `path` up to `kept`, which stays, unless something else is in them.
+void RemoveEmpty(const std::filesystem::path& path, const std::filesystem::path& kept) {
+  for (std::filesystem::path folder = path; folder != kept && ::rmdir(folder.c_str()) == 0;)
+    folder = folder.parent_path();
+}
+
 }  // namespace
 
 absl::Status WriteNew(const std::string& path, absl::string_view content, mode_t mode) {
@@ -66,26 +80,45 @@ absl::StatusOr<Staging> Staging::Create(const std::string& out) {
   std::string target = out;
   while (target.size() > 1 && target.back() == '/') target.pop_back();
   const std::string parent = std::filesystem::path(target).parent_path().string();
-  if (!parent.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(parent));
   Staging staging(target, absl::StrCat(target, ".partial.", ::getpid()));
+  std::filesystem::path kept = parent;
+  while (!kept.empty() && !std::filesystem::exists(kept, ignored)) kept = kept.parent_path();
+  staging.interrupt_ =
+      std::make_unique<Interrupt>("blink", [path = staging.path_, parent, kept = kept.string()](ExitCode code) {
+        RemoveWhileFilled(path);
+        RemoveEmpty(parent, kept);
+        return code;
+      });
+  staging.parent_ = parent;
+  staging.kept_ = kept.string();
+  if (!parent.empty()) BLINK_RETURN_IF_ERROR(MakeDirectories(parent));
   if (::mkdir(staging.path_.c_str(), 0700) != 0) return FileError(errno, "make the folder", staging.path_);
   return staging;
 }
 
 Staging::Staging(std::string target, std::string path) : target_(std::move(target)), path_(std::move(path)) {}
 
-Staging::Staging(Staging&& other) noexcept : target_(std::move(other.target_)), path_(std::move(other.path_)) {
+Staging::Staging(Staging&& other) noexcept
+    : target_(std::move(other.target_)),
+      path_(std::move(other.path_)),
+      parent_(std::move(other.parent_)),
+      kept_(std::move(other.kept_)),
+      interrupt_(std::move(other.interrupt_)) {
   other.path_.clear();
 }
 
 Staging::~Staging() {
+  interrupt_ = nullptr;
   std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  std::filesystem::remove_all(path_, ignored);
+  RemoveEmpty(parent_, kept_);
 }
 
 absl::Status Staging::Publish() {
   BLINK_RETURN_IF_ERROR(RenameDurably(path_, target_));
   path_.clear();
+  interrupt_ = nullptr;
   return absl::OkStatus();
 }
 

@@ -4,10 +4,12 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/cli/interrupt.h"
 
 namespace blink {
 
@@ -22,7 +24,8 @@ absl::Status MakeFolder(const std::string& path);
 // name on the disk.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
-// A folder that appears under its name only when it is complete.
+// A folder that appears under its name only when it is complete. SIGINT and SIGTERM remove what there is of it before
+// they end the program, so make it before all other threads (Interrupt).
 //
 //   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(out));
 //   ... WriteNew(staging.path() + "/file", ...) ...
@@ -43,6 +46,8 @@ class Staging {
 
   std::string target_;
   std::string path_;
+  std::string parent_, kept_;  // of the target, and the nearest folder above that was there before
+  std::unique_ptr<Interrupt> interrupt_;
 };
 
 }  // namespace blink

@@ -146,6 +146,10 @@ std::string BashCompletion(const CLI::App& app) {
     for (const CLI::Option* option : command.app->get_options()) {
       const std::vector<std::string> names = VisibleNamesOf(*option);
       offered.insert(offered.end(), names.begin(), names.end());
+      if (names.empty() && !option->get_group().empty()) {  // a word without a flag, as in `completion bash`
+        const std::vector<std::string> choices = ChoicesOf(*option);
+        offered.insert(offered.end(), choices.begin(), choices.end());
+      }
       if (!TakesValue(*option) || names.empty()) continue;
       std::vector<std::string> places;
       for (const std::string& name : names) places.push_back(absl::StrCat(command.path, " ", name));

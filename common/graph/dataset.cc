@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -120,6 +121,21 @@ absl::StatusOr<std::string> ParseId(const std::string& path, uint64_t line, absl
   return absl::StrReplaceAll(text.substr(1, text.size() - 2), {{"\"\"", "\""}});
 }
 
+absl::Status CheckIdsDiffer(const std::string& path, const std::vector<std::pair<uint32_t, std::string>>& rows,
+                            const std::vector<uint64_t>& lines) {
+  absl::flat_hash_map<absl::string_view, uint32_t> node_of;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    const auto& [node, id] = rows[k];
+    const auto [entry, inserted] = node_of.try_emplace(id, node);
+    if (inserted) continue;
+    if (entry->second == node) return TwiceError(path, lines[k], node);
+    return LineError(
+        path, lines[k],
+        absl::StrCat("the id \"", id, "\" is also that of node ", entry->second, ": give each node its own"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadIds(const std::string& path, NodeAttributes& attributes) {
   std::vector<std::pair<uint32_t, std::string>> rows;
   std::vector<uint64_t> lines;
@@ -134,6 +150,7 @@ absl::Status ReadIds(const std::string& path, NodeAttributes& attributes) {
         return absl::OkStatus();
       }));
   BLINK_RETURN_IF_ERROR(AgreeOnNodeCount(path, rows.size(), attributes));
+  BLINK_RETURN_IF_ERROR(CheckIdsDiffer(path, rows, lines));
   attributes.ids.resize(rows.size());
   for (size_t k = 0; k < rows.size(); ++k) {
     auto& [node, id] = rows[k];

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/limits.h"
@@ -31,6 +30,7 @@ TableForm Form() {
                  "id_2",        "id2", "node_b", "v",        "cited",   "paper",  "tail",      "user2",  "end",
                  "target_node", "col", "column", "j",        "from",    "source", "u"}}};
   form.may_begin_with_sizes = true;
+  form.first_row_flag = "--first-row link";
   return form;
 }
 
@@ -53,8 +53,8 @@ class EdgeListReader {
     const bool may_be_sizes = table_.layout().header_line == 0 && table_.layout().sizes.empty();
     while (table_.Next()) {
       const absl::Span<const absl::string_view> ids = table_.fields();
-      if (!ParseInteger(ids[0], &a) || !ParseInteger(ids[1], &b)) {
-        return table_.Error(absl::StrCat("the id \"", ParseInteger(ids[0], &a) ? ids[1] : ids[0],
+      if (!ParseIntegerId(ids[0], &a) || !ParseIntegerId(ids[1], &b)) {
+        return table_.Error(absl::StrCat("the id \"", ParseIntegerId(ids[0], &a) ? ids[1] : ids[0],
                                          "\" is no integer, while the ids of the lines before are; mend the line, or "
                                          "say that the ids are names (--names)"));
       }
@@ -79,9 +79,7 @@ class EdgeListReader {
     while (table_.Next()) {
       const absl::Span<const absl::string_view> ids = table_.fields();
       for (const absl::string_view id : ids) {
-        if (std::any_of(id.begin(), id.end(), absl::ascii_iscntrl)) {
-          return table_.Error("an id holds a control character; is this a text file of links?");
-        }
+        if (const char* why = WhyNoName(id); why != nullptr) return table_.Error(absl::StrCat("an id ", why));
       }
       const NodeIndex from = list_.ids.AddName(ids[0]), to = list_.ids.AddName(ids[1]);  // in this order
       BLINK_RETURN_IF_ERROR(AddLink(from, to));
@@ -188,7 +186,9 @@ class EdgeListReader {
 absl::StatusOr<EdgeList> ReadEdgeList(const std::string& path, const EdgeListOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
                          TextTable::Open(path, options.table, WantedContent::kLinks));
-  BLINK_RETURN_IF_ERROR(table->Choose(Form()));
+  TableForm form = Form();
+  form.first_row_is_row = options.first_row == FirstRow::kLink;
+  BLINK_RETURN_IF_ERROR(table->Choose(std::move(form)));
   return EdgeListReader(*table, options.first_row).Read();
 }
 

@@ -17,7 +17,8 @@ namespace blink {
 
 struct EdgeListOptions {
   TableOptions table;
-  // What a first row of integers is. Several collections begin a file with the numbers of nodes and of links.
+  // What a first row of integers is: several collections begin a file with the numbers of nodes and of links. kLink
+  // also tells that a first row of words is a link, where they are known names of columns but ids of other rows too.
   enum class FirstRow { kByWhatFollows, kLink, kSizes } first_row = FirstRow::kByWhatFollows;
 };
 

@@ -39,7 +39,7 @@ constexpr Format kNpy = {
     "'%d', "
     "',')\"",
     "python3 -c \"import numpy; a = numpy.load('FILE'); numpy.savetxt('rows.csv', numpy.c_[numpy.arange(len(a)), a], "
-    "'%d', ',')\""};
+    "'%s', ',')\""};
 constexpr Format kTorch = {
     "a file of PyTorch (.pt)",
     "python3 -c \"import torch, numpy; d = torch.load('FILE'); numpy.savetxt('edges.csv', d.edge_index.T.numpy(), "
@@ -91,6 +91,11 @@ constexpr Format kJson = {
     "s.save_npz('features.npz', s.csr_matrix((numpy.ones(len(c)), (r, c)))); open('ids.txt', "
     "'w').write('\\n'.join(d))\""
     ", then --features features.npz --feature-ids ids.txt"};
+constexpr Format kTuples = {"tuples of Python or lists of YAML",
+                            "python3 -c \"import re; [print(*re.findall(r'[^][(),\\s]+', x.lstrip('- ')), sep='\\t') "
+                            "for x in open('FILE')]\" > edges.tsv",
+                            "python3 -c \"import re; [print(*re.findall(r'[^][(),\\s]+', x.lstrip('- ')), sep='\\t') "
+                            "for x in open('FILE')]\" > rows.tsv"};
 constexpr Format kUtf16 = {"text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > utf8.csv"};
 constexpr Format kUtf32 = {"text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE > utf8.csv"};
 constexpr Format kXz = {"compressed by xz", "xz -dc FILE | blink dataset convert - .."};
@@ -188,6 +193,16 @@ bool IsWordThen(string_view lower, string_view word, string_view then) {
   return absl::StartsWith(absl::StripLeadingAsciiWhitespace(lower), then);
 }
 
+// "(1, 2)", or "- [1, 2]", where the bracket that begins the line ends it too.
+bool IsBracketed(string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  if (absl::ConsumePrefix(&line, "- ") && !absl::StartsWith(line, "[")) return false;
+  if (line.size() < 2 || (line[0] != '(' && line[0] != '[')) return false;
+  absl::ConsumeSuffix(&line, ",");
+  const char close = line[0] == '(' ? ')' : ']';
+  return line.find(close) == line.size() - 1 && line.find(line[0], 1) == line.npos && absl::StrContains(line, ',');
+}
+
 // Formats of text that are not rows.
 const Format* TextFormat(string_view bytes) {
   absl::ConsumePrefix(&bytes, "\xEF\xBB\xBF");
@@ -204,6 +219,7 @@ const Format* TextFormat(string_view bytes) {
   for (const char* word : {"strict graph", "strict digraph", "digraph", "graph"}) {
     if (absl::StartsWith(lower, word) && absl::StrContains(lower.substr(0, lower.find('\n')), "{")) return &kDot;
   }
+  if (IsBracketed(bytes.substr(0, bytes.find('\n')))) return absl::StartsWith(text, "[") ? &kJson : &kTuples;
   // A name may begin with a bracket, so what follows must look like JSON too.
   if (!text.empty() && (text[0] == '{' || text[0] == '[')) {
     const string_view next = absl::StripLeadingAsciiWhitespace(text.substr(1));

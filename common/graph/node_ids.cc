@@ -34,7 +34,7 @@ NodeIndex NodeIds::AddName(absl::string_view id) {
 absl::StatusOr<NodeIndex> NodeIds::Add(absl::string_view id) {
   if (!are_integers_) return AddName(id);
   int64_t value = 0;
-  if (ParseInteger(id, &value)) return AddInteger(value);
+  if (ParseIntegerId(id, &value)) return AddInteger(value);
   return absl::InvalidArgumentError(
       absl::StrCat("the id \"", id,
                    "\" is no integer, while the ids of the links are; mend it, or say that the ids are "
@@ -47,7 +47,7 @@ std::optional<NodeIndex> NodeIds::Find(absl::string_view id) const {
     return found == by_name_.end() ? std::nullopt : std::optional<NodeIndex>(found->second);
   }
   int64_t value = 0;
-  if (!ParseInteger(id, &value)) return std::nullopt;
+  if (!ParseIntegerId(id, &value)) return std::nullopt;
   if (value < 0 || value >= kDenseMax) {
     const auto found = sparse_.find(value);
     return found == sparse_.end() ? std::nullopt : std::optional<NodeIndex>(found->second);

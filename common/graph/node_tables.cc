@@ -28,7 +28,8 @@ bool IsOneOf(string_view lower, std::initializer_list<string_view> words) {
 }
 
 bool IsUnknown(string_view text) {
-  return IsOneOf(absl::AsciiStrToLower(text), {"", "-1", "-1.0", "nan", "na", "n/a", "<na>", "null", "none", "?"});
+  return IsOneOf(absl::AsciiStrToLower(text), {"", "-1", "-1.0", "nan", "na", "n/a", "<na>", "null", "none", "?",
+                                               "unknown", "unlabelled", "unlabeled"});
 }
 
 TableColumn IdColumn() {
@@ -40,7 +41,7 @@ TableColumn IdColumn() {
 
 absl::Status AddId(const TextTable& table, string_view id, RowIds& rows) {
   if (rows.ids.size() >= kNodesMax) return table.Error(absl::StrCat("more than ", kNodesMax, " rows"));
-  if (std::any_of(id.begin(), id.end(), absl::ascii_iscntrl)) return table.Error("the id holds a control character");
+  if (const char* why = WhyNoName(id); why != nullptr) return table.Error(absl::StrCat("the id ", why));
   rows.ids.emplace_back(id);
   rows.lines.push_back(table.line());
   return absl::OkStatus();
@@ -139,14 +140,18 @@ std::optional<bool> BoolOf(string_view text) {
 
 constexpr char kSplitWords[] = "a split is train, val, test or none (or training, valid, validation, dev)";
 
-// The column "train_mask", "val" or "is_test" of a header; kNone for another one.
+// The column "train_mask", "val", "is_test" or "test_mask_7" of a header; kNone for another one.
 Split MaskOf(string_view header) {
   std::string word = absl::AsciiStrToLower(header);
+  if (const size_t at = word.find("mask"); at != std::string::npos) {  // train_mask_3 of ten splits
+    const bool is_numbered = word.find_first_not_of("_0123456789", at + 4) == std::string::npos;
+    if (is_numbered) word.resize(at + 4);
+  }
   for (const string_view suffix : {"_mask", "mask", "_idx"}) {
     if (word.size() > suffix.size() && word.substr(word.size() - suffix.size()) == suffix)
       word.resize(word.size() - suffix.size());
   }
-  for (const string_view prefix : {"is_", "in_"}) {
+  for (const string_view prefix : {"is_", "in_", "is", "in"}) {
     if (word.size() > prefix.size() && word.substr(0, prefix.size()) == prefix) word = word.substr(prefix.size());
   }
   return SplitOf(word).value_or(Split::kNone);
@@ -231,8 +236,7 @@ absl::StatusOr<LabelTable> ReadLabelTable(const std::string& path, const TableOp
     }
     const auto [entry, inserted] = index.try_emplace(label, static_cast<int32_t>(classes.names.size()));
     if (inserted) {
-      if (std::any_of(label.begin(), label.end(), absl::ascii_iscntrl))
-        return table->Error("the label holds a control character");
+      if (const char* why = WhyNoName(label); why != nullptr) return table->Error(absl::StrCat("the label ", why));
       classes.names.emplace_back(label);
       classes.lines.push_back(table->line());
       if (classes.names.size() > kClassesMax)
@@ -283,6 +287,14 @@ absl::StatusOr<SplitTable> ReadSplitTable(const std::string& path, const TableOp
       form.columns.push_back({.is_id = false, .names = {name}, .is_value = nullptr});
     }
   }
+  for (size_t k = 0; k < masks.size(); ++k) {
+    const size_t first = std::find(masks.begin(), masks.end(), masks[k]) - masks.begin();
+    if (first == k) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(table->report().name, ": the columns ", mask_names[first], " and ", mask_names[k],
+                     " are of one part: choose the columns of one split, as --split-columns id,train_mask_0,"
+                     "val_mask_0,test_mask_0"));
+  }
   BLINK_RETURN_IF_ERROR(table->Choose(form));
   SplitTable split;
   while (table->Next()) {
@@ -316,13 +328,18 @@ absl::StatusOr<RowIds> ReadIdTable(const std::string& path, const TableOptions& 
     rows.table.name = input->name();
     BLINK_ASSIGN_OR_RETURN(const std::string bytes, input->ReadAll(kFeatureFileBytesMax));
     BLINK_ASSIGN_OR_RETURN(const NpyArray array, ParseNpy(bytes, rows.table.name));
-    if (array.shape.size() != 1 || array.items > kNodesMax) {
-      return absl::InvalidArgumentError(absl::StrCat(rows.table.name, ": ids are an array of one dimension"));
+    if (std::count_if(array.shape.begin(), array.shape.end(), [](uint64_t extent) { return extent != 1; }) > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(rows.table.name, " has ", array.shape.size(),
+                                                     " dimensions: ids are an array of one, such as x[:, 0]"));
     }
-    for (uint64_t k = 0; k < array.items; ++k) {
-      BLINK_ASSIGN_OR_RETURN(const int64_t id, IntegerAt(array, k, rows.table.name));
-      rows.ids.push_back(absl::StrCat(id));
-      rows.lines.push_back(k + 1);
+    if (array.items > kNodesMax)
+      return absl::InvalidArgumentError(absl::StrCat(rows.table.name, ": more than ", kNodesMax, " ids"));
+    BLINK_ASSIGN_OR_RETURN(rows.ids, IdsOf(array, rows.table.name));
+    for (const std::string& id : rows.ids) {
+      rows.lines.push_back(rows.lines.size() + 1);
+      if (id.empty()) return rows.Error(rows.lines.size() - 1, "the id is empty");
+      if (const char* why = WhyNoName(id); why != nullptr)
+        return rows.Error(rows.lines.size() - 1, absl::StrCat("the id ", why));
     }
     return rows;
   }

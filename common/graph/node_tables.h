@@ -28,8 +28,8 @@ struct LabelTable {
   std::vector<std::string> class_names;  // empty where the labels were 0 .. classes - 1
 };
 // An integer or a name is a class; classes are numbered in their order. A label is unknown where the field is empty,
-// -1, NaN, NA, null, none or "?". Returns INVALID_ARGUMENT for a label below -1 or above 9999, a fraction, more than
-// 10,000 classes, and a table without a row.
+// -1, NaN, NA, null, none, unknown, unlabelled or "?". Returns INVALID_ARGUMENT for a label below -1 or above 9999, a
+// fraction, more than 10,000 classes, and a table without a row.
 absl::StatusOr<LabelTable> ReadLabelTable(const std::string& path, const TableOptions& options);
 
 struct SplitTable {

@@ -19,6 +19,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the readers copy little-endian values");
 
 constexpr uint64_t kFeatureFileBytesMax = uint64_t{16} << 30;
+constexpr double kWholeMax = 9007199254740992;  // 2^53: up to here a double tells integers apart
+constexpr uint32_t kItemBytesMax = 4096;
 
 // The text that follows `'key':` in the header's dictionary.
 absl::StatusOr<absl::string_view> HeaderValue(absl::string_view header, absl::string_view key,
@@ -62,6 +64,31 @@ T Load(const NpyArray& array, uint64_t index) {
   return value;
 }
 
+// Of text, as UTF-8.
+absl::StatusOr<std::string> TextAt(const NpyArray& array, uint64_t index, const std::string& name) {
+  std::string text;
+  const uint64_t characters = array.item_bytes / 4;
+  for (uint64_t k = index * characters; k < (index + 1) * characters; ++k) {
+    const auto point = Load<uint32_t>(array, k);
+    if (point == 0) break;
+    if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
+      return MalformedArray(name, absl::StrCat("item ", index, " (from 0) is no Unicode text"));
+    }
+    const auto append = [&](uint32_t byte) { text.push_back(static_cast<char>(byte)); };
+    const auto tail = [&](int shift) { append(0x80 | (point >> shift & 0x3F)); };
+    if (point < 0x80) {
+      append(point);
+    } else if (point < 0x800) {
+      append(0xC0 | point >> 6), tail(0);
+    } else if (point < 0x10000) {
+      append(0xE0 | point >> 12), tail(6), tail(0);
+    } else {
+      append(0xF0 | point >> 18), tail(12), tail(6), tail(0);
+    }
+  }
+  return text;
+}
+
 // IEEE 754 half precision.
 float FromHalf(uint16_t bits) {
   const float sign = bits & 0x8000 ? -1.0f : 1.0f;
@@ -69,6 +96,19 @@ float FromHalf(uint16_t bits) {
   if (exponent == 31) return fraction != 0 ? std::nanf("") : sign * INFINITY;
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
   return sign * std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+}
+
+// `descr`: with the mark that begins it, and without the one that ends it.
+absl::Status OtherTypeError(const std::string& name, absl::string_view descr) {
+  constexpr char kSave[] = ", which is not one kind of number: write it again with numpy.save(path, ";
+  if (absl::StartsWith(descr, "[")) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " holds records of several fields", kSave,
+                                                   "numpy.lib.recfunctions.structured_to_unstructured(x))"));
+  }
+  const bool is_object = absl::StartsWith(descr, "'|O");
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, is_object ? " holds Python objects" : absl::StrCat(" has the type ", descr.substr(0, 40), "'"),
+                   kSave, "x.astype('float32'))", is_object ? ", or as text with x.astype(str)" : ""));
 }
 
 constexpr int KindAndBytes(char kind, int bytes) { return kind * 16 + bytes; }
@@ -88,6 +128,10 @@ absl::Status MalformedArray(const std::string& name, absl::string_view what) {
 
 absl::StatusOr<int64_t> IntegerAt(const NpyArray& array, uint64_t index, const std::string& name) {
   switch (KindAndBytes(array.kind, static_cast<int>(array.item_bytes))) {
+    case KindAndBytes('i', 1):
+      return Load<int8_t>(array, index);
+    case KindAndBytes('u', 1):
+      return Load<uint8_t>(array, index);
     case KindAndBytes('i', 2):
       return Load<int16_t>(array, index);
     case KindAndBytes('i', 4):
@@ -103,6 +147,34 @@ absl::StatusOr<int64_t> IntegerAt(const NpyArray& array, uint64_t index, const s
     default:
       return MalformedArray(name, "the indices must be integers");
   }
+}
+
+absl::StatusOr<std::vector<std::string>> IdsOf(const NpyArray& array, const std::string& name) {
+  std::vector<std::string> ids(array.items);
+  for (uint64_t k = 0; k < array.items; ++k) {
+    std::string& id = ids[k];
+    if (array.kind == 'S') {
+      id = std::string(array.data.substr(k * array.item_bytes, array.item_bytes));
+      id.resize(std::min(id.size(), id.find_last_not_of('\0') + 1));
+    } else if (array.kind == 'U') {
+      BLINK_ASSIGN_OR_RETURN(id, TextAt(array, k, name));
+    } else if (array.kind == 'f' && array.item_bytes >= 4) {
+      const double value = array.item_bytes == 4 ? Load<float>(array, k) : Load<double>(array, k);
+      if (value != std::floor(value) || std::abs(value) > kWholeMax) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, ": item ", k, " (from 0) is ", value, ", which is no id: ids are integers or text"));
+      }
+      id = absl::StrCat(static_cast<int64_t>(value));
+    } else if (array.kind == 'i' || array.kind == 'u') {
+      BLINK_ASSIGN_OR_RETURN(const int64_t value, IntegerAt(array, k, name));
+      id = absl::StrCat(value);
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(name,
+                                                     ": ids are integers or text: write it again with "
+                                                     "numpy.save(path, ids.astype(str))"));
+    }
+  }
+  return ids;
 }
 
 absl::StatusOr<std::vector<float>> FloatsOf(const NpyArray& array, const std::string& name) {
@@ -143,7 +215,10 @@ absl::StatusOr<std::vector<float>> FloatsOf(const NpyArray& array, const std::st
       FillFloats<uint64_t>(array, values);
       return values;
     default:
-      return MalformedArray(name, "features must be float16, float32, float64, integers or bool");
+      return absl::InvalidArgumentError(
+          absl::StrCat(name,
+                       ": features must be float16, float32, float64, integers or bool: write it again with "
+                       "numpy.save(path, x.astype('float32'))"));
   }
 }
 
@@ -177,12 +252,14 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
   BLINK_ASSIGN_OR_RETURN(const absl::string_view fortran, HeaderValue(header, "fortran_order", name));
   BLINK_ASSIGN_OR_RETURN(const absl::string_view shape, HeaderValue(header, "shape", name));
   descr = descr.substr(0, descr.find_first_of(descr.substr(0, 1), 1));
-  if (descr.size() < 4 || absl::string_view("fiubS").find(descr[2]) == absl::string_view::npos ||
-      !absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0 || array.item_bytes > 64) {
-    return MalformedArray(name,
-                          absl::StrCat("has the type ", descr.substr(0, 16), "', which is not one kind of number"));
+  if (descr.size() < 4 || absl::string_view("fiubSU").find(descr[2]) == absl::string_view::npos ||
+      !absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0) {
+    return OtherTypeError(name, descr);
   }
   array.kind = descr[2];
+  if (array.item_bytes > kItemBytesMax)
+    return MalformedArray(name, absl::StrCat("an item is longer than ", kItemBytesMax));
+  if (array.kind == 'U') array.item_bytes *= 4;
   array.big_endian = descr[1] == '>';
   BLINK_RETURN_IF_ERROR(ParseShape(shape, name, array));
   array.by_columns = !absl::StartsWith(fortran, "False") && array.shape.size() > 1;

@@ -14,7 +14,7 @@ namespace blink {
 
 // `data` points into the bytes that were parsed.
 struct NpyArray {
-  char kind = 0;  // 'f', 'i', 'u', 'b' (bool), 'S' (bytes)
+  char kind = 0;  // 'f', 'i', 'u', 'b' (bool), 'S' (bytes), 'U' (text, four bytes a character)
   uint32_t item_bytes = 0;
   bool big_endian = false;
   bool by_columns = false;      // Fortran order: the first index runs fastest
@@ -29,6 +29,10 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
 
 // The item at `index` of the data, of an array of integers. INVALID_ARGUMENT for another kind.
 absl::StatusOr<int64_t> IntegerAt(const NpyArray& array, uint64_t index, const std::string& name);
+
+// The items as ids: text without the zeros that fill it up, or integers, also those of floats. INVALID_ARGUMENT for
+// another kind, a fraction, and text that is no Unicode.
+absl::StatusOr<std::vector<std::string>> IdsOf(const NpyArray& array, const std::string& name);
 
 // All items in the order of the data, as float32. An item that float32 cannot hold becomes NaN or infinity. Returns
 // INVALID_ARGUMENT for another kind than floats of 2, 4 or 8 bytes, integers and bools.

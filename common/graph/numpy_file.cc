@@ -277,7 +277,11 @@ absl::StatusOr<FeatureMatrix> ReadDenseNpy(const std::string& path) {
 
 absl::StatusOr<FeatureMatrix> ParseDenseNpy(absl::string_view bytes, const std::string& name) {
   BLINK_ASSIGN_OR_RETURN(const NpyArray array, ParseNpy(bytes, name));
-  if (array.shape.size() != 2) return MalformedArray(name, "features must have two dimensions, nodes and features");
+  if (array.shape.size() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has ", array.shape.size(), array.shape.size() == 1 ? " dimension" : " dimensions",
+        ", but features have two, nodes and features: write it again with numpy.save(path, x.reshape(len(x), -1))"));
+  }
   BLINK_ASSIGN_OR_RETURN(FeatureMatrix features, EmptyMatrix(array.shape[0], array.shape[1], name));
   BLINK_ASSIGN_OR_RETURN(features.values, FloatsOf(array, name));
   if (array.by_columns) features.values = Transposed(features.values, features.rows, features.cols);

@@ -1,5 +1,7 @@
 #include "common/graph/table_fields.h"
 
+#include <cmath>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -7,6 +9,27 @@
 namespace blink {
 
 using absl::string_view;
+
+namespace {
+
+// The bytes of the first character of `text`, which is not empty; 0 where it is not UTF-8 (RFC 3629, section 4).
+size_t BytesOfCharacter(string_view text) {
+  const auto byte = [&](size_t at) { return static_cast<uint8_t>(text[at]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t bytes = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  if (bytes == 0 || text.size() < bytes) return 0;
+  // No longer spelling than needed, no surrogate, nothing above U+10FFFF.
+  const uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (size_t k = 2; k < bytes; ++k) {
+    if ((byte(k) & 0xC0) != 0x80) return 0;
+  }
+  return bytes;
+}
+
+}  // namespace
 
 bool ParseInteger(string_view text, int64_t* value) {
   const bool negative = !text.empty() && text[0] == '-';
@@ -23,6 +46,31 @@ bool ParseInteger(string_view text, int64_t* value) {
   }
   *value = negative ? -number : number;
   return true;
+}
+
+bool ParseIntegerId(string_view text, int64_t* value) {
+  if (ParseInteger(text, value)) return true;
+  constexpr double kExactMax = 9007199254740992;
+  const size_t first = !text.empty() && text[0] == '-' ? 1 : 0;
+  const size_t point = text.find('.');
+  if (point == string_view::npos || !absl::ascii_isdigit(text[first]) ||
+      text.find_first_not_of("0123456789.eE+-") != string_view::npos || (text[first] == '0' && point != first + 1)) {
+    return false;
+  }
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number) || std::abs(number) > kExactMax || number != std::floor(number)) return false;
+  *value = static_cast<int64_t>(number);
+  return true;
+}
+
+const char* WhyNoName(string_view text) {
+  while (!text.empty()) {
+    if (absl::ascii_iscntrl(text[0])) return "holds a control character: is this a text file?";
+    const size_t bytes = BytesOfCharacter(text);
+    if (bytes == 0) return "is not UTF-8: convert the file, as by iconv -f WINDOWS-1252 -t UTF-8 FILE > OTHER";
+    text.remove_prefix(bytes);
+  }
+  return nullptr;
 }
 
 const char* FieldSplitter::Split(string_view line, char separator, std::vector<string_view>* fields) {

@@ -14,6 +14,14 @@ namespace blink {
 // An integer in its one canonical spelling: "07" and "+7" are names, since "7" would be another one.
 bool ParseInteger(absl::string_view text, int64_t* value);
 
+// The same, or a decimal of that value: "7.0" or "7.000e+00", as pandas writes integers beside missing ones and
+// numpy.savetxt writes all. Up to 2^53, which a double tells apart.
+bool ParseIntegerId(absl::string_view text, int64_t* value);
+
+// Why `text` is no id and no name of a class: it holds a control character, or is not UTF-8. nullptr where it may be
+// one. Two files in different encodings would have two names for one node.
+const char* WhyNoName(absl::string_view text);
+
 // Cuts a line into fields. A separator ' ' stands for white space of any length.
 class FieldSplitter {
  public:

@@ -66,12 +66,12 @@ std::vector<std::string> FieldsOf(string_view text, char separator) {
 
 bool IsInteger(string_view text) {
   int64_t ignored;
-  return ParseInteger(text, &ignored);
+  return ParseIntegerId(text, &ignored);
 }
 
 // The separator that gives all lines the same number of fields; else the first one that the first line has.
 char FindSeparator(const std::vector<SampleLine>& lines, size_t columns) {
-  const std::string candidates = columns == 1 ? "\t;," : "\t;, ";
+  const std::string candidates = columns == 1 ? "\t;,|" : "\t;,| ";
   const size_t end = std::min(lines.size(), kLinesForSeparator);
   // The first line may be a header or hold sizes, and so have another number of fields.
   for (const size_t begin : {size_t{0}, size_t{1}}) {
@@ -82,7 +82,7 @@ char FindSeparator(const std::vector<SampleLine>& lines, size_t columns) {
       if (fields >= 2 && std::all_of(lines.begin() + begin, lines.begin() + end, same)) return separator;
     }
   }
-  for (const char separator : {',', ';', '\t'}) {
+  for (const char separator : {',', ';', '\t', '|'}) {
     if (columns > 1 && lines[0].text.find(separator) != string_view::npos) return separator;
   }
   return columns == 1 ? ',' : ' ';
@@ -148,15 +148,24 @@ class LayoutFinder {
     if (first_.size() + 1 == layout_.fields && !std::any_of(first_.begin(), first_.end(), IsInteger)) {
       first_.insert(first_.begin(), "");
     }
-    bool is_header = false;
+    bool is_header = false, is_told = false;
     if (!options_.columns.empty()) {
       BLINK_RETURN_IF_ERROR(ChooseAsTold(&is_header));
+      is_told = is_header;
     } else if (!ChooseByNames(first_, &layout_.columns)) {
       BLINK_RETURN_IF_ERROR(ChooseByPlace());
     } else {
       is_header = true;
     }
     is_header = is_header || LooksLikeHeader();
+    if (is_header && !is_told && *form_.first_row_flag != '\0' && HeaderIsOfIds()) {
+      if (!form_.first_row_is_row) return AmbiguousHeader();
+      is_header = false;
+      if (options_.columns.empty()) {
+        layout_.columns.clear();
+        BLINK_RETURN_IF_ERROR(ChooseByPlace());
+      }
+    }
     if (is_header) {
       layout_.header_line = rows_[0].number;
       layout_.header = absl::StrJoin(first_, ",");
@@ -194,15 +203,34 @@ class LayoutFinder {
 
   absl::Status ChooseByPlace() {
     const size_t fields = first_.size();
-    if (fields < needed_ || (fields > needed_ && !form_.takes_the_rest)) {
-      const std::string first = absl::StrJoin(first_, " | ");
-      return ErrorAt(name_, rows_[0].number,
-                     absl::StrCat("expected ", form_.row, " a line, found ", first_.size(), " fields (",
-                                  first.substr(0, 80), "): say which columns are meant, by number or by name, as ",
-                                  form_.flag, " 1", needed_ > 1 ? ",2" : ""));
+    const auto refuse = [&](string_view what) {
+      return ErrorAt(name_, rows_[0].number, absl::StrCat("expected ", form_.row, " a line, found ", what));
+    };
+    const std::string first = absl::StrJoin(first_, " | ").substr(0, 80);
+    if (fields < needed_) {
+      const bool is_of_nodes = *form_.first_row_flag == '\0';
+      return refuse(absl::StrCat(fields == 1 ? "one field" : absl::StrCat(fields, " fields"), " (", first,
+                                 "): separate the columns by commas, tabs, semicolons, bars or white space",
+                                 is_of_nodes ? "; if line k is of node k - 1: awk '{print NR - 1 \",\" $0}' " : "",
+                                 is_of_nodes ? absl::StrCat(name_, " > rows.csv") : ""));
+    }
+    if (fields > needed_ && !form_.takes_the_rest) {
+      return refuse(absl::StrCat(fields, " fields (", first,
+                                 "): say which columns are meant, by number or by name, as ", form_.flag, " 1",
+                                 needed_ > 1 ? ",2" : "", HintOfLists()));
     }
     for (size_t k = 0; k < form_.columns.size(); ++k) layout_.columns.push_back(k);
     return absl::OkStatus();
+  }
+
+  // Columns cannot be chosen of an adjacency list: all but a few of its links would be lost.
+  std::string HintOfLists() const {
+    const bool varies = std::any_of(rows_.begin(), rows_.end(), [&](const SampleLine& line) {
+      return CountFields(line.text, layout_.separator) != first_.size();
+    });
+    if (!varies || layout_.separator != ' ' || *form_.first_row_flag == '\0') return "";
+    return absl::StrCat("; if a line is a node and all its neighbours: awk '{for (i = 2; i <= NF; ++i) print $1, $i}' ",
+                        name_, " > edges.txt");
   }
 
   absl::Status ChooseAsTold(bool* is_header) {
@@ -320,6 +348,29 @@ class LayoutFinder {
       if (column.is_value != nullptr && !column.is_value(first_[at]) && all_others(is_value)) return true;
     }
     return false;
+  }
+
+  // Whether a word of the header is an id on another row, so that the header may be a row: "u,v" before "v,w".
+  bool HeaderIsOfIds() const {
+    std::vector<std::string> words;
+    ForEachIdOf(first_, [&](const std::string& word) { words.push_back(word); });
+    return std::any_of(rows_.begin() + 1, rows_.end(), [&](const SampleLine& line) {
+      bool found = false;
+      ForEachIdOf(FieldsOf(line.text, layout_.separator), [&](const std::string& id) {
+        found = found || std::find(words.begin(), words.end(), id) != words.end();
+      });
+      return found;
+    });
+  }
+
+  absl::Status AmbiguousHeader() const {
+    std::vector<std::string> words;
+    ForEachIdOf(first_, [&](const std::string& word) { words.push_back(word); });
+    const std::string names = absl::StrJoin(words, ",");
+    return ErrorAt(
+        name_, rows_[0].number,
+        absl::StrCat("\"", names, "\" may be a header or a row, since other rows have such an id too: say ", form_.flag,
+                     " ", names, " if it is a header, or ", form_.first_row_flag, " if it is a row"));
   }
 
   bool IsKnownIdName() const {

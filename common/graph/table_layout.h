@@ -27,6 +27,10 @@ struct TableForm {
   bool takes_the_rest = false;                         // all other columns too, after the ones that are named
   bool (*rest_is_value)(absl::string_view) = nullptr;  // what a header does not look like, in all other columns
   bool may_begin_with_sizes = false;  // a first row of integers may hold counts, and so have another length
+  // That the first row is one, to be said where its fields are known names of columns and ids of other rows too. Empty:
+  // they are taken for names then.
+  const char* first_row_flag = "";
+  bool first_row_is_row = false;  // it was said
 };
 
 struct TableOptions {

@@ -1,5 +1,6 @@
-// Rows of text as people have them: separated by tabs, semicolons, commas or white space; with or without quotation
-// marks (RFC 4180), a header, comments and further columns; lines end with LF or CRLF; plain or gzip; a file or a pipe.
+// Rows of text as people have them: separated by tabs, semicolons, commas, bars or white space; with or without
+// quotation marks (RFC 4180), a header, comments and further columns; lines end with LF or CRLF; plain or gzip; a file
+// or a pipe.
 // Links, labels, splits, ids and features of `blink dataset convert` are all read with this.
 //
 //   BLINK_ASSIGN_OR_RETURN(auto table, TextTable::Open(path, options, WantedContent::kLinks));

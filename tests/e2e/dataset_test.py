@@ -5,9 +5,11 @@ import gzip
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 
 import blinktest
 from blinktest import BIN_DIR, BlinkTest, must, run
@@ -72,6 +74,18 @@ class Inputs(BlinkTest):
         self.assertEqual(code, blinktest.BAD_INPUT)
         self.assertIn("standard input", err)
         self.assertFalse(self.output.exists())
+
+    def test_a_signal_while_it_waits_for_input_leaves_nothing_behind(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen([BIN_DIR / "blink", "dataset", "convert", "-", "--output", self.folder / "a" / "set"],
+                                  stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                while not (self.folder / "a").exists() or not list((self.folder / "a").iterdir()):
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertEqual(process.wait(60), -number)
+                self.assertEqual(process.stderr.read(), b"")
+            self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_two_standard_inputs_and_empty_paths_are_wrong_flags(self):
         self.assertEqual(self.convert("-", "--labels", "-", stdin=self.links)[0], blinktest.USAGE)

@@ -222,6 +222,7 @@ class Help(InFolder):
                               (("blink", "simulate", "--variant", "=", "s"), {"soft"}),
                               (("blink", "simulate", "--chec"), {"--checkpoint", "--checkpoint-every"}),
                               (("blink", "simulate", "--dataset", "x"), set()),
+                              (("blink", "completion", "b"), {"bash"}),
                               (("blink-node", "run", "--leave", "at"), {"at-receipt"}),
                               (("blink-worker", "--prior", "a"), {"attributed"}),
                               (("blink-aggregator", "--log-level", "d"), {"debug"})):

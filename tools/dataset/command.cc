@@ -199,7 +199,7 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
   CLI::App* command = dataset.add_subcommand(
       "convert",
       "Turn links, and what there is about the nodes, into a data-set folder. Every input may be a file, a pipe or - "
-      "(standard input), plain or gzip; its columns may be separated by commas, tabs, semicolons or white space");
+      "(standard input), plain or gzip; its columns may be separated by commas, tabs, semicolons, bars or white space");
   kInput.AddTo(command, options->input, "The links: two ids a line, with or without a header");
   command->add_option("--output", options->output, "Folder to make; must not exist, or be empty")
       ->required()
@@ -240,7 +240,7 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
   command
       ->add_option("--first-row", flags->first_row,
                    "What a first row of two integers is: link, or sizes (the numbers of nodes and of links). Without "
-                   "this it is sizes if it fits what follows")
+                   "this it is sizes if it fits what follows. link also says that a first row is no header")
       ->check(CLI::IsMember({"link", "sizes"}));
   command->callback([flags, command, run] {
     kInput.Require(*command);

@@ -21,8 +21,8 @@ absl::Status Wrong(const std::string& name, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", what));
 }
 
-std::string Count(size_t count, absl::string_view noun) {
-  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+std::string Count(size_t count, absl::string_view noun, absl::string_view plural = "s") {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : plural);
 }
 
 class Converter {
@@ -142,11 +142,25 @@ class Converter {
                                                  rows.ids[0], "\", there it is \"", edges_.ids.TextOf(0),
                                                  "\"; are both of the same graph?", HintOf(rows)));
     }
+    WarnOfAnotherBeginning(rows, before);
     if (const size_t added = edges_.ids.size() - before; added > 0) {
       report().notes.push_back(
           absl::StrCat(Count(added, "node"), added == 1 ? " has " : " have ", what, " but no link"));
     }
     return absl::OkStatus();
+  }
+
+  // Integers 1 .. n beside links of 0 .. n - 1, or the other way round: then each row is its neighbour's.
+  void WarnOfAnotherBeginning(const RowIds& rows, size_t links_ids) {
+    if (!edges_.ids.are_integers() || rows.ids.size() != links_ids || edges_.ids.size() != links_ids + 1) return;
+    const std::vector<int64_t>& ids = edges_.ids.integers();
+    const auto [low, high] = std::minmax_element(ids.begin(), ids.begin() + links_ids);
+    if (*high - *low + 1 != static_cast<int64_t>(links_ids) || (ids.back() != *low - 1 && ids.back() != *high + 1))
+      return;
+    const int64_t shift = ids.back() < *low ? -1 : 1;
+    report().warnings.push_back(absl::StrCat(rows.table.name, ": its ids go from ", *low + shift, " to ", *high + shift,
+                                             ", but those of the links from ", *low, " to ", *high,
+                                             ": does one of the files begin at 0 and the other at 1?"));
   }
 
   absl::string_view HintOf(const RowIds& rows) const {
@@ -204,12 +218,15 @@ class Converter {
     attributes.class_names = labels_.class_names;
     if (!attributes.has_labels())
       return Wrong(labels_.rows.table.name, "no node has a known label: leave --labels out");
+    if (unknown > 0 && attributes.class_count == 1) {
+      report().warnings.push_back(
+          absl::StrCat(labels_.rows.table.name, ": -1 stands for an unknown label; if it is a class, give it a name"));
+    }
     if (unknown > 0) {
       report().notes.push_back(absl::StrCat(unknown, " of ", node_count(), " nodes have no label (-1 in labels.csv)"));
     }
     if (!attributes.class_names.empty()) {
-      report().notes.push_back(absl::StrCat("classes.txt names the classes, of which there are ",
-                                            attributes.class_count, ": ",
+      report().notes.push_back(absl::StrCat(Count(attributes.class_count, "class", "es"), ", named in classes.txt: ",
                                             absl::StrJoin(attributes.class_names, ", ").substr(0, 100)));
     }
     return absl::OkStatus();
@@ -254,7 +271,8 @@ class Converter {
       if (matrix.rows != node_count()) {
         return Wrong(name,
                      absl::StrCat("has ", Count(matrix.rows, "row"), ", but there are ", Count(node_count(), "node"),
-                                  ": give one row for each node, or the ids of the rows (--feature-ids)"));
+                                  ": give one row for each node, or the ids of the rows (--feature-ids)",
+                                  matrix.cols == node_count() ? ". It has a column for each: write x.T" : ""));
       }
       if (report().renumbered && options_.row_order == RowOrder::kUnknown) {
         return Wrong(

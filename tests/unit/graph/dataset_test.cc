@@ -201,6 +201,7 @@ TEST_F(DatasetTest, EachMalformedLineIsNamed) {
       {"nodes.csv", "node,id\n0,a\n0,b\n1,c\n2,d\n", "nodes.csv, line 3: node 0 stands twice"},
       {"nodes.csv", "node,id\n0,a\n9,b\n1,c\n2,d\n", "nodes.csv, line 3: node 9 among 4 lines"},
       {"nodes.csv", "node,id\n0,\n9,b\n1,c\n2,d\n", "nodes.csv, line 2: the id is empty"},
+      {"nodes.csv", "node,id\n0,a\n1,b\n2,c\n3,b\n", "nodes.csv, line 5: the id \"b\" is also that of node 1"},
       {"split.csv", "node,split\n0,training\n", "split.csv, line 2: a split is"},
       {"split.csv", "node,split\n0,train\n0,test\n", "line 3: node 0 stands twice"},
       {"classes.txt", "only one\n", "labels.csv knows 2 classes"},
@@ -267,13 +268,9 @@ TEST(ParseNpy, RefusesWhatDoesNotFitItsBytes) {
   EXPECT_FALSE(ParseNpy(Npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
   EXPECT_FALSE(ParseNpy(Npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "12345678"), "x").ok());
   EXPECT_FALSE(ParseNpy(Npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
+  EXPECT_FALSE(ParseNpy(Npy("{'descr': '<U4294967295', 'fortran_order': False, 'shape': (1,)}", "1234"), "x").ok());
   EXPECT_FALSE(ParseNpy(Npy("{}", ""), "x").ok());
   EXPECT_FALSE(ParseNpy("\x93NUMPY", "x").ok());
-}
-
-std::string Matrix(const std::string& descr, const std::string& data, bool fortran = false) {
-  return Npy("{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': (2, 3), }\n",
-             data);
 }
 
 template <typename T>
@@ -281,6 +278,46 @@ std::string Bytes(std::initializer_list<T> values) {
   std::string bytes;
   for (const T value : values) bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
   return bytes;
+}
+
+std::string List(const std::string& descr, const std::string& data) {
+  return Npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (3,), }\n", data);
+}
+
+TEST(IdsOf, ReadsTextAndEveryKindOfInteger) {
+  const auto ids = [](const std::string& bytes) {
+    const auto array = ParseNpy(bytes, "x");
+    return array.ok() ? IdsOf(*array, "x") : array.status();
+  };
+  const std::vector<std::string> expected = {"1", "2", "100"};
+  for (const std::string& bytes :
+       {List("|i1", Bytes<int8_t>({1, 2, 100})), List("|u1", Bytes<uint8_t>({1, 2, 100})),
+        List("<i2", Bytes<int16_t>({1, 2, 100})), List("<u4", Bytes<uint32_t>({1, 2, 100})),
+        List(">i2", Bytes<int16_t>({0x0100, 0x0200, 0x6400})), List("<f4", Bytes<float>({1, 2, 100})),
+        List("<f8", Bytes<double>({1, 2, 100})),
+        List("|S3", std::string("1\0\0"
+                                "2\0\0"
+                                "100",
+                                9)),
+        List("<U3", Bytes<uint32_t>({'1', 0, 0, '2', 0, 0, '1', '0', '0'})),
+        List(">U3",
+             std::string("\0\0\0001\0\0\0\0\0\0\0\0\0\0\0002\0\0\0\0\0\0\0\0\0\0\0001\0\0\0000\0\0\0000", 36))}) {
+    const auto read = ids(bytes);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, expected);
+  }
+  EXPECT_EQ(*ids(List("<U1", Bytes<uint32_t>({0xFC, 0x674E, 0x1F642}))), (std::vector<std::string>{"ü", "李", "🙂"}));
+  for (const std::string& bytes : {List("<f8", Bytes<double>({1, 2.5, 3})), List("<f4", Bytes<float>({1, NAN, 3})),
+                                   List("<f8", Bytes<double>({1, 1e300, 3})), List("|b1", std::string("\1\0\1", 3)),
+                                   List("<f2", std::string(6, '\0')), List("<U1", Bytes<uint32_t>({'a', 0xD800, 'b'})),
+                                   List("<U1", Bytes<uint32_t>({'a', 0x110000, 'b'}))}) {
+    EXPECT_EQ(ids(bytes).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+std::string Matrix(const std::string& descr, const std::string& data, bool fortran = false) {
+  return Npy("{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': (2, 3), }\n",
+             data);
 }
 
 TEST(ParseDenseNpy, ReadsEveryKindOfNumberInBothOrders) {
@@ -301,6 +338,16 @@ TEST(ParseDenseNpy, ReadsEveryKindOfNumberInBothOrders) {
   const auto halves =
       ParseDenseNpy(Matrix("<f2", Bytes<uint16_t>({0xbc00, 0x3800, 0x0001, 0x7bff, 0x8000, 0x0400})), "x");
   EXPECT_EQ(halves->values, (std::vector<float>{-1, 0.5, 0x1p-24f, 65504, -0.0f, 0x1p-14f}));
+}
+
+TEST(ParseDenseNpy, NamesTheRemedyForWhatAreNoFeatures) {
+  const auto error = [](const std::string& bytes) { return std::string(ParseDenseNpy(bytes, "x").status().message()); };
+  EXPECT_THAT(error(List("<f4", Bytes<float>({0, 1, 2}))), HasSubstr("x has 1 dimension, but features have two"));
+  EXPECT_THAT(error(List("|O", "pickle")), AllOf(HasSubstr("holds Python objects"), HasSubstr("astype('float32')")));
+  const std::string records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}";
+  EXPECT_THAT(error(Npy(records, "1234")), AllOf(HasSubstr("holds records"), HasSubstr("structured_to_unstructured")));
+  EXPECT_THAT(error(Matrix("<c8", std::string(48, '\0'))), AllOf(HasSubstr("has the type '<c8'"), HasSubstr("astype")));
+  EXPECT_THAT(error(Matrix("<U1", std::string(24, '\0'))), HasSubstr("features must be float16"));
 }
 
 TEST(ParseDenseNpy, NamesTheRowAndTheColumnOfWhatIsNotFinite) {

@@ -57,10 +57,12 @@ class EdgeListTest : public testing::Test {
 };
 
 TEST_F(EdgeListTest, AllFormsGiveTheSameGraph) {
-  for (const std::string text : {"source,target\n0,1\n1,2\n0,3\n", "0,1\n1,2\n0,3\n", "0\t1\r\n1\t2\r\n0\t3\r\n",
-                                 "# SNAP\n# FromNodeId\tToNodeId\n0 1\n1  2\n 0   3", "% comment\n\n0;1\n1;2\n0;3\n",
-                                 "id_1,id_2\n\"0\",\"1\"\n1,2\n0,3\n", "\xEF\xBB\xBFu,v\n0, 1\n1, 2\n0, 3\n",
-                                 "a column,another\n0,1\n1,0\n1,2\n2,1\n0,3\n3,0\n2,2\n"}) {
+  for (const std::string text :
+       {"source,target\n0,1\n1,2\n0,3\n", "0,1\n1,2\n0,3\n", "0\t1\r\n1\t2\r\n0\t3\r\n",
+        "# SNAP\n# FromNodeId\tToNodeId\n0 1\n1  2\n 0   3", "% comment\n\n0;1\n1;2\n0;3\n",
+        "id_1,id_2\n\"0\",\"1\"\n1,2\n0,3\n", "\xEF\xBB\xBFu,v\n0, 1\n1, 2\n0, 3\n",
+        "a column,another\n0,1\n1,0\n1,2\n2,1\n0,3\n3,0\n2,2\n", "id1|id2\n0|1\n1|2\n0|3\n", "0.0,1.0\n1.0,2.0\n0,3\n",
+        "0.000000000000000000e+00 1.000000000000000000e+00\n1. 2.00e0\n0.0 30.0e-1\n"}) {
     const auto read = Read(text);
     ASSERT_TRUE(read.ok()) << read.status() << text;
     EXPECT_FALSE(read->mapped) << text;
@@ -113,6 +115,45 @@ TEST_F(EdgeListTest, DoesNotMergeIdsThatAreSpeltDifferently) {
   const auto read = Read("7,07\n07,1\n");
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->graph.node_count(), 3u);
+}
+
+TEST_F(EdgeListTest, TakesNoOtherNumberForAnInteger) {
+  for (const std::string id :
+       {"1.5", "1e3", "01.0", "+1.0", "0x1.0p3", "1.0.0", "9007199254740994.0", "1.0e300", ".0"}) {
+    const auto read = Read("a," + id + "\n" + id + ",b\n");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->ids[1], id);
+    EXPECT_THAT(Error("1,2\n2," + id + "\n"), HasSubstr("line 2: the id \"" + id + "\" is no integer"));
+  }
+  EXPECT_EQ(Read("-7.0,-9007199254740992.0\n-7,3\n")->ids, (std::vector<std::string>{"-9007199254740992", "-7", "3"}));
+}
+
+TEST_F(EdgeListTest, RefusesNamesThatAreNotUtf8) {
+  for (const std::string name : {"M\xfcller", "\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                                 "\xe2\x82", "\xf0\x8f\xbf\xbf", "\xe0\x9f\xbf", "\x80"}) {
+    EXPECT_THAT(Error("anna,bert\nbert," + name + "\n"),
+                AllOf(HasSubstr("line 2: an id is not UTF-8"), HasSubstr("iconv")));
+  }
+  for (const std::string name :
+       {"Müller", "李雷", "🙂", "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf", "\xc2\x80"})
+    EXPECT_EQ(Read("anna,bert\nbert," + name + "\n")->ids[2], name);
+}
+
+TEST_F(EdgeListTest, AsksWhetherAFirstRowIsAHeaderOrALinkWhereItMayBeBoth) {
+  using FirstRow = EdgeListOptions::FirstRow;
+  for (const std::string text : {"u,v\nv,w\nw,u\n", "i j\nj k\nk i\n", "to\tfrom\nfrom\twith\nwith\tto\n"}) {
+    EXPECT_THAT(Error(text), AllOf(HasSubstr("line 1: "), HasSubstr("--columns"), HasSubstr("--first-row link")))
+        << text;
+    EXPECT_EQ(Read(text, {.first_row = FirstRow::kLink})->graph.link_count(), 3u) << text;
+  }
+  EXPECT_EQ(Read("u,v\nv,w\nw,u\n", Columns({"u", "v"}))->graph.link_count(), 2u);
+  const std::string weighted = "u,v,7\nv,w,8\nw,u,9\n";
+  EXPECT_THAT(Error(weighted, Columns({"1", "2"})), HasSubstr("--first-row link"));
+  EXPECT_EQ(Read(weighted, {.table = {.columns = {"1", "2"}}, .first_row = FirstRow::kLink})->graph.link_count(), 3u);
+  EXPECT_EQ(Read("Source,Target\nsource,x\nx,y\n")->graph.link_count(), 2u) << "other letters";
+  EXPECT_EQ(Read("u,v\n0,1\n1,2\n", {.first_row = FirstRow::kLink})->graph.link_count(), 2u) << "no id is a name";
+  EXPECT_THAT(Error("source,target\nanna,bert\nbert,carl\nsource,target\n"), HasSubstr("may be a header or a row"))
+      << "two files in one";
 }
 
 TEST_F(EdgeListTest, ReadsGzip) {
@@ -230,6 +271,9 @@ TEST_F(EdgeListTest, FindsTheColumnsByTheHeaderOrAsItIsTold) {
 }
 
 TEST_F(EdgeListTest, RefusesColumnsThatAreNotClear) {
+  for (const char* text : {"0:1\n1:2\n", "(0)-(1)\n", "0->1\n1->2\n"})
+    EXPECT_THAT(Error(text), AllOf(HasSubstr("line 1: expected two ids a line, found one field"), HasSubstr("commas")));
+  EXPECT_THAT(Error("0 1 2 3\n1 2\n"), HasSubstr("if a line is a node and all its neighbours: awk"));
   EXPECT_THAT(Error("0 1 17\n1 2 18\n"), AllOf(HasSubstr("line 1"), HasSubstr("--columns 1,2")));
   EXPECT_THAT(Error("a,b,c\nanna,bert,1\n"), HasSubstr("--columns"));
   EXPECT_THAT(Error("0 1 17\n1 2 18\n", Columns({"1", "4"})), HasSubstr("column 4, but there are 3"));
@@ -345,6 +389,9 @@ TEST_F(EdgeListTest, NamesWhatIsNoTextAndWhatToDo) {
       {"{\"nodes\": []}", "JSON"},
       {"[[0, 1], [1, 2]]", "JSON"},
       {"\n [\n {\"a\": 1}]", "JSON"},
+      {"(1, 2)\n(2, 3)\n", "re.findall"},
+      {"('anna', 'bert'),\n('bert', 'carl')\n", "re.findall"},
+      {"- [0, 1]\n- [1, 2]\n", "re.findall"},
       {"%%MatrixMarket matrix coordinate\n3 3 2\n1 2\n", "mmread"},
       {absl::string_view("\xfd\x37zXZ\0...", 9), "xz -dc"},
       {"BZh91AY", "bzip2 -dc"},
@@ -367,8 +414,9 @@ TEST_F(EdgeListTest, NamesWhatIsNoTextAndWhatToDo) {
 }
 
 TEST_F(EdgeListTest, TakesTextThatLooksALittleLikeAnotherFormat) {
-  for (const std::string text : {"graph,theory\ntheory,sets\n", "[x],[y]\n[y],[z]\n", "{a} {b}\n{b} {c}\n",
-                                 "BZ,h\nh,x\n", "<a>,<b>\n<b>,<c>\n", "PK,x\nx,y\n"}) {
+  for (const std::string text :
+       {"graph,theory\ntheory,sets\n", "[x],[y]\n[y],[z]\n", "{a} {b}\n{b} {c}\n", "BZ,h\nh,x\n", "<a>,<b>\n<b>,<c>\n",
+        "PK,x\nx,y\n", "(a),(b)\n(b),(c)\n", "(a, b\nb, c)\n", "- x\nx y\n"}) {
     EXPECT_TRUE(Read(text).ok()) << Read(text).status();
   }
 }

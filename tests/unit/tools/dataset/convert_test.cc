@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
+#include "common/graph/npy_array.h"
 #include "common/graph/numpy_file.h"
 #include "tests/unit/tools/dataset/run_command.h"
 #include "tools/dataset/files.h"
@@ -141,6 +144,10 @@ TEST_F(ConvertTest, NamesTheLineOfAWrongLabel) {
       {"0,0\nx,1\n", "labels, line 2: the id \"x\" is no integer"},
       {"id,days,new_id\n7,3,0\n", "labels, line 1: expected an id and a label"},
       {"7,0\n8,1\n", "labels: no id of it is in "},
+      {"0\n1\n0\n", "line 1: expected an id and a label a line, found one field (0)"},
+      {"0,a\n1,M\xfcller\n", "labels, line 2: the label is not UTF-8"},
+      {"0,a\n1,b\x01\n", "labels, line 2: the label holds a control character"},
+      {"0,a\n\xff,b\n", "labels, line 2: the id is not UTF-8"},
       {"0,-1\n1,nan\n", "labels: no node has a known label"},
       {"", "labels holds no row"},
       {"id,label\n", "labels holds no row"},
@@ -160,10 +167,19 @@ TEST_F(ConvertTest, ReadsSplitsInEverySpelling) {
        {"0,train\n1,val\n2,test\n3,none\n", "0 Training\n1 VALID\n2 Testing\n",
         "node,fold\n0,train\n1,validation\n2,test\n3,\n", "id\tsplit\n0\ttrain\n1\tdev\n2\ttest\n",
         "node,train_mask,val_mask,test_mask\n0,True,False,False\n1,false,true,false\n2,0,0,1\n3,0,0,0\n",
-        "node,train,valid,test\n0,1,0,0\n1,0,1,0\n2,0,0,1\n"}) {
+        "node,train,valid,test\n0,1,0,0\n1,0,1,0\n2,0,0,1\n", "ID,IsTrain,IsVal,IsTest\n0,1,0,0\n1,0,1,0\n2,0,0,1\n",
+        "id,train_mask_0,val_mask_0,test_mask_0\n0,1,0,0\n1,0,1,0\n2,0,0,1\n"}) {
     options_.split = Given("split", text);
     EXPECT_EQ(Convert().attributes.split, expected) << text;
   }
+}
+
+TEST_F(ConvertTest, TakesTheMasksOfOneSplitOfSeveral) {
+  Write("edges", "0 1\n1 2\n");
+  options_.split =
+      Given("split", "id,train_mask_0,val_mask_0,train_mask_1,val_mask_1\n0,1,0,0,1\n1,0,1,0,0\n2,0,0,1,0\n");
+  options_.split_columns = {"id", "train_mask_1", "val_mask_1"};
+  EXPECT_EQ(Convert().attributes.split, (std::vector<Split>{Split::kValidation, Split::kNone, Split::kTrain}));
 }
 
 TEST_F(ConvertTest, NamesTheLineOfAWrongSplit) {
@@ -174,12 +190,46 @@ TEST_F(ConvertTest, NamesTheLineOfAWrongSplit) {
       {"0,train\n9,val\n", "split, line 2: neither the edge list nor the labels have node \"9\""},
       {"0,train\n0,val\n", "split, line 2: node \"0\" stands twice"},
       {"node,train_mask,val_mask\n0,1,1\n", "split, line 2: node 0 is in two parts"},
+      {"id,train_mask_0,val_mask_0,train_mask_1\n0,1,0,0\n", "train_mask_0 and train_mask_1 are of one part: choose"},
+      {"0\n1\n", "split, line 1: expected an id and a split a line, found one field (0)"},
       {"node,train_mask,val_mask\n0,1,maybe\n", "split, line 2: \"maybe\" is neither true nor false"},
       {"", "split holds no row"}};
   for (const auto& [text, expected] : cases) {
     options_.split = Given("split", text);
     EXPECT_THAT(Refusal(), HasSubstr(expected)) << text;
   }
+}
+
+TEST_F(ConvertTest, KnowsWordsForAnUnknownLabel) {
+  Write("edges", "0 1\n1 2\n2 3\n");
+  for (const char* word : {"unknown", "Unknown", "unlabelled", "UNLABELED", "NA", "?"}) {
+    options_.labels = Given("labels", absl::StrCat("txId,class\n0,", word, "\n1,2\n2,1\n3,", word, "\n"));
+    EXPECT_EQ(Convert().attributes.labels, (std::vector<int32_t>{-1, 1, 0, -1})) << word;
+    EXPECT_THAT(report_.notes, Contains(HasSubstr("2 of 4 nodes have no label")));
+  }
+}
+
+TEST_F(ConvertTest, WarnsWhereOneClassIsLeftBesideMinusOne) {
+  Write("edges", "0 1\n1 2\n");
+  options_.labels = Given("labels", "0,-1\n1,1\n2,-1\n");
+  Convert();
+  EXPECT_THAT(report_.warnings, Contains(HasSubstr("-1 stands for an unknown label")));
+}
+
+TEST_F(ConvertTest, WarnsWhereOneFileBeginsAtZeroAndAnotherAtOne) {
+  const auto is_warned = [&](const char* edges, const char* labels) {
+    Write("edges", edges);
+    options_.labels = Given("labels", labels);
+    Convert();
+    return std::any_of(report_.warnings.begin(), report_.warnings.end(),
+                       [](const std::string& warning) { return absl::StrContains(warning, "begin at 0"); });
+  };
+  EXPECT_TRUE(is_warned("0 1\n1 2\n", "1,5\n2,6\n3,5\n"));
+  EXPECT_TRUE(is_warned("1 2\n2 3\n", "2,5\n0,6\n1,5\n"));
+  EXPECT_FALSE(is_warned("0 1\n1 2\n", "0,5\n1,6\n2,5\n"));
+  EXPECT_FALSE(is_warned("0 1\n1 2\n", "0,5\n1,6\n2,5\n3,5\n")) << "one more node";
+  EXPECT_FALSE(is_warned("0 1\n1 5\n", "1,5\n5,6\n6,5\n")) << "not all";
+  EXPECT_FALSE(is_warned("a b\nb c\n", "b,5\nc,6\nd,5\n"));
 }
 
 TEST_F(ConvertTest, WarnsOfOneClassAndOfTrainingNodesWithoutALabel) {
@@ -201,6 +251,12 @@ TEST_F(ConvertTest, FeaturesFollowTheirIds) {
   EXPECT_EQ(Convert().attributes.features.values, expected);
   options_.feature_ids = Given("ids", "number,id\n1,30\n2,10\n3,20\n");
   EXPECT_EQ(Convert().attributes.features.values, expected);
+  const int8_t numbers[] = {30, 10, 20};
+  const uint32_t letters[] = {'3', '0', '1', '0', '2', '0'};
+  for (const std::string& ids : {NpyBytes("|i1", {3}, numbers, 3), NpyBytes("<U2", {3, 1}, letters, 24)}) {
+    options_.feature_ids = Given("ids", ids);
+    EXPECT_EQ(Convert().attributes.features.values, expected);
+  }
   options_.feature_ids.clear();
   for (const char* text : {"30,30,1\n10,10,2\n20,20,3\n", "id\ta\tb\n20\t20\t3\n30\t30\t1\n10\t10\t2\n"}) {
     options_.features = Given("x.csv", text);
@@ -250,6 +306,11 @@ TEST_F(ConvertTest, RefusesFeaturesThatDoNotFit) {
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("holds 3 ids"), HasSubstr("has 4 rows")));
   options_.feature_ids = Given("ids", "0\n1\n2\n1\n");
   EXPECT_THAT(Refusal(), HasSubstr("ids, line 4: node \"1\" stands twice, first on line 2"));
+  const uint32_t empty[] = {'0', '1', 0, '2'};
+  options_.feature_ids = Given("ids", NpyBytes("<U1", {4}, empty, 16));
+  EXPECT_THAT(Refusal(), HasSubstr("ids, line 3: the id is empty"));
+  options_.feature_ids = Given("ids", NpyBytes("<U1", {2, 2}, empty, 16));
+  EXPECT_THAT(Refusal(), HasSubstr("ids has 2 dimensions"));
   options_.feature_ids.clear();
   const std::pair<const char*, const char*> cases[] = {
       {"0,1\n1,nan\n2,3\n", "line 2: column 2 is NaN"},

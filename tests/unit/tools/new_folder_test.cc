@@ -1,0 +1,93 @@
+#include "tools/new_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/base/durable_file.h"
+
+namespace blink {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::KilledBySignal;
+
+class StagingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/staging_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+              std::to_string(::getpid());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::vector<std::string> Entries() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      names.push_back(entry.path().filename().string());
+    return names;
+  }
+
+  // As a command does that is ended while it works: it goes on to make files until the program ends.
+  void WorkUntil(int signal) const {
+    auto staging = Staging::Create(folder_ + "/a/b/made");
+    if (!staging.ok()) return;
+    for (int k = 0;; ++k) {
+      (void)WriteNew(staging->path() + "/" + std::to_string(k), "half");
+      if (k == 100) ::kill(::getpid(), signal);
+    }
+  }
+
+  std::string folder_;
+};
+
+TEST_F(StagingTest, ASignalLeavesNothingBehind) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    EXPECT_EXIT(WorkUntil(signal), KilledBySignal(signal), "^$");
+    EXPECT_THAT(Entries(), IsEmpty()) << signal;
+  }
+}
+
+TEST_F(StagingTest, ASignalAfterItIsPublishedLeavesTheFolder) {
+  const auto publish = [&] {
+    auto staging = Staging::Create(folder_ + "/made/");
+    if (staging.ok() && staging->Publish().ok()) ::raise(SIGTERM);
+  };
+  EXPECT_EXIT(publish(), KilledBySignal(SIGTERM), "^$");
+  EXPECT_THAT(Entries(), ElementsAre("made"));
+}
+
+TEST_F(StagingTest, WhatIsNotPublishedIsRemoved) {
+  for (const char* target : {"/made", "/a/b/made/"}) {
+    {
+      auto staging = Staging::Create(folder_ + target);
+      ASSERT_TRUE(staging.ok()) << staging.status();
+      Staging moved = *std::move(staging);
+      ASSERT_TRUE(WriteNew(moved.path() + "/file", "x").ok());
+    }
+    EXPECT_THAT(Entries(), IsEmpty()) << target;
+  }
+  std::filesystem::create_directories(folder_ + "/a");
+  { auto staging = Staging::Create(folder_ + "/a/b/made"); }
+  EXPECT_THAT(Entries(), ElementsAre("a")) << "it was there before";
+}
+
+TEST_F(StagingTest, CreateRefusesWhatHoldsSomethingOrLeadsNowhere) {
+  std::filesystem::create_directories(folder_ + "/full/inner");
+  std::filesystem::create_symlink(folder_ + "/nothing", folder_ + "/link");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "x").ok());
+  for (const auto& [name, expected] : {std::pair("/full", "exists already"), std::pair("/file", "exists already"),
+                                       std::pair("/link", "is a symbolic link to nothing")}) {
+    EXPECT_THAT(std::string(Staging::Create(folder_ + name).status().message()), HasSubstr(expected)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace blink
