@@ -1,5 +1,6 @@
 #include "common/cli/interrupt.h"
 
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,13 +16,31 @@ bool IsIgnored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+sigset_t SignalsToTake() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if (!IsIgnored(signal)) ::sigaddset(&signals, signal);
+  }
+  return signals;
+}
+
+void EndLineOfProgress() {
+  if (::isatty(STDERR_FILENO) == 1) std::fputc('\n', stderr);  // a bar may be on this line
+}
+
 }  // namespace
 
+ExitCode CodeOfSignal(int signal) { return signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted; }
+
+void EndAfterSignal(const char* program, int signal, ExitCode code) {
+  const int ended = EndProgram(program, static_cast<int>(code));
+  if (ended == static_cast<int>(CodeOfSignal(signal))) ::raise(signal);
+  ::_exit(ended);  // also as process 1, which no signal kills
+}
+
 Interrupt::Interrupt(const char* program, AtEnd at_end) : program_(program), at_end_(std::move(at_end)) {
-  ::sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM}) {
-    if (!IsIgnored(signal)) ::sigaddset(&signals_, signal);
-  }
+  signals_ = SignalsToTake();
   sigset_t blocked = signals_;
   ::sigaddset(&blocked, SIGUSR2);  // Disarm wakes the thread with it
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
@@ -36,14 +55,10 @@ void Interrupt::Wait() {
     ::sigwait(&awaited, &signal);
     const std::lock_guard<std::mutex> lock(mutex_);
     if (disarmed_) return;
-    if (signal == SIGUSR2) continue;                             // somebody else's
-    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);          // the next one kills
-    if (::isatty(STDERR_FILENO) == 1) std::fputc('\n', stderr);  // a bar may be on this line
-    const ExitCode by_signal = signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
-    const int code = EndProgram(program_, static_cast<int>(at_end_(by_signal)));
-    // A shell's loop ends when its command dies of SIGINT, and goes on when the command ends with 130.
-    if (code == static_cast<int>(by_signal)) ::raise(signal);
-    ::_exit(code);  // also as process 1, which no signal kills
+    if (signal == SIGUSR2) continue;                     // somebody else's
+    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // the next one kills
+    EndLineOfProgress();
+    EndAfterSignal(program_, signal, at_end_(CodeOfSignal(signal)));
   } while (true);
 }
 
@@ -56,6 +71,25 @@ void Interrupt::Disarm() {
   ::pthread_kill(thread_.native_handle(), SIGUSR2);
   thread_.join();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+InterruptDescriptor::InterruptDescriptor() {
+  const sigset_t signals = SignalsToTake();
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  file_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (file_ < 0) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<int> InterruptDescriptor::Disarm() {
+  if (file_ < 0) return std::nullopt;
+  signalfd_siginfo taken;
+  const bool came = ::read(file_, &taken, sizeof(taken)) == sizeof(taken);
+  ::close(file_);
+  file_ = -1;
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);  // the next one kills
+  if (!came) return std::nullopt;
+  EndLineOfProgress();
+  return static_cast<int>(taken.ssi_signo);
 }
 
 }  // namespace blink

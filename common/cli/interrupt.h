@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "common/base/exit_code.h"
@@ -44,6 +45,38 @@ class Interrupt {
   bool disarmed_ = false;
   std::thread thread_;
 };
+
+// The same for work that must be this process's only thread: the first SIGINT or SIGTERM makes a descriptor readable.
+//
+//   InterruptDescriptor interrupt;
+//   ... work that looks at interrupt.get() now and then ...
+//   const std::optional<int> signal = interrupt.Disarm();
+//   ... print what is finished ...
+//   if (signal) EndAfterSignal("blink", *signal, CodeOfSignal(*signal));
+class InterruptDescriptor {
+ public:
+  // A signal that the program's caller ignores stays ignored.
+  InterruptDescriptor();
+  ~InterruptDescriptor() { Disarm(); }
+  InterruptDescriptor(const InterruptDescriptor&) = delete;
+  InterruptDescriptor& operator=(const InterruptDescriptor&) = delete;
+
+  int get() const { return file_; }  // -1 where the system gives none: then signals do what they do by default
+
+  // Returns the signal that has come, if any. From now on a signal does what it does by default.
+  std::optional<int> Disarm();
+
+ private:
+  int file_ = -1;
+  sigset_t before_{};
+};
+
+// kTerminated for SIGTERM, otherwise kInterrupted.
+ExitCode CodeOfSignal(int signal);
+
+// Ends the program after a signal that it took itself, when all is printed: with `code`, and if that is the signal's
+// own, by the signal. A shell's loop ends when its command dies of SIGINT, and goes on when the command ends with 130.
+[[noreturn]] void EndAfterSignal(const char* program, int signal, ExitCode code);
 
 }  // namespace blink
 

@@ -10,7 +10,6 @@ the (clipped) noisy degrees, which it should be. MAE: the mean absolute error of
 the flips (so that nothing but the degrees is drawn). Nodes of one noisy degree share one beta, so a round takes a
 millisecond. Prints Markdown. Needs numpy (../README.md).
 """
-import argparse
 import csv
 import os
 import pathlib
@@ -20,6 +19,9 @@ try:
     import numpy as np
 except ImportError:  # --help does without
     np = None
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from command_line import Parser  # noqa: E402
 
 
 def read_links(folder):
@@ -55,7 +57,7 @@ def expected_error(beta, count, links, epsilon_list):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--datasets", type=pathlib.Path, default=os.environ.get("BLINK_DATASETS"),
                         help="($BLINK_DATASETS)")
     parser.add_argument("--reference", type=pathlib.Path, default=os.environ.get("BLINK_REFERENCE"),

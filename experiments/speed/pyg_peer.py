@@ -14,7 +14,6 @@ row-normalised features. The first epochs (warm-up) do not count. Forms:
     sparse    the adjacency as a torch.sparse CSR matrix (what ToSparseTensor makes), and the features too where fewer
               than a fifth are not zero; GraphSAGE's stay dense, since its mean of neighbours takes no sparse features
 """
-import argparse
 import csv
 import json
 import pathlib
@@ -25,6 +24,9 @@ import warnings
 import numpy
 import torch
 import torch.nn.functional as functional
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from command_line import Parser  # noqa: E402
 
 
 def read_features(folder):
@@ -124,7 +126,7 @@ def measure(form, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--dataset", type=pathlib.Path, required=True)
     parser.add_argument("--links", type=pathlib.Path, help="source,target rows instead of the data set's edges.csv")
     parser.add_argument("--model", choices=("gcn", "graphsage", "gat"), required=True)

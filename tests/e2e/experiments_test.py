@@ -25,6 +25,12 @@ PUBLISHED = ("mlp,cora,mlp,inf,0.5,0.005,0.1,0.001,0.01,", "nonprivate,cora,gcn,
              "rr,cora,gcn,8,0.5,0.01,0.1,0.001,0.01,", "blink-hard,lastfm,gcn,8,0.5,0.01,0.1,0.001,0.01,0.1")
 
 
+def overridden(defaults, more):
+    """Arguments: `defaults`, {option: value}, but for the options that `more` gives itself; then `more`."""
+    kept = [part for option, value in defaults.items() if option not in more for part in (option, value)]
+    return (*kept, *more)
+
+
 class Experiment(BlinkTest):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
@@ -61,9 +67,10 @@ class Accuracy(Experiment):
         self.blink = BIN_DIR / "blink"
 
     def arguments(self, *more):
-        return ("--blink", self.blink, "--datasets", self.folder / "data", "--reference", self.folder / "reference",
-                "--raw", self.raw, "--output", self.folder / "tables", "--dataset", "cora", "--trials", 2, "--epochs",
-                5, "--jobs", 1, *more)
+        return overridden({"--blink": self.blink, "--datasets": self.folder / "data",
+                           "--reference": self.folder / "reference", "--raw": self.raw,
+                           "--output": self.folder / "tables", "--dataset": "cora", "--trials": 2, "--epochs": 5,
+                           "--jobs": 1}, more)
 
     def run_all(self, *more, expect=0):
         return self.call("experiments/accuracy/run", *self.arguments(*more), expect=expect)
@@ -350,12 +357,46 @@ class MissingReports(Experiment):
         self.assertIn("--missing is 1", err)
 
 
+class CommandLines(Experiment):
+    """experiments/command_line.py, as every driver uses it."""
+
+    DRIVERS = {"accuracy/run": "--epsilon", "accuracy/fixed_point.py": "--epsilon", "attributed_prior/run": "--epsilon",
+               "degree_share/run": "--epsilon", "few_labels/run": "--epsilon", "missing_reports/run": "--missing",
+               "speed/growth": "--nodes", "speed/report": "--section", "speed/run": "--model"}
+    VALUES = {"--section": "soft", "--model": "gcn", "--missing": "0.5", "--nodes": "100"}
+
+    def test_every_driver_refuses_what_is_given_twice(self):
+        for driver, option in self.DRIVERS.items():
+            value = self.VALUES.get(option, "3")
+            with self.subTest(driver):
+                _, err = self.call(f"experiments/{driver}", option, value, option, value, expect=2)
+                self.assertIn(f"argument {option}: is given more than once: give it once", err)
+                _, err = self.call(f"experiments/{driver}", option, value, value, expect=2)
+                self.assertIn(f"argument {option}: names {value} more than once: name each once", err)
+        _, err = self.call("experiments/degree_share/run", "--tables-only", "--tables-only", expect=2)
+        self.assertIn("argument --tables-only: is given more than once", err)
+        _, err = self.call("experiments/degree_share/run", "--tables", expect=2)
+        self.assertIn("unrecognized arguments: --tables", err)
+
+    def test_no_script_parses_its_arguments_otherwise(self):
+        with_arguments = {str(path.relative_to(SOURCE_DIR / "experiments"))
+                          for path in (SOURCE_DIR / "experiments").rglob("*")
+                          if path.is_file() and "argparse.ArgumentParser" in path.read_text(errors="replace")}
+        self.assertEqual(with_arguments, {"command_line.py"})
+        users = {str(path.relative_to(SOURCE_DIR / "experiments"))
+                 for path in (SOURCE_DIR / "experiments").rglob("*")
+                 if path.is_file() and "from command_line import" in path.read_text(errors="replace")}
+        self.assertEqual(users, {*self.DRIVERS, "speed/pyg_peer.py"})  # which needs torch to start at all
+
+
 class DegreeShare(Experiment):
     """experiments/degree_share/run."""
 
     def arguments(self, *more):
-        return ("experiments/degree_share/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data",
-                "--output", self.folder / "out", "--trials", self.trials, "--variant", "hard", "--epsilon", 3, *more)
+        return ("experiments/degree_share/run",
+                *overridden({"--blink": BIN_DIR / "blink", "--datasets": self.folder / "data",
+                             "--output": self.folder / "out", "--trials": self.trials, "--variant": "hard",
+                             "--epsilon": 3}, more))
 
     trials = 1
 
@@ -442,9 +483,10 @@ class AttributedPrior(Experiment):
     """experiments/attributed_prior/run."""
 
     def arguments(self, *more):
-        return ("experiments/attributed_prior/run", "--blink", BIN_DIR / "blink", "--datasets", self.folder / "data",
-                "--output", self.folder / "out", "--work", self.folder / "work", "--dataset", "cora", "--epsilon", 3,
-                "--draws", 1, *more)
+        return ("experiments/attributed_prior/run",
+                *overridden({"--blink": BIN_DIR / "blink", "--datasets": self.folder / "data",
+                             "--output": self.folder / "out", "--work": self.folder / "work", "--dataset": "cora",
+                             "--epsilon": 3, "--draws": 1}, more))
 
     def rows(self):
         with open(self.folder / "out" / "results.csv", newline="") as file:

@@ -93,6 +93,20 @@ class Interrupts(InFolder):
         self.assertLess(printed["reports_per_list"], printed["reports_asked"])
         self.assertIs(printed["passed"], True if printed["reports_per_list"] > 0 else None)
 
+    def test_an_audit_of_the_randomness_says_what_it_compared_so_far(self):
+        with self.start("blink", "audit", "randomness", "--processes", 100, "--draws", 10000, "--ignore-memory",
+                        "--json") as process:
+            process.stderr.readline()  # it needs so much memory
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        printed = json.loads(out)
+        self.assertIs(printed["partial"], True)
+        self.assertEqual(printed["processes_asked"], 201)
+        self.assertLess(printed["processes"], 201)
+        self.assertIs(printed["passed"], True if printed["processes"] > 1 else None)
+
 
 class Readers(InFolder):
     def test_a_reader_that_has_gone_is_no_error(self):

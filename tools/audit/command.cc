@@ -129,10 +129,17 @@ int RunRandomness(const RandomnessFlags& flags) {
   if (const absl::Status fits = CheckMemory(RandomnessAuditBytes(options), flags.ignore_memory, flags.quiet);
       !fits.ok())
     return FinishFailure(fits);
+  InterruptDescriptor interrupt;  // this process must have no other thread
+  options.stop = interrupt.get();
   const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);
+  const std::optional<int> signal = interrupt.Disarm();
   if (!audit.ok()) return FinishFailure(audit.status());
-  return PrintFindings(audit->passed(), flags.json ? Dump(RandomnessAuditJson(*audit)) : RandomnessAuditTable(*audit),
-                       flags.output);
+  const int code = PrintFindings(
+      audit->passed(), flags.json ? Dump(RandomnessAuditJson(*audit)) : RandomnessAuditTable(*audit), flags.output);
+  if (signal.has_value() && code == static_cast<int>(ExitCode::kOk)) {
+    EndAfterSignal("blink", *signal, CodeOfSignal(*signal));
+  }
+  return code;
 }
 
 void AddMechanism(CLI::App& parent, std::function<int()>* run) {

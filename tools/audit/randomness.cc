@@ -1,6 +1,7 @@
 #include "tools/audit/randomness.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,19 +76,35 @@ bool WriteAll(int file, const std::vector<Value>& values) {
   return true;
 }
 
-bool ReadAll(int file, std::vector<Value>& values) {
+// Waits until `file` can be read. False when `stop` can be read first.
+bool WaitFor(int file, int stop) {
+  pollfd files[2] = {{.fd = file, .events = POLLIN}, {.fd = stop, .events = POLLIN}};  // -1: never
+  while (poll(files, 2, -1) < 0 && errno == EINTR) {
+  }
+  return files[1].revents == 0;
+}
+
+bool IsReadable(int file) {
+  pollfd one = {.fd = file, .events = POLLIN};
+  return poll(&one, 1, 0) > 0;
+}
+
+enum class Reading { kWhole, kFailed, kStopped };
+
+Reading ReadAll(int file, int stop, std::vector<Value>& values) {
   std::vector<char> bytes;
   char buffer[65536];
   for (;;) {
+    if (!WaitFor(file, stop)) return Reading::kStopped;
     const ssize_t count = read(file, buffer, sizeof(buffer));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
+    if (count < 0) return Reading::kFailed;
     if (count == 0) break;
     bytes.insert(bytes.end(), buffer, buffer + count);
   }
   values.resize(bytes.size() / sizeof(Value));
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
-  return bytes.size() % sizeof(Value) == 0;
+  return bytes.size() % sizeof(Value) == 0 ? Reading::kWhole : Reading::kFailed;
 }
 
 // A copy of this process: by fork(), whose handlers a library may use to renew its state, or by the bare system call,
@@ -170,20 +187,29 @@ absl::Status CheckRange(const char* name, int value, int most) {
   return absl::InvalidArgumentError(absl::StrCat(name, " must be 1 .. ", most, ", not ", value));
 }
 
-// Waits for every child, whatever happens; the first failure is returned.
-absl::Status Gather(const std::vector<Child>& children, bool progress_wanted, Comparison& comparison,
+// Waits for every child, whatever happens; the first failure is returned. When options.stop says so, ends those that
+// have not handed over what they drew. (Their own children end when nobody reads from them.)
+absl::Status Gather(const RandomnessAuditOptions& options, const std::vector<Child>& children, Comparison& comparison,
                     RandomnessAudit& audit) {
   absl::Status status;
-  ProgressBar progress("processes", children.size(), progress_wanted);
+  ProgressBar progress("processes", children.size(), options.progress);
+  bool stopped = false;
   for (size_t c = 0; c < children.size(); ++c) {
+    const bool forked = c % 2 == 0;
     std::vector<Value> values;
-    const bool read = ReadAll(children[c].file, values);
+    const Reading read = stopped ? Reading::kStopped : ReadAll(children[c].file, options.stop, values);
+    stopped = read == Reading::kStopped;
+    if (stopped) kill(children[c].process, SIGKILL);
     close(children[c].file);
-    if (!EndedWell(children[c].process) || !read) {
+    const bool ended_well = EndedWell(children[c].process);
+    if (stopped) continue;
+    if (!ended_well || read == Reading::kFailed) {
       status.Update(
           absl::UnavailableError(absl::StrCat("process ", c, " could not draw, or could not hand over what it drew")));
     }
-    comparison.Add(absl::StrCat(c % 2 == 0 ? "fork " : "clone ", c), values, audit);
+    comparison.Add(absl::StrCat(forked ? "fork " : "clone ", c), values, audit);
+    audit.processes += 2;
+    audit.threads += forked ? static_cast<uint64_t>(options.threads) : 0;
     progress.Update(c + 1);
   }
   return status;
@@ -202,25 +228,26 @@ absl::StatusOr<RandomnessAudit> AuditRandomness(const RandomnessAuditOptions& op
   BLINK_RETURN_IF_ERROR(CheckRange("processes", options.processes, 400));
   BLINK_RETURN_IF_ERROR(CheckRange("threads", options.threads, 64));
   BLINK_RETURN_IF_ERROR(CheckRange("draws", options.draws, 10'000));
-  RandomnessAudit audit;
+  RandomnessAudit audit{.processes = 1, .processes_asked = 1 + 2 * options.processes};
   Comparison comparison;
   std::vector<Value> parent;
   BLINK_RETURN_IF_ERROR(DrawInto(options.source(), options.draws, parent));
   std::vector<Child> children;
   absl::Status status;
   // One after the other draws while the next is started: what a parent does that hands its state to many.
-  for (int c = 0; c < options.processes && status.ok(); ++c) {
+  for (int c = 0; c < options.processes && status.ok() && !IsReadable(options.stop); ++c) {
     const absl::StatusOr<Child> child = Start(options, c % 2 == 1);
     status = child.status();
     if (child.ok()) children.push_back(*child);
   }
-  status.Update(Gather(children, options.progress, comparison, audit));
+  status.Update(Gather(options, children, comparison, audit));
   BLINK_RETURN_IF_ERROR(status);
-  BLINK_RETURN_IF_ERROR(DrawInto(options.source(), options.draws, parent));
-  BLINK_RETURN_IF_ERROR(DrawInThreads(options, parent));
+  if (!audit.partial()) {
+    BLINK_RETURN_IF_ERROR(DrawInto(options.source(), options.draws, parent));
+    BLINK_RETURN_IF_ERROR(DrawInThreads(options, parent));
+    audit.threads += static_cast<uint64_t>(options.threads);
+  }
   comparison.Add("the parent", parent, audit);
-  audit.processes = 1 + 2 * options.processes;
-  audit.threads = static_cast<uint64_t>(options.threads) * (1 + (options.processes + 1) / 2);
   return audit;
 }
 

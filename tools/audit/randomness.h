@@ -29,16 +29,19 @@ struct RandomnessAuditOptions {
   int threads = 4;     // in the parent and in every forked process, 1 .. 64
   int draws = 64;      // of each process and each thread, 1 .. 10,000
   bool progress = false;
+  int stop = -1;  // a descriptor: when it can be read, the audit ends with what it has compared
   std::function<RandomSource&()> source = SecureRandom;
 };
 
 struct RandomnessAudit {
-  int processes = 0;  // that drew, the parent and the children's children among them
+  int processes = 0;  // whose draws were compared, the parent and the children's children among them
+  int processes_asked = 0;
   uint64_t threads = 0;
   uint64_t draws = 0;
   uint64_t values = 0;  // of 128 bits, compared
   uint64_t collisions = 0;
   std::vector<std::string> examples;  // "fork 3 and clone 5", a few
+  bool partial() const { return processes < processes_asked; }
   bool passed() const { return collisions == 0; }
 };
 

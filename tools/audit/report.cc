@@ -60,11 +60,18 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
 }
 
 Json RandomnessAuditJson(const RandomnessAudit& audit) {
-  return {{"audit", "randomness"},          {"format", 1},
-          {"program", ProgramJson()},       {"passed", audit.passed()},
-          {"processes", audit.processes},   {"threads", audit.threads},
-          {"draws", audit.draws},           {"values", audit.values},
-          {"collisions", audit.collisions}, {"examples", audit.examples}};
+  return {{"audit", "randomness"},
+          {"format", 1},
+          {"program", ProgramJson()},
+          {"partial", audit.partial()},
+          {"passed", audit.processes == 1 && audit.passed() ? Json(nullptr) : Json(audit.passed())},
+          {"processes", audit.processes},
+          {"processes_asked", audit.processes_asked},
+          {"threads", audit.threads},
+          {"draws", audit.draws},
+          {"values", audit.values},
+          {"collisions", audit.collisions},
+          {"examples", audit.examples}};
 }
 
 std::string MechanismAuditTable(const MechanismAudit& audit) {
@@ -113,11 +120,17 @@ std::string MechanismAuditTable(const MechanismAudit& audit) {
 }
 
 std::string RandomnessAuditTable(const RandomnessAudit& audit) {
-  std::string text = absl::StrFormat(
-      "%d processes (forked, cloned, and the parent) and %d threads drew %d times: %d values of 128 bits\n",
+  std::string text;
+  if (audit.partial()) {
+    text = absl::StrFormat("PARTIAL: interrupted after %d of %d processes%s\n", audit.processes, audit.processes_asked,
+                           audit.processes == 1 ? ": nothing is known" : "");
+  }
+  absl::StrAppendFormat(
+      &text, "%d processes (forked, cloned, and the parent) and %d threads drew %d times: %d values of 128 bits\n",
       audit.processes, audit.threads, audit.draws, audit.values);
   for (const std::string& example : audit.examples) absl::StrAppend(&text, "  drawn twice: by ", example, "\n");
   absl::StrAppend(&text, "Not seen: copies of a whole machine (a virtual machine's snapshot that is resumed twice).\n");
+  if (audit.processes == 1 && audit.passed()) return text;  // no other process to compare with
   if (audit.passed()) return absl::StrCat(text, "PASSED: no value was drawn twice.\n");
   return absl::StrCat(text, "VIOLATED: ", audit.collisions, " values were drawn twice.\n");
 }

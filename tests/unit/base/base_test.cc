@@ -78,6 +78,35 @@ TEST_F(DurableFileTest, NamesThePathAndTheReason) {
   EXPECT_FALSE(MakeDirectories("/proc/nothing/here").ok());
 }
 
+// As another user, since root may read everything.
+TEST_F(DurableFileTest, AFileThatMayNotBeReadIsNotMissing) {
+  constexpr uid_t kNobody = 65534;
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "12345", 0).ok());
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) {
+    ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+    ASSERT_EQ(::seteuid(kNobody), 0);
+  }
+  const absl::Status denied[] = {ReadFile(folder_ + "/file", 5).status(),
+                                 ReadRegularFile(folder_ + "/file", 5).status(),
+                                 FileLock::Acquire(folder_ + "/file").status()};
+  const absl::Status denied_to_nobody[] = {WriteFileAtomically(folder_ + "/other", "x"),
+                                           MakeDirectories(folder_ + "/more/folders"),
+                                           FileLock::Acquire(folder_ + "/lock").status()};
+  if (is_root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+  for (const absl::Status& status : denied) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(folder_ + "/file: Permission denied"));
+    EXPECT_TRUE(IsFileError(status));
+  }
+  if (!is_root) return;  // the folder is this user's own
+  for (const absl::Status& status : denied_to_nobody) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  }
+}
+
 TEST_F(DurableFileTest, AFailedRenameLeavesNoTemporaryFile) {
   EXPECT_FALSE(WriteFileAtomically(folder_ + "/a", "x").ok());  // a is a folder
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);

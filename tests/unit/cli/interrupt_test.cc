@@ -1,6 +1,7 @@
 // What a signal leaves of a long command. Every case runs in a process of its own.
 #include "common/cli/interrupt.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -68,6 +69,49 @@ TEST(Interrupt, IgnoresWhatItsCallerIgnores) { EXPECT_EXIT(WorkWhileIgnored(), E
 }
 
 TEST(Interrupt, LeavesSignalsAloneOnceTheWorkIsDone) { EXPECT_EXIT(DisarmAndDie(), KilledBySignal(SIGTERM), "^$"); }
+
+bool IsReadable(int file) {
+  pollfd one = {.fd = file, .events = POLLIN};
+  return ::poll(&one, 1, 0) == 1;
+}
+
+// Gets `signal` in the middle of work that must be the only thread.
+[[noreturn]] void WorkAloneUntil(int signal, ExitCode found = ExitCode::kOk) {
+  InterruptDescriptor interrupt;
+  if (IsReadable(interrupt.get())) ::_exit(1);
+  ::kill(::getpid(), signal);
+  if (!IsReadable(interrupt.get())) ::_exit(2);
+  const std::optional<int> came = interrupt.Disarm();
+  if (!came.has_value() || *came != signal || interrupt.Disarm().has_value()) ::_exit(3);
+  std::fprintf(stderr, "2 of 5");
+  EndAfterSignal("tool", *came, found == ExitCode::kOk ? CodeOfSignal(*came) : found);
+}
+
+TEST(InterruptDescriptor, TellsOfTheSignalAndTheProgramDiesOfItAtTheEnd) {
+  EXPECT_EXIT(WorkAloneUntil(SIGINT), KilledBySignal(SIGINT), "^2 of 5$");
+  EXPECT_EXIT(WorkAloneUntil(SIGTERM), KilledBySignal(SIGTERM), "^2 of 5$");
+  EXPECT_EXIT(WorkAloneUntil(SIGTERM, ExitCode::kAuditViolation), ExitedWithCode(10), "^2 of 5$");
+}
+
+[[noreturn]] void DisarmDescriptorAndDie() {
+  InterruptDescriptor interrupt;
+  if (interrupt.Disarm().has_value()) ::_exit(1);
+  ::kill(::getpid(), SIGINT);
+  for (;;) absl::SleepFor(absl::Seconds(1));
+}
+
+TEST(InterruptDescriptor, LeavesSignalsAloneOnceTheWorkIsDone) {
+  EXPECT_EXIT(DisarmDescriptorAndDie(), KilledBySignal(SIGINT), "^$");
+}
+
+[[noreturn]] void WorkAloneWhileIgnored() {
+  ::signal(SIGTERM, SIG_IGN);
+  InterruptDescriptor interrupt;
+  ::kill(::getpid(), SIGTERM);
+  ::_exit(IsReadable(interrupt.get()) || interrupt.Disarm().has_value() ? 1 : 0);
+}
+
+TEST(InterruptDescriptor, IgnoresWhatItsCallerIgnores) { EXPECT_EXIT(WorkAloneWhileIgnored(), ExitedWithCode(0), ""); }
 
 }  // namespace
 }  // namespace blink

@@ -77,6 +77,28 @@ void ExpectSpecRefused(Change change, const char* why) {
   EXPECT_THAT(std::string(normal.status().message()), HasSubstr(why));
 }
 
+TEST(TrainingSpec, TakesEveryNumberAtTheEndsOfItsRange) {
+  const auto expect_taken = [](const std::function<void(v1::TrainingSpec&)>& change, const char* what) {
+    v1::TrainingSpec spec;
+    change(spec);
+    const auto normal = NormalizeTrainingSpec(spec);
+    EXPECT_TRUE(normal.ok()) << what << ": " << normal.status();
+  };
+  for (const double end : {1e-9, 10.0})
+    expect_taken([&](v1::TrainingSpec& s) { s.set_learning_rate(end); }, "learning_rate");
+  for (const double end : {0.0, 1.0})
+    expect_taken([&](v1::TrainingSpec& s) { s.set_weight_decay(end); }, "weight_decay");
+  for (const double end : {0.0, std::nextafter(1.0, 0.0)})
+    expect_taken([&](v1::TrainingSpec& s) { s.set_dropout(end); }, "dropout");
+  for (const uint32_t end : {1u, 100'000u}) expect_taken([&](v1::TrainingSpec& s) { s.set_epochs(end); }, "epochs");
+  for (const uint32_t end : {1u, 4096u}) expect_taken([&](v1::TrainingSpec& s) { s.set_hidden(end); }, "hidden");
+  for (const uint32_t end : {1u, 8u}) expect_taken([&](v1::TrainingSpec& s) { s.set_layers(end); }, "layers");
+  for (const uint32_t end : {0u, 100'000u}) expect_taken([&](v1::TrainingSpec& s) { s.set_patience(end); }, "patience");
+  for (const uint32_t end : {0u, 1000u}) {
+    expect_taken([&](v1::TrainingSpec& s) { s.set_candidates(end); }, "candidates");
+  }
+}
+
 TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   for (const double bad : {-0.1, 1e-320, 9e-10, 10.1, nan, infinity}) {
