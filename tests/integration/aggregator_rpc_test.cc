@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <map>
 
 #include "aggregator_server/main/aggregator.h"
+#include "aggregator_server/transport/health.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/pki/pki.h"
@@ -124,6 +126,46 @@ class AggregatorRpcTest : public ::testing::Test {
     EXPECT_THAT(outcome.status.error_message(), HasSubstr(message));
     EXPECT_TRUE(outcome.window.has_value()) << "a refusal carries a retry window";
     EXPECT_EQ(aggregator_->store().GetRound(round_id_)->reports(), 0) << "the round is as it was";
+  }
+
+  void ExpectOperatorsMethodsRefused(v1::OperatorService::Stub& stub, grpc::StatusCode code,
+                                     const std::string& message) {
+    const auto refused = [&](const grpc::Status& status) {
+      EXPECT_EQ(status.error_code(), code) << status.error_message();
+      EXPECT_THAT(status.error_message(), HasSubstr(message));
+    };
+    v1::Round round;
+    const auto call = [&](auto method, auto request) {
+      request.set_deployment("demo");
+      grpc::ClientContext context;
+      refused((stub.*method)(&context, request, &round));
+    };
+    call(&v1::OperatorService::Stub::CreateRound, v1::CreateRoundRequest());
+    call(&v1::OperatorService::Stub::GetRoundStatus, v1::GetRoundStatusRequest());
+    call(&v1::OperatorService::Stub::SealRound, v1::SealRoundRequest());
+    call(&v1::OperatorService::Stub::CancelRound, v1::CancelRoundRequest());
+    {
+      grpc::ClientContext context;
+      v1::ListRoundsRequest request;
+      request.set_deployment("demo");
+      v1::ListRoundsResponse response;
+      refused(stub.ListRounds(&context, request, &response));
+    }
+    {
+      grpc::ClientContext context;
+      v1::WatchRoundRequest request;
+      request.set_deployment("demo");
+      request.set_round_id(round_id_);
+      refused(stub.WatchRound(&context, request)->Finish());
+    }
+    {
+      grpc::ClientContext context;
+      v1::GetResultRequest request;
+      request.set_deployment("demo");
+      request.set_round_id(round_id_);
+      refused(stub.GetResult(&context, request)->Finish());
+    }
+    EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
   }
 
   testing::TempFolder folder_;
@@ -269,43 +311,44 @@ TEST_F(AggregatorRpcTest, EndsASlowStream) {
 }
 
 TEST_F(AggregatorRpcTest, RefusesNodesThatCallTheOperatorsMethods) {
-  const auto node = Operator("node/7");
-  const auto refused = [](const grpc::Status& status) {
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
-    EXPECT_THAT(status.error_message(), HasSubstr("is not an operator's"));
-  };
-  v1::Round round;
-  const auto call = [&](auto method, auto request) {
-    request.set_deployment("demo");
-    grpc::ClientContext context;
-    refused((node.get()->*method)(&context, request, &round));
-  };
-  call(&v1::OperatorService::Stub::CreateRound, v1::CreateRoundRequest());
-  call(&v1::OperatorService::Stub::GetRoundStatus, v1::GetRoundStatusRequest());
-  call(&v1::OperatorService::Stub::SealRound, v1::SealRoundRequest());
-  call(&v1::OperatorService::Stub::CancelRound, v1::CancelRoundRequest());
+  ExpectOperatorsMethodsRefused(*Operator("node/7"), grpc::StatusCode::PERMISSION_DENIED, "is not an operator's");
+}
+
+TEST_F(AggregatorRpcTest, TellsItsHealthAndNothingElseToThoseWithoutACertificateOnTheHealthSocket) {
+  aggregator_.reset();
+  options_.server.health_socket = HealthSocketIn(options_.data_folder);
+  StartAggregator();
+  struct stat folder;
+  ASSERT_EQ(::stat(options_.data_folder.c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0077, 0u) << "no other user gets to the socket";
+  EXPECT_TRUE(CheckHealth(options_.server.health_socket, absl::Seconds(20)).ok());
+
+  const auto channel = MakeChannel("unix:" + options_.server.health_socket, grpc::InsecureChannelCredentials());
+  constexpr char kWhy[] = "a client certificate is required";
+  ExpectOperatorsMethodsRefused(*v1::OperatorService::NewStub(channel), grpc::StatusCode::UNAUTHENTICATED, kWhy);
+  const auto node = v1::NodeService::NewStub(channel);
+  ExpectRefused(SendReport(*node, 0), grpc::StatusCode::UNAUTHENTICATED, kWhy);
   {
     grpc::ClientContext context;
-    v1::ListRoundsRequest request;
+    v1::GetRoundsRequest request;
     request.set_deployment("demo");
-    v1::ListRoundsResponse response;
-    refused(node->ListRounds(&context, request, &response));
+    v1::GetRoundsResponse response;
+    EXPECT_EQ(node->GetRounds(&context, request, &response).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(response.rounds_size(), 0);
   }
   {
     grpc::ClientContext context;
-    v1::WatchRoundRequest request;
+    v1::ListDigestsRequest request;
     request.set_deployment("demo");
     request.set_round_id(round_id_);
-    refused(node->WatchRound(&context, request)->Finish());
+    EXPECT_EQ(node->ListDigests(&context, request)->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   }
   {
     grpc::ClientContext context;
-    v1::GetResultRequest request;
-    request.set_deployment("demo");
-    request.set_round_id(round_id_);
-    refused(node->GetResult(&context, request)->Finish());
+    const auto stream = node->SubmitReports(&context);
+    stream->WritesDone();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   }
-  EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
 }
 
 TEST_F(AggregatorRpcTest, RefusesPlaintextAndOtherAuthorities) {

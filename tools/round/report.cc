@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "common/base/time_text.h"
 #include "common/cli/decimal.h"
+#include "common/cli/program_json.h"
 #include "common/rpc/status.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
@@ -102,7 +103,11 @@ std::string Line(const std::string& key, const std::string& value) { return absl
 
 }  // namespace
 
-std::string RoundJson(const v1::Round& round) { return ToJson(round).dump(2) + "\n"; }
+std::string RoundJson(const v1::Round& round) {
+  Json json = {{"format", 1}, {"program", ProgramJson()}};
+  json.update(ToJson(round));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string RoundsJson(const std::vector<v1::Round>& rounds) {
   Json list = Json::array();

@@ -9,12 +9,13 @@
 
 namespace blink {
 
-// One JSON object: round_id, deployment, state, failure_reason, epsilon, degree_share (both as exact decimal text),
-// node_count, reports, implausible (flag, drop, keep), degree_max (null: no bound), flagged (by the checks of a single
-// report), quorum, created, deadline (RFC 3339), progress, progress_text, attempts, training{...}. A round that is
-// ready also has result{...}.
+// One JSON object: format (1), program{version, commit, arguments} of the command that prints it, round_id, deployment,
+// state, failure_reason, epsilon, degree_share (both as exact decimal text), node_count, reports, implausible (flag,
+// drop, keep), degree_max (null: no bound), flagged (by the checks of a single report), quorum, created, deadline (RFC
+// 3339), progress, progress_text, attempts, training{...}. A round that is ready also has result{...}.
 std::string RoundJson(const v1::Round& round);
-std::string RoundsJson(const std::vector<v1::Round>& rounds);  // a JSON array
+// A JSON array of such objects, without format and program.
+std::string RoundsJson(const std::vector<v1::Round>& rounds);
 
 // "key  value" lines of a round, and a table with one line for each of many rounds.
 std::string RoundTable(const v1::Round& round);

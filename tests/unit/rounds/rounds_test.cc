@@ -567,6 +567,24 @@ TEST_F(PipelineTest, RefusesARoundThatCanNeverBeTrained) {
   EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
 }
 
+TEST_F(PipelineTest, RefusesARoundForWhichTheWorkerMayNotHaveTheMemoryUnlessToldOtherwise) {
+  options_.facts = [] {
+    return TrainingFacts{.nodes = kNodes, .classes = 2, .labelled_train = 5, .labelled_validation = 5};
+  };
+  options_.worker_limits.memory_bytes = 100'000'000;
+  StartPipeline();
+  const absl::Status refused = pipeline_->CreateRound(Request()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << "another try would end likewise";
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("no worker could finish this round: this needs about "));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--worker-memory-bytes has 100.0 MB"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("insist with --ignore-memory of blink-aggregator"));
+  EXPECT_TRUE(pipeline_->ListRounds().empty());
+  pipeline_.reset();
+  options_.ignore_memory = true;
+  StartPipeline();
+  EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
+}
+
 TEST_F(PipelineTest, OfNodesOfWhichNothingIsKnownTakesRoundsWithoutAModelAlone) {
   options_.facts = [] { return TrainingFacts{.nodes = kNodes}; };
   StartPipeline();

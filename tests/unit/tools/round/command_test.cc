@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "blink/v1/operator.grpc.pb.h"
 #include "common/base/durable_file.h"
+#include "common/base/program.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/training_flags.h"
 #include "common/privacy/parameters.h"
@@ -41,6 +42,11 @@ class FakeAggregator final : public v1::OperatorService::Service {
   }
   grpc::Status GetRoundStatus(grpc::ServerContext*, const v1::GetRoundStatusRequest*, v1::Round* round) override {
     *round = state;
+    return refusal;
+  }
+  grpc::Status ListRounds(grpc::ServerContext*, const v1::ListRoundsRequest*,
+                          v1::ListRoundsResponse* response) override {
+    *response->add_rounds() = state;
     return refusal;
   }
   grpc::Status SealRound(grpc::ServerContext*, const v1::SealRoundRequest*, v1::Round* round) override {
@@ -255,6 +261,27 @@ TEST_F(RoundCommand, CreateSaysThatAnOlderAggregatorDoesNotKnowTheScore) {
   EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "macro-f1"}), 7);
   EXPECT_THAT(err_, HasSubstr("older than --score"));
   EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune"}), 0) << err_;
+}
+
+TEST_F(RoundCommand, EveryObjectNamesTheProgramThatPrintedItAndAListOfRoundsIsAnArray) {
+  const std::vector<std::vector<std::string>> commands = {{"create", "--epsilon", "3", "--model", "none", "--json"},
+                                                          {"status", "--json", kId},
+                                                          {"seal", "--json", kId},
+                                                          {"watch", "--json", "--quiet", kId}};
+  for (const std::vector<std::string>& command : commands) {
+    ASSERT_EQ(Round(command), 0) << command[0] << ": " << err_;
+    const auto json = nlohmann::ordered_json::parse(out_);
+    EXPECT_EQ(json.begin().key(), "format");
+    EXPECT_EQ(json["format"], 1) << command[0];
+    EXPECT_EQ(json["program"]["version"], ProgramVersion()) << command[0];
+    EXPECT_FALSE(json["program"]["arguments"].empty()) << command[0];
+    EXPECT_TRUE(json.contains("round_id")) << command[0];
+  }
+  ASSERT_EQ(Round({"list", "--json"}), 0) << err_;
+  const auto list = nlohmann::json::parse(out_);
+  ASSERT_TRUE(list.is_array());
+  EXPECT_EQ(list.size(), 1u);
+  for (const auto& round : list) EXPECT_TRUE(round.contains("round_id") && !round.contains("program"));
 }
 
 TEST_F(RoundCommand, StatusNamesThePriorWhichOfAnOldRoundIsBeta) {
