@@ -160,7 +160,10 @@ std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape
   return out;
 }
 
-absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
+namespace {
+
+// The header, and what follows it. `kinds` are the kinds of items that are taken.
+absl::StatusOr<NpyArray> ParseHeader(absl::string_view bytes, absl::string_view kinds, const std::string& name) {
   if (bytes.size() < 12 || bytes.substr(0, 6) != absl::string_view("\x93NUMPY", 6))
     return MalformedArray(name, "is not a NumPy array");
   const auto byte = [&](size_t at) { return static_cast<uint64_t>(static_cast<uint8_t>(bytes[at])); };
@@ -177,21 +180,35 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
   BLINK_ASSIGN_OR_RETURN(const absl::string_view fortran, HeaderValue(header, "fortran_order", name));
   BLINK_ASSIGN_OR_RETURN(const absl::string_view shape, HeaderValue(header, "shape", name));
   descr = descr.substr(0, descr.find_first_of(descr.substr(0, 1), 1));
-  if (descr.size() < 4 || absl::string_view("fiubS").find(descr[2]) == absl::string_view::npos ||
-      !absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0 || array.item_bytes > 64) {
+  const bool objects = descr.size() == 3 && descr[2] == 'O';
+  const bool texts = descr.size() > 3 && (descr[2] == 'S' || descr[2] == 'U');
+  if (descr.size() < 3 || kinds.find(descr[2]) == absl::string_view::npos ||
+      (!objects && (!absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0 ||
+                    array.item_bytes > (texts ? 4096 : 64)))) {
     return MalformedArray(name,
                           absl::StrCat("has the type ", descr.substr(0, 16), "', which is not one kind of number"));
   }
   array.kind = descr[2];
+  if (array.kind == 'U') array.item_bytes *= 4;
   array.big_endian = descr[1] == '>';
   BLINK_RETURN_IF_ERROR(ParseShape(shape, name, array));
   array.by_columns = !absl::StartsWith(fortran, "False") && array.shape.size() > 1;
   array.data = bytes.substr(start + length);
-  if (array.data.size() != array.items * array.item_bytes) {
+  if (!objects && array.data.size() != array.items * array.item_bytes) {
     return MalformedArray(name, absl::StrCat("its shape needs ", array.items * array.item_bytes, " bytes, but ",
                                              array.data.size(), " follow"));
   }
   return array;
+}
+
+}  // namespace
+
+absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
+  return ParseHeader(bytes, "fiubS", name);
+}
+
+absl::StatusOr<NpyArray> ParseNpyOfAnyKind(absl::string_view bytes, const std::string& name) {
+  return ParseHeader(bytes, "fiubSUO", name);
 }
 
 }  // namespace blink
