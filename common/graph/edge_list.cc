@@ -186,8 +186,13 @@ class EdgeListReader {
 }  // namespace
 
 absl::StatusOr<EdgeList> ReadEdgeList(const std::string& path, const EdgeListOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(path));
+  return ReadEdgeList(std::move(input), options);
+}
+
+absl::StatusOr<EdgeList> ReadEdgeList(std::unique_ptr<Input> input, const EdgeListOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
-                         TextTable::Open(path, options.table, WantedContent::kLinks));
+                         TextTable::Begin(std::move(input), options.table, WantedContent::kLinks));
   BLINK_RETURN_IF_ERROR(table->Choose(Form()));
   return EdgeListReader(*table, options.first_row).Read();
 }

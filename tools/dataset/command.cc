@@ -160,10 +160,12 @@ absl::Status PrintConversion(const ConvertOptions& options) {
   const ConvertReport& report = converted.report;
   const CsrGraph& graph = converted.dataset.graph;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
+  std::printf("%s: %u nodes, %llu links from %llu %s; dropped %llu duplicates and %llu self-loops; %s\n",
               options.output.c_str(), graph.node_count(), number(graph.link_count()), number(report.lines),
-              number(report.duplicates_dropped), number(report.self_loops_dropped),
+              report.format.empty() ? "lines" : "entries", number(report.duplicates_dropped),
+              number(report.self_loops_dropped),
               report.renumbered ? "ids were renumbered, see nodes.csv" : "ids are as they were");
+  if (!report.format.empty()) std::printf("  read as %s\n", report.format.c_str());
   for (const std::string& note : report.notes) std::printf("  %s\n", note.c_str());
   for (const std::string& warning : report.warnings) std::printf("  warning: %s\n", warning.c_str());
   return absl::OkStatus();
@@ -200,7 +202,9 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
       "convert",
       "Turn links, and what there is about the nodes, into a data-set folder. Every input may be a file, a pipe or - "
       "(standard input), plain or gzip; its columns may be separated by commas, tabs, semicolons or white space");
-  kInput.AddTo(command, options->input, "The links: two ids a line, with or without a header");
+  kInput.AddTo(command, options->input,
+               "The links: two ids a line, with or without a header. Or a whole graph: a file (GraphML, GML, Matrix "
+               "Market, .npz, .mat, a pickle) or a folder (Planetoid, LINQS, MUSAE, Geom-GCN, OGB, DGL CSV)");
   command->add_option("--output", options->output, "Folder to make; must not exist, or be empty")
       ->required()
       ->check(NotEmpty());
@@ -221,6 +225,10 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
                    "Without such ids, where ids were renumbered: row k of --features belongs to the k-th smallest id "
                    "(ids-sorted) or to node k of nodes.csv (as-is)")
       ->check(CLI::IsMember({"ids-sorted", "as-is"}));
+  command->add_option("--label-attribute", options->attributes.label_attribute,
+                      "Of a whole graph whose nodes have attributes with names: the one that is the label");
+  AddColumns(command, "--feature-attributes", options->attributes.feature_attributes,
+             "The ones that are features, as age,income; without this: features, feat, x or attr");
   AddColumns(command, "--columns", options->columns,
              "The two columns of the links, by number (from 1) or by name, as 1,2 or source,target");
   AddColumns(command, "--label-columns", options->label_columns, "The columns of id and label");
