@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -16,6 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/dataset/convert.h"
+#include "tools/dataset/export/export.h"
 #include "tools/dataset/files.h"
 #include "tools/new_folder.h"
 
@@ -256,6 +258,53 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
   });
 }
 
+struct ExportFlags {
+  std::string folder, format, output;
+};
+
+absl::Status CheckIsNew(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, " exists: remove it, or choose another --output"));
+}
+
+absl::Status ExportDataset(const ExportFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
+  if (flags.format == "ogb") {
+    BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(flags.output));
+    BLINK_RETURN_IF_ERROR(ExportOgb(read, staging.path()));
+    BLINK_RETURN_IF_ERROR(staging.Publish());
+  } else {
+    BLINK_RETURN_IF_ERROR(CheckIsNew(flags.output));
+    BLINK_RETURN_IF_ERROR(flags.format == "npz"       ? ExportNpz(read, flags.output)
+                          : flags.format == "graphml" ? ExportGraphMl(read, flags.output)
+                                                      : ExportTorch(read, flags.output));
+  }
+  std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags.output.c_str(), read.graph.node_count(),
+              static_cast<unsigned long long>(read.graph.link_count()), read.attributes.features.cols,
+              read.attributes.class_count);
+  return absl::OkStatus();
+}
+
+void AddExport(CLI::App& dataset, std::function<int()>* run) {
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::App* command = dataset.add_subcommand("export", "Write a data set in a form that other programs read");
+  kDataset.AddTo(command, flags->folder, "Data-set folder");
+  command
+      ->add_option("--format", flags->format,
+                   "npz: arrays of NumPy. graphml: GraphML. ogb: a folder of csv.gz. torch: a dictionary of tensors, "
+                   "for torch.load(.., weights_only=True)")
+      ->required()
+      ->transform(OneOf({"npz", "graphml", "ogb", "torch"}));
+  command->add_option("--output", flags->output, "File to write (ogb: folder to make); must not exist")
+      ->required()
+      ->check(NotEmpty());
+  command->callback([flags, command, run] {
+    kDataset.Require(*command);
+    *run = [flags] { return Finish(ExportDataset(*flags)); };
+  });
+}
+
 struct ShardFlags {
   std::string folder, out;
 };
@@ -281,11 +330,12 @@ void AddShard(CLI::App& dataset, std::function<int()>* run) {
 }  // namespace
 
 void AddDatasetCommand(CLI::App& app, std::function<int()>* run) {
-  CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert and cut data sets");
+  CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert, export and cut data sets");
   dataset->require_subcommand(1);
   AddGenerate(*dataset, run);
   AddInfo(*dataset, run);
   AddConvert(*dataset, run);
+  AddExport(*dataset, run);
   AddShard(*dataset, run);
 }
 
