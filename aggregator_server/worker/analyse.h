@@ -45,8 +45,12 @@ struct AnalysisOptions {
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-// Trains on links that are given: the true graph, or none for the MLP. Under the attributed prior, the same models are
-// tried as on its estimate. Refuses and fails as Analyse does.
+// Trains on links that are given. Under the attributed prior, the same models are tried as on its estimate.
+// `measure_features_only`: TrainedModel::features_only without a search too. Refuses and fails as Analyse does.
+absl::StatusOr<TrainedModel> TrainOnLinks(const LinkWeights& weights, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options,
+                                          bool measure_features_only = false);
+// The same on a graph as it is: the true one, or any for the MLP.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
 

@@ -31,6 +31,7 @@
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
 #include "tools/simulate/kept_reports.h"
+#include "tools/simulate/mechanism_trial.h"
 #include "tools/simulate/noise.h"
 #include "tools/simulate/progress.h"
 #include "tools/simulate/so_far.h"
@@ -41,6 +42,7 @@ namespace {
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {
   if (options.graph == SimulatedGraph::kTrue) return false;
+  if (options.mechanism != MechanismKind::kBlink) return FactsOf(options.mechanism).draws_noise;
   return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
          options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
          !options.reports.empty() || !options.output.empty();
@@ -49,7 +51,9 @@ bool DrawsOrReadsReports(const SimulateOptions& options) {
 absl::StatusOr<PrivacyParameters> MakeParameters(const SimulateOptions& options, uint32_t nodes) {
   const uint64_t epsilon_micro = *options.epsilon_micro;
   const Prior prior = FromProto(options.training.prior()).value_or(Prior::kBeta);
-  const uint64_t share_ppm = options.degree_share_ppm.value_or(DefaultDegreeSharePpm(epsilon_micro, prior));
+  const uint64_t default_ppm = DefaultDegreeSharePpm(epsilon_micro, prior);
+  const uint64_t share_ppm =
+      options.degree_share_ppm.value_or(FixedDegreeSharePpm(options.mechanism).value_or(default_ppm));
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
     return absl::InvalidArgumentError(absl::StrCat("--epsilon is ", FormatMicro(epsilon_micro), ": it must be in (0, ",
                                                    FormatMicro(kEpsilonMicroMax), "]"));
@@ -97,7 +101,9 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
 
 }  // namespace
 
-absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
+absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
+  BLINK_RETURN_IF_ERROR(ValidateMechanismOptions(given));
+  const SimulateOptions options = ResolveMechanism(given);
   const v1::TrainingSpec& training = options.training;
   // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
   const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
@@ -252,7 +258,8 @@ v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
 
 // The options given on the command line, over the round's own spec in a replay; normalised.
 absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
-  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels &&
+                                 FactsOf(options.mechanism).estimates_links;
   const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
   v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
@@ -303,13 +310,13 @@ class Simulator {
     BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
-    const bool estimated = DrawsOrReadsReports(options_);
+    const bool estimated = Estimates();
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
     if (!folder_) {
       BLINK_RETURN_IF_ERROR(
-          CheckMemoryHere(spec_, estimated ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
+          CheckMemoryHere(spec_, simulation_.parameters ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
     }
     if (!options_.checkpoint.empty()) {
       digest_ = DigestRun();
@@ -324,9 +331,7 @@ class Simulator {
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
-                                              ? RunTrialOnReports(spec, t, progress)
-                                              : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, RunTrial(spec, t, progress));
       so_far_.Add(std::move(trial));
     }
     if (options_.bounds) {
@@ -338,6 +343,31 @@ class Simulator {
   }
 
  private:
+  // Whether links are estimated from reports, so that there are priors and variants.
+  bool Estimates() const { return DrawsOrReadsReports(options_) && FactsOf(options_.mechanism).estimates_links; }
+
+  absl::StatusOr<Trial> RunTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    const bool of_features = options_.mechanism == MechanismKind::kFeaturesOnly;
+    if (!DrawsOrReadsReports(options_) && !of_features) {
+      return RunTrialWithoutReports(spec, index, progress, TrialName(index));
+    }
+    if (options_.mechanism == MechanismKind::kBlink) return RunTrialOnReports(spec, index, progress);
+    InsecureSeededNoise seeded(spec.seed());
+    const MechanismRun run{
+        .options = &options_,
+        .dataset = &dataset_,
+        .spec = spec,
+        .parameters = simulation_.parameters,
+        .random = options_.insecure_seeded_noise ? static_cast<RandomSource*>(&seeded) : &SecureRandom(),
+        .drawing = [&](double fraction) { progress.TellDrawing(index, fraction); },
+        .training = [&](double fraction, const std::string& text) { progress.TellTraining(index, fraction, text); }};
+    if (options_.mechanism != MechanismKind::kOneEnd) return RunMechanismTrial(run);
+    BLINK_ASSIGN_OR_RETURN(const OneEndReports drawn, DrawOneEndReports(run));
+    BLINK_ASSIGN_OR_RETURN(Trial trial, AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress));
+    trial.checks.reset();  // nothing was compared: a pair has one witness
+    return trial;
+  }
+
   void DescribeSimulation() {
     simulation_.dataset_name = dataset_.name;
     simulation_.dataset_sha256 = DigestToHex(DigestOfDataset(dataset_));
@@ -348,6 +378,7 @@ class Simulator {
     simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
+    simulation_.mechanism = options_.mechanism;
     simulation_.missing = options_.missing;
     if (!DrawsOrReadsReports(options_)) return;
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
@@ -359,8 +390,10 @@ class Simulator {
   absl::Status CheckMemoryHere(const v1::TrainingSpec& spec, const PrivacyParameters* parameters,
                                v1::Implausible of_round) {
     const MemoryNeed need =
-        NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
-                       static_cast<double>(dataset_.graph.link_count()));
+        parameters != nullptr && !Estimates()
+            ? NeedOfMechanism(options_, spec, dataset_, *parameters)
+            : NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
+                             static_cast<double>(dataset_.graph.link_count()));
     simulation_.memory_need_bytes = need.bytes();
     const MachineMemory memory = FindMachineMemory();
     if (options_.progress) {
@@ -526,6 +559,7 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
 
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSoFar& so_far) {
   BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
+  const SimulateOptions resolved = ResolveMechanism(options);
   std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
   if (!options.output.empty()) {
     BLINK_ASSIGN_OR_RETURN(place,
@@ -533,7 +567,7 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSo
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
-  return Simulator(options, std::move(dataset), std::move(place), so_far).Run();
+  return Simulator(resolved, std::move(dataset), std::move(place), so_far).Run();
 }
 
 }  // namespace blink

@@ -17,9 +17,11 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/result/metrics_json.h"
+#include "aggregator_server/train/learned_links.h"
 #include "aggregator_server/worker/analyse.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/parameters.h"
+#include "mechanisms/kind.h"
 
 namespace blink {
 
@@ -28,6 +30,8 @@ enum class SimulatedGraph { kBlink, kTrue };
 struct SimulateOptions {
   std::string dataset;  // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
+  MechanismKind mechanism = MechanismKind::kBlink;
+  LearnedLinksOptions solitude;              // of the mechanism solitude
   std::optional<uint64_t> epsilon_micro;     // needed for kBlink without `reports`, but not for the MLP alone
   std::optional<uint64_t> degree_share_ppm;  // default DefaultDegreeSharePpm
   // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2,
@@ -61,12 +65,21 @@ struct ReportFigures {
   std::optional<double> privatize_us_mean;  // draw and apply the noise; absent in a replay
 };
 
+// Of the links that another mechanism than blink or one-end made. Directed links count half.
+struct MechanismFigures {
+  double links = 0;
+  std::optional<double> precision, recall;  // against the true graph; absent where nothing is divided by
+  std::optional<uint32_t> groups;           // of ldpgen's second question
+  double links_seconds = 0;                 // from the reports to the links
+};
+
 struct Trial {
   uint64_t seed = 0;
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
   std::optional<Estimates> estimates;   // the weights of Soft and Hybrid are not kept
-  double degree_mae = 0;                // mean of |estimated degree - true degree|, where there is an estimate
+  std::optional<MechanismFigures> mechanism;
+  double degree_mae = 0;  // mean of |estimated degree - true degree|, where there is an estimate
   uint64_t tie_seed = 0;
   SeenFigures seen;  // of the links trained on; of the model none, of those asked for
   // Links trained on that are true. Absent where every pair was trained on, or none.
@@ -85,6 +98,7 @@ struct Simulation {
   bool has_labels = true;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
+  MechanismKind mechanism = MechanismKind::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report
