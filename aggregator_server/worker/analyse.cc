@@ -333,13 +333,12 @@ absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttribut
   return CheckTrainable(spec, FactsOf(attributes), place);
 }
 
-absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+absl::StatusOr<TrainedModel> TrainOnLinks(const LinkWeights& weights, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec, attributes, /*estimated=*/false, /*flip_probability=*/0));
   ProblemSize size = SizeOf(FactsOf(attributes));
-  size.links = size.attributed_links = size.attributed_kept = static_cast<double>(graph.link_count());
+  size.links = size.attributed_links = size.attributed_kept = static_cast<double>(weights.links.link_count());
   BLINK_ASSIGN_OR_RETURN(Plan plan, Plan::Make(spec, /*estimated=*/false, size));
-  const LinkWeights weights = LinkWeights::Unweighted(graph);
   std::optional<Folds> folds;
   if (plan.CrossValidates()) folds = DealFolds(attributes, spec.seed());
   const Folds* const folds_or_null = folds ? &*folds : nullptr;
@@ -371,6 +370,11 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
   }
   AddWarningsOfChoice(spec, attributes, model.result);
   return model;
+}
+
+absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options) {
+  return TrainOnLinks(LinkWeights::Unweighted(graph), attributes, spec, options);
 }
 
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
