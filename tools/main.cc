@@ -16,6 +16,7 @@
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
 #include "tools/helper_program.h"
+#include "tools/privatise/command.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
 #include "tools/simulate/command.h"
@@ -24,7 +25,7 @@ namespace {
 
 using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
 constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand,    blink::AddAuditCommand,
-                                    blink::AddDatasetCommand,   blink::AddSimulateCommand};
+                                    blink::AddDatasetCommand,   blink::AddSimulateCommand, blink::AddPrivatiseCommand};
 
 int Run(const std::function<int()>& command) {
   try {

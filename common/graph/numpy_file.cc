@@ -324,24 +324,28 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
                             const std::vector<std::pair<std::string, std::string>>& more) {
   const int64_t shape[2] = {features.rows, features.cols};
   const uint64_t entries = features.values.size();
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"indices.npy", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
-      {"indptr.npy",
+  std::vector<std::pair<std::string, std::string>> arrays = {
+      {"indices", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
+      {"indptr",
        NpyBytes("<i8", {features.row_offsets.size()}, features.row_offsets.data(), features.row_offsets.size() * 8)},
-      {"format.npy", NpyBytes("|S3", {}, "csr", 3)},
-      {"shape.npy", NpyBytes("<i8", {2}, shape, sizeof(shape))},
-      {"data.npy", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
+      {"format", NpyBytes("|S3", {}, "csr", 3)},
+      {"shape", NpyBytes("<i8", {2}, shape, sizeof(shape))},
+      {"data", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
   };
-  for (const auto& [name, bytes] : more) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
+  arrays.insert(arrays.end(), more.begin(), more.end());
+  return WriteNpz(arrays, path);
+}
+
+absl::Status WriteNpz(const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& path) {
   const std::string temporary = absl::StrCat(path, ".tmp");
   int error = 0;
   std::unique_ptr<zip_t, ZipDiscard> archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error));
   if (archive == nullptr) return FileError(errno, "create", temporary);
-  for (const auto& [name, bytes] : members) {
+  for (const auto& [name, bytes] : arrays) {
     zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
     if (source == nullptr)
       return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
-    const zip_int64_t index = zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index = zip_file_add(archive.get(), absl::StrCat(name, ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
       zip_source_free(source);
       return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
