@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/attributed/attributed.h"
+#include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/result/analysis.h"
 #include "aggregator_server/select/memory_need.h"
@@ -50,11 +51,11 @@ absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes&
 absl::StatusOr<TrainedModel> TrainOnLinks(const LinkWeights& weights, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options,
                                           bool measure_features_only = false);
-// The same on a graph as it is: the true one, or any for the MLP.
+// The same on the links of a graph, each of weight 1.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
 
-// What Analyse takes (select/memory_need.h); TrainOnGraph where `parameters` are none. `links`: expected; 0: not known.
+// What Analyse takes (select/memory_need.h); TrainOnLinks where `parameters` are none. `links`: expected; 0: not known.
 MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
                           const PrivacyParameters* parameters, v1::Implausible implausible, double links);
 

@@ -248,15 +248,21 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
                             const std::vector<std::pair<std::string, std::string>>& more) {
   const int64_t shape[2] = {features.rows, features.cols};
   const uint64_t entries = features.values.size();
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"indices.npy", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
-      {"indptr.npy",
+  std::vector<std::pair<std::string, std::string>> arrays = {
+      {"indices", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
+      {"indptr",
        NpyBytes("<i8", {features.row_offsets.size()}, features.row_offsets.data(), features.row_offsets.size() * 8)},
-      {"format.npy", NpyBytes("|S3", {}, "csr", 3)},
-      {"shape.npy", NpyBytes("<i8", {2}, shape, sizeof(shape))},
-      {"data.npy", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
+      {"format", NpyBytes("|S3", {}, "csr", 3)},
+      {"shape", NpyBytes("<i8", {2}, shape, sizeof(shape))},
+      {"data", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
   };
-  for (const auto& [name, bytes] : more) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
+  arrays.insert(arrays.end(), more.begin(), more.end());
+  return WriteNpz(arrays, path);
+}
+
+absl::Status WriteNpz(const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const auto& [name, bytes] : arrays) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
   return WriteZip(members, /*compressed=*/true, path);
 }
 

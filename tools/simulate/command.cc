@@ -84,9 +84,10 @@ absl::Status PrintSimulation(const Simulation& simulation, const Flags& flags) {
 void TellWhatIsKept(const SimulateOptions& options) {
   if (!KeepsReports(options)) return;
   std::fprintf(stderr,
-               "blink: --checkpoint keeps the reports of every trial in %s, readable by their owner alone: remove the "
+               "blink: %s keeps the reports of every trial in %s, readable by their owner alone: remove the "
                "folder when the simulation is finished\n",
-               options.checkpoint.c_str());
+               options.save_reports.empty() ? "--checkpoint" : "--save-reports",
+               (options.save_reports.empty() ? options.checkpoint : options.save_reports).c_str());
 }
 
 int RunSimulation(const Flags& flags) {
@@ -101,7 +102,7 @@ int RunSimulation(const Flags& flags) {
   });
   absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options, so_far);
   interrupt.Disarm();
-  for (const std::string& path : {options->dataset, options->reports}) {
+  for (const std::string& path : {options->dataset, options->reports, options->links}) {
     simulation = SuggestingPath(std::move(simulation), path);
   }
   if (!simulation.ok()) {
@@ -203,6 +204,18 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
       command->add_option("--checkpoint-every", options.checkpoint_every_s,
                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
   every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
+  command
+      ->add_option("--save-reports", options.save_reports,
+                   "Keep the reports of every trial in this folder, which must be absent or empty, as --reports reads "
+                   "them. Its mode becomes 0700")
+      ->check(NotEmpty());
+  command
+      ->add_option("--links", options.links,
+                   "Train on these links and draw no report: a symmetric matrix of n x n that scipy.sparse.save_npz "
+                   "wrote. Values other than 1 are weights. NOT PRIVATE unless the links are")
+      ->check(NotEmpty());
+  command->add_option("--split-seed", options.split_seed,
+                      "Draw a split of the labelled nodes by this seed, 50/25/25 %, in place of the data set's");
   command->add_flag("--ignore-memory", options.ignore_memory,
                     "Start even where it needs more memory than the machine has free");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise,

@@ -236,8 +236,14 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
                      {"links", simulation.links},
                      {"features", simulation.features},
                      {"classes", simulation.classes}};
-  json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
+  json["graph"] = simulation.given ? "given" : simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
   json["mechanism"] = MechanismPart(figures);
+  if (simulation.given) {
+    json["given_links"] = {{"links", simulation.given->links},
+                           {"true_positives", simulation.given->true_positives},
+                           {"weighted", simulation.given->weighted}};
+  }
+  json["split_seed"] = simulation.split_seed ? Json(*simulation.split_seed) : Json(nullptr);
   json["missing"] = simulation.missing;
   json["privacy"] = PrivacyPart(figures);
   json["report"] = ReportJson(figures.report);

@@ -17,6 +17,7 @@
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
+#include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
@@ -30,6 +31,7 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
+#include "tools/simulate/given_links.h"
 #include "tools/simulate/kept_reports.h"
 #include "tools/simulate/mechanism_trial.h"
 #include "tools/simulate/noise.h"
@@ -41,7 +43,7 @@ namespace {
 
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {
-  if (options.graph == SimulatedGraph::kTrue) return false;
+  if (options.graph == SimulatedGraph::kTrue || !options.links.empty()) return false;
   if (options.mechanism != MechanismKind::kBlink) return FactsOf(options.mechanism).draws_noise;
   return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
          options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
@@ -99,12 +101,26 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
       flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
 }
 
+absl::Status CheckSavedReports(const SimulateOptions& options) {
+  if (options.save_reports.empty()) return absl::OkStatus();
+  if (!DrawsOrReadsReports(options) || !options.reports.empty()) {
+    return absl::InvalidArgumentError(
+        "--save-reports keeps the reports that are drawn, and none is: leave it out, or --reports, --links, --graph "
+        "true or --model mlp");
+  }
+  if (options.checkpoint.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--checkpoint keeps the reports already, in ", options.checkpoint,
+                                                 "/trial-1 and so on: leave out --save-reports"));
+}
+
 }  // namespace
 
 absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
   BLINK_RETURN_IF_ERROR(ValidateMechanismOptions(given));
   const SimulateOptions options = ResolveMechanism(given);
   const v1::TrainingSpec& training = options.training;
+  BLINK_RETURN_IF_ERROR(ValidateGivenLinks(options));
+  BLINK_RETURN_IF_ERROR(CheckSavedReports(options));
   // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
   const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
   BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
@@ -149,7 +165,7 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
   if (options.bounds && !DrawsOrReadsReports(options)) {
     return absl::InvalidArgumentError(
         "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
-        "is one of them, or with --model mlp alone");
+        "is one of them, with --links or with --model mlp alone");
   }
   if (options.graph == SimulatedGraph::kTrue) {
     if (training.model() == v1::MODEL_NONE) {
@@ -188,8 +204,8 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
 }
 
 bool KeepsReports(const SimulateOptions& options) {
-  return !options.checkpoint.empty() && DrawsOrReadsReports(options) && options.reports.empty() &&
-         !options.insecure_seeded_noise;
+  return !options.save_reports.empty() || (!options.checkpoint.empty() && DrawsOrReadsReports(options) &&
+                                           options.reports.empty() && !options.insecure_seeded_noise);
 }
 
 namespace {
@@ -306,6 +322,10 @@ class Simulator {
     } else if (DrawsOrReadsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
     }
+    if (!options_.links.empty()) {
+      BLINK_ASSIGN_OR_RETURN(given_, ReadGivenLinks(options_.links, dataset_.graph));
+      simulation_.given = given_->figures;
+    }
     DescribeSimulation();
     BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
@@ -318,8 +338,9 @@ class Simulator {
       BLINK_RETURN_IF_ERROR(
           CheckMemoryHere(spec_, simulation_.parameters ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
     }
+    digest_ = DigestRun();
+    if (!options_.save_reports.empty()) BLINK_RETURN_IF_ERROR(ClaimReportsFolder(options_.save_reports));
     if (!options_.checkpoint.empty()) {
-      digest_ = DigestRun();
       BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
     }
 
@@ -380,6 +401,7 @@ class Simulator {
     simulation_.graph = options_.graph;
     simulation_.mechanism = options_.mechanism;
     simulation_.missing = options_.missing;
+    simulation_.split_seed = options_.split_seed;
     if (!DrawsOrReadsReports(options_)) return;
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
@@ -393,7 +415,7 @@ class Simulator {
         parameters != nullptr && !Estimates()
             ? NeedOfMechanism(options_, spec, dataset_, *parameters)
             : NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
-                             static_cast<double>(dataset_.graph.link_count()));
+                             static_cast<double>(given_ ? given_->figures.links : dataset_.graph.link_count()));
     simulation_.memory_need_bytes = need.bytes();
     const MachineMemory memory = FindMachineMemory();
     if (options_.progress) {
@@ -420,6 +442,7 @@ class Simulator {
     }
     hash.Update(folder_ ? folder_->round.round_id() : KeepsReports(options_) ? "kept reports" : "no round");
     hash.Update(DigestToBytes(DigestOfDataset(dataset_)));
+    if (given_) hash.Update(DigestToBytes(given_->digest));
     return hash.Finish();
   }
 
@@ -433,7 +456,8 @@ class Simulator {
       progress.TellTraining(index, fraction, absl::StrCat(what, text));
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
-                           TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
+                           given_ ? TrainOnLinks(given_->weights, dataset_.attributes, spec, training_options)
+                                  : TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
     return Trial{.seed = spec.seed(),
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
@@ -457,6 +481,11 @@ class Simulator {
     return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/", name);
   }
 
+  std::string ReportsFolder(int trial) const {
+    return options_.save_reports.empty() ? CheckpointFolder(TrialName(trial))
+                                         : absl::StrCat(options_.save_reports, "/", TrialName(trial));
+  }
+
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     if (options_.missing > 0 && options_.missing * simulation_.nodes < 1) {
       return absl::InvalidArgumentError(absl::StrCat("--missing is ", options_.missing, ", which of the data set's ",
@@ -464,8 +493,7 @@ class Simulator {
     }
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,
-                             ReadKeptReports(CheckpointFolder(TrialName(index))));
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept, ReadKeptReports(ReportsFolder(index)));
       if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
     }
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
@@ -477,7 +505,7 @@ class Simulator {
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     std::optional<ReportKeeper> keeper;
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(TrialName(index))));
+      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(ReportsFolder(index)));
     }
     BLINK_ASSIGN_OR_RETURN(
         DrawnReports drawn,
@@ -543,9 +571,10 @@ class Simulator {
   const Dataset dataset_;
   std::optional<ResultPlace> place_;  // of the first trial's result
   std::optional<RoundFolder> folder_;
+  std::optional<GivenLinks> given_;
   v1::TrainingSpec spec_;  // normalised
   Ingredients ingredients_;
-  Digest digest_{};        // of what the trainings are made from; where there are checkpoints
+  Digest digest_{};        // of what the trainings are made from
   Simulation simulation_;  // without its trials
   SimulationSoFar& so_far_;
 };
@@ -567,6 +596,11 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSo
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
+  if (options.split_seed) {
+    auto split = DrawSplit(dataset.attributes.labels, *options.split_seed);
+    if (!split.ok()) return Reworded(split.status(), absl::StrCat("--split-seed: ", split.status().message()));
+    dataset.attributes.split = *std::move(split);
+  }
   return Simulator(resolved, std::move(dataset), std::move(place), so_far).Run();
 }
 

@@ -27,6 +27,12 @@ namespace blink {
 
 enum class SimulatedGraph { kBlink, kTrue };
 
+// What there is to say of links that were given, beside the true ones.
+struct GivenFigures {
+  uint64_t links = 0, true_positives = 0;
+  bool weighted = false;
+};
+
 struct SimulateOptions {
   std::string dataset;  // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
@@ -55,8 +61,13 @@ struct SimulateOptions {
   // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  bool ignore_memory = false;  // start even where the machine has too little
-  bool progress = true;        // on standard error
+  // Folder in which the reports of every trial are kept for others to read (kept_reports.h); or empty.
+  std::string save_reports;
+  // Links to train on in place of reports: a matrix as scipy.sparse.save_npz writes it (given_links.h); or empty.
+  std::string links;
+  std::optional<uint64_t> split_seed;  // of a new split of the nodes, in place of the data set's
+  bool ignore_memory = false;          // start even where the machine has too little
+  bool progress = true;                // on standard error
 };
 
 struct ReportFigures {
@@ -101,6 +112,8 @@ struct Simulation {
   MechanismKind mechanism = MechanismKind::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
+  std::optional<GivenFigures> given;            // of `links`
+  std::optional<uint64_t> split_seed;           // of the split that was drawn
   double missing = 0;                           // share of the nodes that never report
   double memory_need_bytes = 0;                 // at the peak; an estimate
   int trials_asked = 0;
@@ -130,7 +143,7 @@ inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
-// Whether the reports that are drawn are kept in options.checkpoint.
+// Whether the reports that are drawn are kept, in options.save_reports or options.checkpoint.
 bool KeepsReports(const SimulateOptions& options);
 
 // INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and

@@ -29,6 +29,7 @@ std::string Percent(std::optional<double> value) {
 std::string PrivacyLines(const SimulationFigures& figures) {
   std::string text = "Privacy\n";
   if (!figures.privacy) {
+    if (figures.simulation->given) return text + Line("unknown", "the links of a file were used as they are (--links)");
     return text + Line("NONE", figures.simulation->graph == SimulatedGraph::kTrue
                                    ? "the true graph was used as it is"
                                    : "no link was used, and no report drawn");
