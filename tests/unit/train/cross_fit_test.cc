@@ -14,7 +14,7 @@ namespace {
 class LinearFeatureClassifierTest : public ::testing::Test {
  protected:
   LinearFeatureClassifierTest()
-      : attributes_(testing::SmallDataset().attributes),
+      : attributes_(testing::SmallDataset(600).attributes),
         profiles_(MakeNodeProfiles(attributes_.features, 1)),
         nearest_(FindNearest(profiles_, kNearestCount, 1, [](double) {})) {}
   std::vector<float> Row(const std::vector<float>& matrix, uint32_t node) const {
