@@ -576,7 +576,7 @@ TEST_F(PipelineTest, RefusesARoundForWhichTheWorkerMayNotHaveTheMemoryUnlessTold
   const absl::Status refused = pipeline_->CreateRound(Request()).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << "another try would end likewise";
   EXPECT_THAT(std::string(refused.message()), HasSubstr("no worker could finish this round: this needs about "));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("--worker-memory-bytes has 100.0 MB"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--worker-memory-bytes has 100 MB"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("insist with --ignore-memory of blink-aggregator"));
   EXPECT_TRUE(pipeline_->ListRounds().empty());
   pipeline_.reset();
