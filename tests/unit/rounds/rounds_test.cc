@@ -230,8 +230,8 @@ TEST_F(PipelineTest, RefusesAnUnknownPolicyAndABoundThatNoListReaches) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("degree_max is 20"));
 }
 
-TEST_F(PipelineTest, SealsAtTheDeadlineWithWhatItHas) {
-  const std::string id = Create(/*quorum=*/5);
+TEST_F(PipelineTest, SealsAtTheDeadlineWithExactlyTheQuorum) {
+  const std::string id = Create(/*quorum=*/7);
   Report(id, 0, 6);
   EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_OPEN);
   clock_.Advance(absl::Seconds(59));
