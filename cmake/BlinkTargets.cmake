@@ -4,11 +4,6 @@ add_library(blink_options INTERFACE)
 target_compile_options(blink_options INTERFACE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 if(BLINK_WERROR)
   target_compile_options(blink_options INTERFACE -Werror)
-  if(BLINK_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC's warnings that follow the flow of values give false alarms in code that sanitizers have changed.
-    target_compile_options(blink_options INTERFACE -Wno-error=maybe-uninitialized -Wno-error=array-bounds
-        -Wno-error=stringop-overflow -Wno-error=stringop-overread -Wno-error=restrict)
-  endif()
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(blink_options INTERFACE -O1 -g1)
@@ -64,8 +59,8 @@ function(blink_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE blink_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  # What is tested is in the libraries, which are optimised in full; the tests' own code compiles in half the time.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  # What is tested is in the libraries, which are optimised; the tests' own code then compiles in half the time or less.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()

@@ -323,7 +323,7 @@ TEST_F(AggregatorRpcTest, TellsItsHealthAndNothingElseToThoseWithoutACertificate
   EXPECT_EQ(folder.st_mode & 0077, 0u) << "no other user gets to the socket";
   EXPECT_TRUE(CheckHealth(options_.server.health_socket, absl::Seconds(20)).ok());
 
-  const auto channel = MakeChannel("unix:" + options_.server.health_socket, grpc::InsecureChannelCredentials());
+  const auto channel = grpc::CreateChannel("unix:" + options_.server.health_socket, grpc::InsecureChannelCredentials());
   constexpr char kWhy[] = "a client certificate is required";
   ExpectOperatorsMethodsRefused(*v1::OperatorService::NewStub(channel), grpc::StatusCode::UNAUTHENTICATED, kWhy);
   const auto node = v1::NodeService::NewStub(channel);

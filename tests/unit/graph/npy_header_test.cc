@@ -66,9 +66,11 @@ TEST(NpyHeader, ThatIsCutOffIsRefused) {
   EXPECT_THAT(ErrorOf(Array(1, "", "")), HasSubstr("is not a NumPy array"));
 }
 
-TEST(NpyHeader, ItemsHaveOneTo64Bytes) {
-  EXPECT_TRUE(ParseNpy(Array(1, Header("|S64", "(1,)"), std::string(64, 'x')), "x").ok());
-  for (const char* descr : {"|S65", "|S0", "<f", "<", "f4", "<m8", "<f4x"}) {
+TEST(NpyHeader, ItemsHaveOneTo4096Bytes) {
+  EXPECT_TRUE(ParseNpy(Array(1, Header("|S4096", "(1,)"), std::string(4096, 'x')), "x").ok());
+  EXPECT_THAT(ErrorOf(Array(1, Header("|S4097", "(1,)"), std::string(4097, 'x'))),
+              HasSubstr("an item is longer than 4096"));
+  for (const char* descr : {"|S0", "<f", "<", "f4", "<m8", "<f4x"}) {
     EXPECT_THAT(ErrorOf(Array(1, Header(descr, "(1,)"), std::string(65, 'x'))), HasSubstr("is not one kind of number"))
         << descr;
   }

@@ -230,8 +230,8 @@ TEST_F(PipelineTest, RefusesAnUnknownPolicyAndABoundThatNoListReaches) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("degree_max is 20"));
 }
 
-TEST_F(PipelineTest, SealsAtTheDeadlineWithWhatItHas) {
-  const std::string id = Create(/*quorum=*/5);
+TEST_F(PipelineTest, SealsAtTheDeadlineWithExactlyTheQuorum) {
+  const std::string id = Create(/*quorum=*/7);
   Report(id, 0, 6);
   EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_OPEN);
   clock_.Advance(absl::Seconds(59));
@@ -576,7 +576,7 @@ TEST_F(PipelineTest, RefusesARoundForWhichTheWorkerMayNotHaveTheMemoryUnlessTold
   const absl::Status refused = pipeline_->CreateRound(Request()).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << "another try would end likewise";
   EXPECT_THAT(std::string(refused.message()), HasSubstr("no worker could finish this round: this needs about "));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("--worker-memory-bytes has 100.0 MB"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--worker-memory-bytes has 100 MB"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("insist with --ignore-memory of blink-aggregator"));
   EXPECT_TRUE(pipeline_->ListRounds().empty());
   pipeline_.reset();
