@@ -6,92 +6,72 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "mechanisms/reported_rows.h"
 #include "mechanisms/uniform.h"
 
 namespace blink {
 namespace {
 
-struct Weighed {
-  NodeIndex node;
-  float weight;
-};
-
 class Sampler {
  public:
   Sampler(absl::Span<const float> weights, absl::Span<const uint32_t> group_of, uint32_t groups,
           std::mt19937_64& random)
-      : weights_(weights), groups_(groups), members_(groups), sums_(size_t{groups} * groups, 0), random_(random) {
+      : weights_(weights),
+        group_of_(group_of),
+        groups_(groups),
+        members_(groups),
+        sums_(groups, 0),
+        sums_of_group_(size_t{groups} * groups, 0),
+        random_(random) {
     for (NodeIndex u = 0; u < group_of.size(); ++u) {
       members_[group_of[u]].push_back(u);
-      for (uint32_t j = 0; j < groups; ++j) sums_[size_t{group_of[u]} * groups + j] += WeightOf(u, j);
+      for (uint32_t j = 0; j < groups; ++j) {
+        sums_[j] += WeightOf(u, j);
+        sums_of_group_[size_t{group_of[u]} * groups + j] += WeightOf(u, j);
+      }
     }
   }
 
-  std::vector<std::pair<NodeIndex, NodeIndex>> Run() {
-    for (uint32_t i = 0; i < groups_; ++i) {
-      for (uint32_t j = i; j < groups_; ++j) {
-        const double m = (sums_[size_t{i} * groups_ + j] + sums_[size_t{j} * groups_ + i]) / 2;
-        if (m > 0) Link(i, j, m);
-      }
+  std::vector<NodeIndex> NamedBy(NodeIndex u) {
+    std::vector<NodeIndex> named;
+    for (uint32_t j = 0; j < groups_; ++j) {
+      const double both = sums_[j] + sums_of_group_[size_t{group_of_[u]} * groups_ + j];
+      if (members_[j].empty() || WeightOf(u, j) == 0 || both == 0) continue;
+      const double share = sums_[j] / static_cast<double>(members_[j].size()) / both;
+      NameSome(u, members_[j], std::min(1.0, WeightOf(u, j) * share), named);
     }
-    return std::move(links_);
+    return named;
   }
 
  private:
-  float WeightOf(NodeIndex u, uint32_t j) const { return weights_[size_t{u} * groups_ + j]; }
+  double WeightOf(NodeIndex u, uint32_t j) const { return weights_[size_t{u} * groups_ + j]; }
 
-  // The nodes of group i by their weight towards j, descending; those of weight 0 have no links.
-  std::vector<Weighed> Sorted(uint32_t i, uint32_t j) const {
-    std::vector<Weighed> sorted;
-    for (const NodeIndex u : members_[i]) {
-      if (WeightOf(u, j) > 0) sorted.push_back({u, WeightOf(u, j)});
-    }
-    std::sort(sorted.begin(), sorted.end(), [](const Weighed& a, const Weighed& b) {
-      return a.weight > b.weight || (a.weight == b.weight && a.node < b.node);
-    });
-    return sorted;
-  }
-
-  void Link(uint32_t i, uint32_t j, double m) {
-    const std::vector<Weighed> from = Sorted(i, j);
-    if (i == j) {
-      for (size_t a = 0; a + 1 < from.size(); ++a) LinkOne(from[a], from, a + 1, m);
-      return;
-    }
-    const std::vector<Weighed> to = Sorted(j, i);
-    for (const Weighed& u : from) LinkOne(u, to, 0, m);
-  }
-
-  // The probabilities descend with `to`. With the one of the first candidate, the number of misses before the next hit
-  // is geometric; the candidate that is hit then keeps its link with the ratio of its own probability to it.
-  void LinkOne(const Weighed& u, const std::vector<Weighed>& to, size_t at, double m) {
-    if (at >= to.size()) return;
-    double p = BlockChungLuProbability(u.weight, to[at].weight, m);
-    while (at < to.size() && p > 0) {
+  // Each member with probability p: the number of misses before the next hit is geometric.
+  void NameSome(NodeIndex u, const std::vector<NodeIndex>& members, double p, std::vector<NodeIndex>& named) {
+    for (size_t at = 0; at < members.size(); ++at) {
       if (p < 1) {
         const double misses = std::floor(std::log1p(-Uniform(random_)) / std::log1p(-p));
-        if (misses >= static_cast<double>(to.size() - at)) return;
+        if (misses >= static_cast<double>(members.size() - at)) return;
         at += static_cast<size_t>(misses);
       }
-      const double own = BlockChungLuProbability(u.weight, to[at].weight, m);
-      if (Uniform(random_) * p < own) links_.emplace_back(u.node, to[at].node);
-      p = own;
-      ++at;
+      if (members[at] != u) named.push_back(members[at]);
     }
   }
 
   const absl::Span<const float> weights_;
+  const absl::Span<const uint32_t> group_of_;
   const uint32_t groups_;
   std::vector<std::vector<NodeIndex>> members_;  // [groups]
-  std::vector<double> sums_;                     // [groups, groups] E_ij
+  std::vector<double> sums_;                     // [groups] S_j
+  std::vector<double> sums_of_group_;            // [groups, groups] T_ij
   std::mt19937_64& random_;
-  std::vector<std::pair<NodeIndex, NodeIndex>> links_;
 };
 
 }  // namespace
 
-absl::StatusOr<CsrGraph> DrawBlockChungLu(absl::Span<const float> weights, absl::Span<const uint32_t> group_of,
-                                          uint32_t groups, std::mt19937_64& random) {
+absl::StatusOr<LinkWeights> DrawBlockChungLu(absl::Span<const float> weights, absl::Span<const uint32_t> group_of,
+                                             uint32_t groups, std::mt19937_64& random) {
   const auto n = static_cast<uint32_t>(group_of.size());
   if (weights.size() != size_t{n} * groups) {
     return absl::InvalidArgumentError(
@@ -105,7 +85,10 @@ absl::StatusOr<CsrGraph> DrawBlockChungLu(absl::Span<const float> weights, absl:
       return absl::InvalidArgumentError(absl::StrCat("a weight is ", weight, ": it must be finite and at least 0"));
     }
   }
-  return CsrGraph::FromLinks(n, Sampler(weights, group_of, groups, random).Run());
+  Sampler sampler(weights, group_of, groups, random);
+  ReportedRows rows(n);
+  for (NodeIndex u = 0; u < n; ++u) BLINK_RETURN_IF_ERROR(rows.Add(u, sampler.NamedBy(u)));
+  return std::move(rows).Directed();
 }
 
 }  // namespace blink

@@ -144,8 +144,7 @@ absl::StatusOr<LinkWeights> LdpGenAggregator::Links() && {
   const std::vector<float> vectors = TowardsFinalGroups(final_groups);
   answers_ = {};
   std::mt19937_64 random(seed_ + 3);
-  BLINK_ASSIGN_OR_RETURN(CsrGraph graph, DrawBlockChungLu(vectors, final_groups.group_of, final_groups.count, random));
-  return LinkWeights::Unweighted(std::move(graph));
+  return DrawBlockChungLu(vectors, final_groups.group_of, final_groups.count, random);
 }
 
 }  // namespace blink

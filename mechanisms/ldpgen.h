@@ -7,7 +7,7 @@
 //   2  k-means of the answers gives k groups; node u answers its degree vector towards them, with the same noise
 //   3  k-means of the second answers, rounded and at least 0 from here on, gives the final k groups; the vector towards
 //      these is, for each u, delta_i = sum_j answer_j |groups j and i| / |group j|
-//   4  links are drawn from the block Chung-Lu model of these vectors (block_chung_lu.h)
+//   4  directed links are drawn from the block Chung-Lu model of these vectors (block_chung_lu.h)
 //
 // A change of one entry of a list changes one number of each answer by 1: an answer costs epsilon / 2, both epsilon,
 // and an undirected link 2 epsilon. Source: Qin et al., "Generating Synthetic Decentralized Social Graphs with Local

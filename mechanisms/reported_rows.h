@@ -21,8 +21,8 @@ class ReportedRows {
   // itself or a node that is not below n. Then nothing has changed.
   absl::Status Add(NodeIndex reporter, absl::Span<const NodeIndex> named);
 
-  // Row j of the weights has the nodes that named j, and is not symmetric: a node gets the features of those that claim
-  // a link to it, as an edge list (reporter, named) does in PyG.
+  // Row j of the weights has the nodes that named j, so they are not symmetric: a node gets the features of those that
+  // claim a link to it, as an edge list (reporter, named) does in PyG.
   absl::StatusOr<LinkWeights> Directed() &&;
   // A link between two nodes of which one names the other, or both.
   absl::StatusOr<LinkWeights> Undirected() &&;
