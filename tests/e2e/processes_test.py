@@ -236,8 +236,10 @@ class FirstProcess(BlinkTest):
     def test_programs_that_are_at_work_end(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
-        labels, links = self.folder / "labels.csv", self.folder / "links.csv"
-        for fifo in (labels, links, self.folder / "kit.json"):
+        attributes, links = self.folder / "attributes", self.folder / "links.csv"
+        attributes.mkdir()
+        (attributes / "labels.csv").write_text("node,label\n" + "".join(f"{i},1\n" for i in range(5_000_000)))  # 1 s
+        for fifo in (links, self.folder / "kit.json"):
             os.mkfifo(fifo)  # whoever reads it waits
         for command, has_begun in (
                 (("blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", 100000),
@@ -245,8 +247,8 @@ class FirstProcess(BlinkTest):
                 (("blink", "audit", "mechanism", "--reports", 10**9), self.handles_signals),
                 (("blink", "dataset", "convert", "--input", links, "--output", "x"), self.reads(links)),
                 (("blink-node", "account", "--kit", self.folder, "--journal", "x"), self.handles_signals),
-                (("blink-worker", "--round-folder", self.folder, "--attributes", self.folder, "--output",
-                  self.folder / "result"), self.reads(labels))):
+                (("blink-worker", "--round-folder", self.folder, "--attributes", attributes, "--output",
+                  self.folder / "result"), self.handles_signals)):
             for number, code in self.CODES:
                 self.assertEqual(self.end(number, [blinktest.BIN_DIR / command[0], *command[1:]], has_begun), code,
                                  command)
