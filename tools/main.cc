@@ -15,8 +15,6 @@
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
-#include "tools/helper_program.h"
-#include "tools/privatise/command.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
 #include "tools/simulate/command.h"
@@ -24,8 +22,8 @@
 namespace {
 
 using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
-constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand,    blink::AddAuditCommand,
-                                    blink::AddDatasetCommand,   blink::AddSimulateCommand, blink::AddPrivatiseCommand};
+constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand, blink::AddAuditCommand,
+                                    blink::AddDatasetCommand, blink::AddSimulateCommand};
 
 int Run(const std::function<int()>& command) {
   try {
@@ -40,7 +38,6 @@ int Run(const std::function<int()>& command) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc > 1 && blink::IsHelperCommand(argv[1])) return blink::RunHelperProgram(argv[1], argv + 2);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!blink::InitLogging("blink", "info").ok()) return static_cast<int>(blink::ExitCode::kInternal);
@@ -52,7 +49,6 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   std::function<int()> command;
   for (const AddCommand add : kCommands) add(app, &command);
-  blink::AddHelperCommands(app);
   std::string shell;
   CLI::App* const completion = app.add_subcommand("completion", "Print a script that completes the command line");
   completion->add_option("shell", shell, "bash")->required()->transform(blink::OneOf({"bash"}));

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -17,7 +16,6 @@
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/dataset/convert.h"
-#include "tools/dataset/export/export.h"
 #include "tools/dataset/files.h"
 #include "tools/new_folder.h"
 
@@ -162,12 +160,10 @@ absl::Status PrintConversion(const ConvertOptions& options) {
   const ConvertReport& report = converted.report;
   const CsrGraph& graph = converted.dataset.graph;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::printf("%s: %u nodes, %llu links from %llu %s; dropped %llu duplicates and %llu self-loops; %s\n",
+  std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
               options.output.c_str(), graph.node_count(), number(graph.link_count()), number(report.lines),
-              report.format.empty() ? "lines" : "entries", number(report.duplicates_dropped),
-              number(report.self_loops_dropped),
+              number(report.duplicates_dropped), number(report.self_loops_dropped),
               report.renumbered ? "ids were renumbered, see nodes.csv" : "ids are as they were");
-  if (!report.format.empty()) std::printf("  read as %s\n", report.format.c_str());
   for (const std::string& note : report.notes) std::printf("  %s\n", note.c_str());
   for (const std::string& warning : report.warnings) std::printf("  warning: %s\n", warning.c_str());
   return absl::OkStatus();
@@ -204,9 +200,7 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
       "convert",
       "Turn links, and what there is about the nodes, into a data-set folder. Every input may be a file, a pipe or - "
       "(standard input), plain or gzip; its columns may be separated by commas, tabs, semicolons, bars or white space");
-  kInput.AddTo(command, options->input,
-               "The links: two ids a line, with or without a header. Or a whole graph: a file (GraphML, GML, Matrix "
-               "Market, .npz, .mat, a pickle) or a folder (Planetoid, LINQS, MUSAE, Geom-GCN, OGB, DGL CSV)");
+  kInput.AddTo(command, options->input, "The links: two ids a line, with or without a header");
   command->add_option("--output", options->output, "Folder to make; must not exist, or be empty")
       ->required()
       ->check(NotEmpty());
@@ -227,10 +221,6 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
                    "Without such ids, where ids were renumbered: row k of --features belongs to the k-th smallest id "
                    "(ids-sorted) or to node k of nodes.csv (as-is)")
       ->check(CLI::IsMember({"ids-sorted", "as-is"}));
-  command->add_option("--label-attribute", options->attributes.label_attribute,
-                      "Of a whole graph whose nodes have attributes with names: the one that is the label");
-  AddColumns(command, "--feature-attributes", options->attributes.feature_attributes,
-             "The ones that are features, as age,income; without this: features, feat, x or attr");
   AddColumns(command, "--columns", options->columns,
              "The two columns of the links, by number (from 1) or by name, as 1,2 or source,target");
   AddColumns(command, "--label-columns", options->label_columns, "The columns of id and label");
@@ -255,53 +245,6 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
   command->callback([flags, command, run] {
     kInput.Require(*command);
     *run = [flags] { return RunConvert(*flags); };
-  });
-}
-
-struct ExportFlags {
-  std::string folder, format, output;
-};
-
-absl::Status CheckIsNew(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path, " exists: remove it, or choose another --output"));
-}
-
-absl::Status ExportDataset(const ExportFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
-  if (flags.format == "ogb") {
-    BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(flags.output));
-    BLINK_RETURN_IF_ERROR(ExportOgb(read, staging.path()));
-    BLINK_RETURN_IF_ERROR(staging.Publish());
-  } else {
-    BLINK_RETURN_IF_ERROR(CheckIsNew(flags.output));
-    BLINK_RETURN_IF_ERROR(flags.format == "npz"       ? ExportNpz(read, flags.output)
-                          : flags.format == "graphml" ? ExportGraphMl(read, flags.output)
-                                                      : ExportTorch(read, flags.output));
-  }
-  std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags.output.c_str(), read.graph.node_count(),
-              static_cast<unsigned long long>(read.graph.link_count()), read.attributes.features.cols,
-              read.attributes.class_count);
-  return absl::OkStatus();
-}
-
-void AddExport(CLI::App& dataset, std::function<int()>* run) {
-  auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = dataset.add_subcommand("export", "Write a data set in a form that other programs read");
-  kDataset.AddTo(command, flags->folder, "Data-set folder");
-  command
-      ->add_option("--format", flags->format,
-                   "npz: arrays of NumPy. graphml: GraphML. ogb: a folder of csv.gz. torch: a dictionary of tensors, "
-                   "for torch.load(.., weights_only=True)")
-      ->required()
-      ->transform(OneOf({"npz", "graphml", "ogb", "torch"}));
-  command->add_option("--output", flags->output, "File to write (ogb: folder to make); must not exist")
-      ->required()
-      ->check(NotEmpty());
-  command->callback([flags, command, run] {
-    kDataset.Require(*command);
-    *run = [flags] { return Finish(ExportDataset(*flags)); };
   });
 }
 
@@ -330,12 +273,11 @@ void AddShard(CLI::App& dataset, std::function<int()>* run) {
 }  // namespace
 
 void AddDatasetCommand(CLI::App& app, std::function<int()>* run) {
-  CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert, export and cut data sets");
+  CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert and cut data sets");
   dataset->require_subcommand(1);
   AddGenerate(*dataset, run);
   AddInfo(*dataset, run);
   AddConvert(*dataset, run);
-  AddExport(*dataset, run);
   AddShard(*dataset, run);
 }
 

@@ -1,10 +1,7 @@
 #include "tools/dataset/convert.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <memory>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,9 +9,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/graph/input.h"
 #include "common/graph/node_tables.h"
-#include "tools/dataset/import/import.h"
 #include "tools/new_folder.h"
 
 namespace blink {
@@ -62,51 +57,9 @@ class Converter {
     return {.columns = columns, .comment = options_.comment, .names = options_.names};
   }
 
-  // The links, or a whole graph.
-  absl::Status ReadInput() {
-    std::error_code error;
-    if (options_.input != kStandardInput && std::filesystem::is_directory(options_.input, error)) {
-      BLINK_ASSIGN_OR_RETURN(ImportedGraph graph, ImportFolder(options_.input, options_.attributes));
-      return Take(std::move(graph));
-    }
-    BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(options_.input));
-    BLINK_ASSIGN_OR_RETURN(std::optional<ImportedGraph> graph, ImportGraph(*input, options_.attributes));
-    if (graph) return Take(*std::move(graph));
-    BLINK_ASSIGN_OR_RETURN(edges_, ReadEdgeList(std::move(input), {Table(options_.columns), options_.first_row}));
-    Tell(edges_.table);
-    return absl::OkStatus();
-  }
-
-  absl::Status Take(ImportedGraph graph) {
-    if (!options_.columns.empty() || options_.first_row != EdgeListOptions::FirstRow::kByWhatFollows) {
-      return Wrong(
-          options_.input,
-          absl::StrCat("is ", graph.format, ", which has no columns of links: leave --columns and --first-row out"));
-    }
-    edges_ = std::move(graph.edges);
-    labels_ = std::move(graph.labels);
-    features_ = std::move(graph.features);
-    if (!options_.random_split) split_ = std::move(graph.split);
-    report().format = std::move(graph.format);
-    report().notes = std::move(graph.notes);
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadFeatures() {
-    BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(options_.features));
-    BLINK_ASSIGN_OR_RETURN(std::optional<FeatureTable> imported, ImportFeatures(*input));
-    const bool has_ids = options_.feature_ids.empty() && options_.row_order == RowOrder::kUnknown;
-    if (imported) {
-      features_ = *std::move(imported);
-      return absl::OkStatus();
-    }
-    BLINK_ASSIGN_OR_RETURN(features_, ReadFeatureTable(std::move(input), Table(options_.feature_columns), has_ids));
-    Tell(features_.rows.table);
-    return absl::OkStatus();
-  }
-
   absl::Status ReadInputs() {
-    BLINK_RETURN_IF_ERROR(ReadInput());
+    BLINK_ASSIGN_OR_RETURN(edges_, ReadEdgeList(options_.input, {Table(options_.columns), options_.first_row}));
+    Tell(edges_.table);
     if (!edges_.sizes.empty()) {
       report().notes.push_back(absl::StrCat(edges_.table.name, ": the first row (", edges_.sizes,
                                             ") holds the counts of what follows, and is no link"));
@@ -120,7 +73,9 @@ class Converter {
       Tell(split_.rows.table);
     }
     if (options_.features.empty()) return absl::OkStatus();
-    BLINK_RETURN_IF_ERROR(ReadFeatures());
+    const bool has_ids = options_.feature_ids.empty() && options_.row_order == RowOrder::kUnknown;
+    BLINK_ASSIGN_OR_RETURN(features_, ReadFeatureTable(options_.features, Table(options_.feature_columns), has_ids));
+    Tell(features_.rows.table);
     if (options_.feature_ids.empty()) return absl::OkStatus();
     BLINK_ASSIGN_OR_RETURN(RowIds ids, ReadIdTable(options_.feature_ids, Table(options_.feature_id_column)));
     Tell(ids.table);
@@ -251,7 +206,7 @@ class Converter {
   }
 
   absl::Status PlaceLabels() {
-    if (labels_.rows.ids.empty()) return absl::OkStatus();
+    if (options_.labels.empty()) return absl::OkStatus();
     NodeAttributes& attributes = converted_.dataset.attributes;
     BLINK_ASSIGN_OR_RETURN(const std::vector<size_t> row_of, RowOfEach(labels_.rows));
     size_t unknown = 0;
@@ -261,7 +216,6 @@ class Converter {
       attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(attributes.labels[i] + 1));
     }
     attributes.class_names = labels_.class_names;
-    attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(attributes.class_names.size()));
     if (!attributes.has_labels())
       return Wrong(labels_.rows.table.name, "no node has a known label: leave --labels out");
     if (unknown > 0 && attributes.class_count == 1) {
@@ -281,13 +235,11 @@ class Converter {
   absl::Status PlaceSplit() {
     NodeAttributes& attributes = converted_.dataset.attributes;
     if (options_.random_split) {
-      if (!attributes.has_labels())
-        return Wrong(edges_.table.name, "--random-split deals out the nodes that have a label: give --labels");
       absl::StatusOr<std::vector<Split>> split = DrawSplit(attributes.labels, *options_.random_split);
       if (!split.ok()) return InFile(labels_.rows.table.name, split.status());
       attributes.split = *std::move(split);
     }
-    if (split_.rows.ids.empty()) return absl::OkStatus();
+    if (options_.split.empty()) return absl::OkStatus();
     BLINK_ASSIGN_OR_RETURN(const std::vector<size_t> row_of, RowOfEach(split_.rows));
     size_t without = 0;
     for (NodeIndex i = 0; i < node_count(); ++i) {
@@ -308,7 +260,7 @@ class Converter {
   }
 
   absl::Status PlaceFeatures() {
-    if (options_.features.empty() && features_.rows.ids.empty()) return absl::OkStatus();
+    if (options_.features.empty()) return absl::OkStatus();
     FeatureMatrix& matrix = features_.matrix;
     const std::string name = options_.feature_ids.empty() ? features_.rows.table.name : options_.features;
     if (matrix.rows > kNodesMax) return Wrong(name, absl::StrCat("more than ", kNodesMax, " rows"));
@@ -385,6 +337,8 @@ absl::Status CheckConvertOptions(const ConvertOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckComment(options.comment));
   if (options.random_split && !options.split.empty())
     return refuse("--random-split draws a split and --split brings one along: leave one of them out");
+  if (options.random_split && options.labels.empty())
+    return refuse("--random-split deals out the nodes that have a label: give --labels");
   if (options.features.empty() &&
       (!options.feature_ids.empty() || options.row_order != RowOrder::kUnknown || !options.feature_columns.empty())) {
     return refuse("--feature-ids, --feature-columns and --row-order are about --features: give them too");

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_code.h"
@@ -34,7 +33,7 @@ struct Flags {
   SimulateOptions options;  // without what the next ones say
   std::optional<std::string> epsilon, degree_share;
   TrainingFlags training;
-  std::string on_out_of_memory, mechanism;
+  std::string on_out_of_memory;
   bool json = false;
   OutputFile file;
 };
@@ -64,7 +63,6 @@ absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
     BLINK_ASSIGN_OR_RETURN(options.degree_share_ppm, ParseDegreeShare("--degree-share", *flags.degree_share));
   }
   BLINK_ASSIGN_OR_RETURN(options.training, flags.training.Spec());
-  options.mechanism = MechanismOfName(flags.mechanism).value_or(MechanismKind::kBlink);
   if (!flags.on_out_of_memory.empty()) {
     options.training.set_out_of_memory(flags.on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU
                                                                        : v1::OUT_OF_MEMORY_FAIL);
@@ -84,10 +82,9 @@ absl::Status PrintSimulation(const Simulation& simulation, const Flags& flags) {
 void TellWhatIsKept(const SimulateOptions& options) {
   if (!KeepsReports(options)) return;
   std::fprintf(stderr,
-               "blink: %s keeps the reports of every trial in %s, readable by their owner alone: remove the "
+               "blink: --checkpoint keeps the reports of every trial in %s, readable by their owner alone: remove the "
                "folder when the simulation is finished\n",
-               options.save_reports.empty() ? "--checkpoint" : "--save-reports",
-               (options.save_reports.empty() ? options.checkpoint : options.save_reports).c_str());
+               options.checkpoint.c_str());
 }
 
 int RunSimulation(const Flags& flags) {
@@ -102,7 +99,7 @@ int RunSimulation(const Flags& flags) {
   });
   absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options, so_far);
   interrupt.Disarm();
-  for (const std::string& path : {options->dataset, options->reports, options->links}) {
+  for (const std::string& path : {options->dataset, options->reports}) {
     simulation = SuggestingPath(std::move(simulation), path);
   }
   if (!simulation.ok()) {
@@ -146,19 +143,6 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
           },
           "blink, or true: the bound with all links, for any --prior, NOT PRIVATE (blink)")
       ->transform(OneOf({"blink", "true"}));
-  std::vector<std::string> mechanisms;
-  for (const MechanismFacts& facts : kMechanisms) mechanisms.emplace_back(facts.name);
-  command
-      ->add_option("--mechanism", flags->mechanism,
-                   "How the links are kept private: blink, or another to compare with (mechanisms/README.md): rr, "
-                   "symrr, ldpgcn, dprr, ldpgen, solitude, one-end; none, mlp and features-only are bounds (blink)")
-      ->transform(OneOf(std::move(mechanisms)));
-  command->add_option("--solitude-rate", options.solitude.links_learning_rate,
-                      "Of solitude: learning rate of the links, (0, 10] (0.01)");
-  command->add_option("--solitude-closeness", options.solitude.closeness,
-                      "Of solitude: what a distance from the reported links costs, lambda 1, [0, 1000] (0.01)");
-  command->add_option("--solitude-sparsity", options.solitude.sparsity,
-                      "Of solitude: what the weight of the links costs, lambda 2, [0, 1000] (0.0001)");
   command->add_flag("--bounds", options.bounds,
                     "Also measure what the features alone and what the true links give, by the same search, and the "
                     "share of the way between them that the reports recover");
@@ -204,18 +188,6 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
       command->add_option("--checkpoint-every", options.checkpoint_every_s,
                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
   every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
-  command
-      ->add_option("--save-reports", options.save_reports,
-                   "Keep the reports of every trial in this folder, which must be absent or empty, as --reports reads "
-                   "them. Its mode becomes 0700")
-      ->check(NotEmpty());
-  command
-      ->add_option("--links", options.links,
-                   "Train on these links and draw no report: a symmetric matrix of n x n that scipy.sparse.save_npz "
-                   "wrote. Values other than 1 are weights. NOT PRIVATE unless the links are")
-      ->check(NotEmpty());
-  command->add_option("--split-seed", options.split_seed,
-                      "Draw a split of the labelled nodes by this seed, 50/25/25 %, in place of the data set's");
   command->add_flag("--ignore-memory", options.ignore_memory,
                     "Start even where it needs more memory than the machine has free");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise,

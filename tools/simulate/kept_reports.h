@@ -3,8 +3,6 @@
 //
 //   DIR/trial-1/reports.blr, round.json      mode 0600
 //
-// --save-reports keeps them in the same form, for a reader of one's own or a replay.
-//
 // Together they are a round's folder (reports/report_file.h), which `blink simulate --reports` and blink-worker read.
 #ifndef BLINK_TOOLS_SIMULATE_KEPT_REPORTS_H_
 #define BLINK_TOOLS_SIMULATE_KEPT_REPORTS_H_
@@ -18,10 +16,6 @@
 #include "common/base/digest.h"
 
 namespace blink {
-
-// Makes the folder of --save-reports, readable by its owner alone, or finds it empty. INVALID_ARGUMENT, with the
-// remedy: it holds something. Another draw never replaces one that is there.
-absl::Status ClaimReportsFolder(const std::string& folder);
 
 // Nothing where no reports are kept, or not all of them. INVALID_ARGUMENT, with the remedy: they are damaged.
 absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder);

@@ -17,7 +17,6 @@
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
-#include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
@@ -31,9 +30,7 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
-#include "tools/simulate/given_links.h"
 #include "tools/simulate/kept_reports.h"
-#include "tools/simulate/mechanism_trial.h"
 #include "tools/simulate/noise.h"
 #include "tools/simulate/progress.h"
 #include "tools/simulate/so_far.h"
@@ -43,8 +40,7 @@ namespace {
 
 // The MLP sees no links: it needs no report, unless something of the reports is asked for.
 bool DrawsOrReadsReports(const SimulateOptions& options) {
-  if (options.graph == SimulatedGraph::kTrue || !options.links.empty()) return false;
-  if (options.mechanism != MechanismKind::kBlink) return FactsOf(options.mechanism).draws_noise;
+  if (options.graph == SimulatedGraph::kTrue) return false;
   return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
          options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
          !options.reports.empty() || !options.output.empty();
@@ -53,9 +49,7 @@ bool DrawsOrReadsReports(const SimulateOptions& options) {
 absl::StatusOr<PrivacyParameters> MakeParameters(const SimulateOptions& options, uint32_t nodes) {
   const uint64_t epsilon_micro = *options.epsilon_micro;
   const Prior prior = FromProto(options.training.prior()).value_or(Prior::kBeta);
-  const uint64_t default_ppm = DefaultDegreeSharePpm(epsilon_micro, prior);
-  const uint64_t share_ppm =
-      options.degree_share_ppm.value_or(FixedDegreeSharePpm(options.mechanism).value_or(default_ppm));
+  const uint64_t share_ppm = options.degree_share_ppm.value_or(DefaultDegreeSharePpm(epsilon_micro, prior));
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
     return absl::InvalidArgumentError(absl::StrCat("--epsilon is ", FormatMicro(epsilon_micro), ": it must be in (0, ",
                                                    FormatMicro(kEpsilonMicroMax), "]"));
@@ -101,26 +95,10 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
       flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
 }
 
-absl::Status CheckSavedReports(const SimulateOptions& options) {
-  if (options.save_reports.empty()) return absl::OkStatus();
-  if (!DrawsOrReadsReports(options) || !options.reports.empty()) {
-    return absl::InvalidArgumentError(
-        "--save-reports keeps the reports that are drawn, and none is: leave it out, or --reports, --links, --graph "
-        "true or --model mlp");
-  }
-  if (options.checkpoint.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--checkpoint keeps the reports already, in ", options.checkpoint,
-                                                 "/trial-1 and so on: leave out --save-reports"));
-}
-
 }  // namespace
 
-absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
-  BLINK_RETURN_IF_ERROR(ValidateMechanismOptions(given));
-  const SimulateOptions options = ResolveMechanism(given);
+absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   const v1::TrainingSpec& training = options.training;
-  BLINK_RETURN_IF_ERROR(ValidateGivenLinks(options));
-  BLINK_RETURN_IF_ERROR(CheckSavedReports(options));
   // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
   const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
   BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
@@ -165,7 +143,7 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
   if (options.bounds && !DrawsOrReadsReports(options)) {
     return absl::InvalidArgumentError(
         "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
-        "is one of them, with --links or with --model mlp alone");
+        "is one of them, or with --model mlp alone");
   }
   if (options.graph == SimulatedGraph::kTrue) {
     if (training.model() == v1::MODEL_NONE) {
@@ -204,8 +182,8 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
 }
 
 bool KeepsReports(const SimulateOptions& options) {
-  return !options.save_reports.empty() || (!options.checkpoint.empty() && DrawsOrReadsReports(options) &&
-                                           options.reports.empty() && !options.insecure_seeded_noise);
+  return !options.checkpoint.empty() && DrawsOrReadsReports(options) && options.reports.empty() &&
+         !options.insecure_seeded_noise;
 }
 
 namespace {
@@ -274,8 +252,7 @@ v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
 
 // The options given on the command line, over the round's own spec in a replay; normalised.
 absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
-  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels &&
-                                 FactsOf(options.mechanism).estimates_links;
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
   const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
   v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
@@ -322,25 +299,20 @@ class Simulator {
     } else if (DrawsOrReadsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
     }
-    if (!options_.links.empty()) {
-      BLINK_ASSIGN_OR_RETURN(given_, ReadGivenLinks(options_.links, dataset_.graph));
-      simulation_.given = given_->figures;
-    }
     DescribeSimulation();
     BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
-    const bool estimated = Estimates();
+    const bool estimated = DrawsOrReadsReports(options_);
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
     if (!folder_) {
       BLINK_RETURN_IF_ERROR(
-          CheckMemoryHere(spec_, simulation_.parameters ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
+          CheckMemoryHere(spec_, estimated ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
     }
-    digest_ = DigestRun();
-    if (!options_.save_reports.empty()) BLINK_RETURN_IF_ERROR(ClaimReportsFolder(options_.save_reports));
     if (!options_.checkpoint.empty()) {
+      digest_ = DigestRun();
       BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
     }
 
@@ -352,7 +324,9 @@ class Simulator {
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, RunTrial(spec, t, progress));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
+                                              ? RunTrialOnReports(spec, t, progress)
+                                              : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
       so_far_.Add(std::move(trial));
     }
     if (options_.bounds) {
@@ -364,31 +338,6 @@ class Simulator {
   }
 
  private:
-  // Whether links are estimated from reports, so that there are priors and variants.
-  bool Estimates() const { return DrawsOrReadsReports(options_) && FactsOf(options_.mechanism).estimates_links; }
-
-  absl::StatusOr<Trial> RunTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
-    const bool of_features = options_.mechanism == MechanismKind::kFeaturesOnly;
-    if (!DrawsOrReadsReports(options_) && !of_features) {
-      return RunTrialWithoutReports(spec, index, progress, TrialName(index));
-    }
-    if (options_.mechanism == MechanismKind::kBlink) return RunTrialOnReports(spec, index, progress);
-    InsecureSeededNoise seeded(spec.seed());
-    const MechanismRun run{
-        .options = &options_,
-        .dataset = &dataset_,
-        .spec = spec,
-        .parameters = simulation_.parameters,
-        .random = options_.insecure_seeded_noise ? static_cast<RandomSource*>(&seeded) : &SecureRandom(),
-        .drawing = [&](double fraction) { progress.TellDrawing(index, fraction); },
-        .training = [&](double fraction, const std::string& text) { progress.TellTraining(index, fraction, text); }};
-    if (options_.mechanism != MechanismKind::kOneEnd) return RunMechanismTrial(run);
-    BLINK_ASSIGN_OR_RETURN(const OneEndReports drawn, DrawOneEndReports(run));
-    BLINK_ASSIGN_OR_RETURN(Trial trial, AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress));
-    trial.checks.reset();  // nothing was compared: a pair has one witness
-    return trial;
-  }
-
   void DescribeSimulation() {
     simulation_.dataset_name = dataset_.name;
     simulation_.dataset_sha256 = DigestToHex(DigestOfDataset(dataset_));
@@ -399,9 +348,7 @@ class Simulator {
     simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
-    simulation_.mechanism = options_.mechanism;
     simulation_.missing = options_.missing;
-    simulation_.split_seed = options_.split_seed;
     if (!DrawsOrReadsReports(options_)) return;
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
@@ -412,10 +359,8 @@ class Simulator {
   absl::Status CheckMemoryHere(const v1::TrainingSpec& spec, const PrivacyParameters* parameters,
                                v1::Implausible of_round) {
     const MemoryNeed need =
-        parameters != nullptr && !Estimates()
-            ? NeedOfMechanism(options_, spec, dataset_, *parameters)
-            : NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
-                             static_cast<double>(given_ ? given_->figures.links : dataset_.graph.link_count()));
+        NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
+                       static_cast<double>(dataset_.graph.link_count()));
     simulation_.memory_need_bytes = need.bytes();
     const MachineMemory memory = FindMachineMemory();
     if (options_.progress) {
@@ -442,7 +387,6 @@ class Simulator {
     }
     hash.Update(folder_ ? folder_->round.round_id() : KeepsReports(options_) ? "kept reports" : "no round");
     hash.Update(DigestToBytes(DigestOfDataset(dataset_)));
-    if (given_) hash.Update(DigestToBytes(given_->digest));
     return hash.Finish();
   }
 
@@ -456,8 +400,7 @@ class Simulator {
       progress.TellTraining(index, fraction, absl::StrCat(what, text));
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
-                           given_ ? TrainOnLinks(given_->weights, dataset_.attributes, spec, training_options)
-                                  : TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
+                           TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
     return Trial{.seed = spec.seed(),
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
@@ -481,11 +424,6 @@ class Simulator {
     return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/", name);
   }
 
-  std::string ReportsFolder(int trial) const {
-    return options_.save_reports.empty() ? CheckpointFolder(TrialName(trial))
-                                         : absl::StrCat(options_.save_reports, "/", TrialName(trial));
-  }
-
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     if (options_.missing > 0 && options_.missing * simulation_.nodes < 1) {
       return absl::InvalidArgumentError(absl::StrCat("--missing is ", options_.missing, ", which of the data set's ",
@@ -493,7 +431,8 @@ class Simulator {
     }
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept, ReadKeptReports(ReportsFolder(index)));
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,
+                             ReadKeptReports(CheckpointFolder(TrialName(index))));
       if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
     }
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
@@ -505,7 +444,7 @@ class Simulator {
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     std::optional<ReportKeeper> keeper;
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(ReportsFolder(index)));
+      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(TrialName(index))));
     }
     BLINK_ASSIGN_OR_RETURN(
         DrawnReports drawn,
@@ -571,10 +510,9 @@ class Simulator {
   const Dataset dataset_;
   std::optional<ResultPlace> place_;  // of the first trial's result
   std::optional<RoundFolder> folder_;
-  std::optional<GivenLinks> given_;
   v1::TrainingSpec spec_;  // normalised
   Ingredients ingredients_;
-  Digest digest_{};        // of what the trainings are made from
+  Digest digest_{};        // of what the trainings are made from; where there are checkpoints
   Simulation simulation_;  // without its trials
   SimulationSoFar& so_far_;
 };
@@ -588,7 +526,6 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options) {
 
 absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSoFar& so_far) {
   BLINK_RETURN_IF_ERROR(ValidateSimulateOptions(options));
-  const SimulateOptions resolved = ResolveMechanism(options);
   std::optional<ResultPlace> place;  // claimed first: what cannot be written is said before hours of work
   if (!options.output.empty()) {
     BLINK_ASSIGN_OR_RETURN(place,
@@ -596,12 +533,7 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSo
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
-  if (options.split_seed) {
-    auto split = DrawSplit(dataset.attributes.labels, *options.split_seed);
-    if (!split.ok()) return Reworded(split.status(), absl::StrCat("--split-seed: ", split.status().message()));
-    dataset.attributes.split = *std::move(split);
-  }
-  return Simulator(resolved, std::move(dataset), std::move(place), so_far).Run();
+  return Simulator(options, std::move(dataset), std::move(place), so_far).Run();
 }
 
 }  // namespace blink

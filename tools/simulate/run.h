@@ -17,27 +17,17 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/result/metrics_json.h"
-#include "aggregator_server/train/learned_links.h"
 #include "aggregator_server/worker/analyse.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/parameters.h"
-#include "mechanisms/kind.h"
 
 namespace blink {
 
 enum class SimulatedGraph { kBlink, kTrue };
 
-// What there is to say of links that were given, beside the true ones.
-struct GivenFigures {
-  uint64_t links = 0, true_positives = 0;
-  bool weighted = false;
-};
-
 struct SimulateOptions {
   std::string dataset;  // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  MechanismKind mechanism = MechanismKind::kBlink;
-  LearnedLinksOptions solitude;              // of the mechanism solitude
   std::optional<uint64_t> epsilon_micro;     // needed for kBlink without `reports`, but not for the MLP alone
   std::optional<uint64_t> degree_share_ppm;  // default DefaultDegreeSharePpm
   // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2,
@@ -61,13 +51,8 @@ struct SimulateOptions {
   // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  // Folder in which the reports of every trial are kept for others to read (kept_reports.h); or empty.
-  std::string save_reports;
-  // Links to train on in place of reports: a matrix as scipy.sparse.save_npz writes it (given_links.h); or empty.
-  std::string links;
-  std::optional<uint64_t> split_seed;  // of a new split of the nodes, in place of the data set's
-  bool ignore_memory = false;          // start even where the machine has too little
-  bool progress = true;                // on standard error
+  bool ignore_memory = false;  // start even where the machine has too little
+  bool progress = true;        // on standard error
 };
 
 struct ReportFigures {
@@ -76,21 +61,12 @@ struct ReportFigures {
   std::optional<double> privatize_us_mean;  // draw and apply the noise; absent in a replay
 };
 
-// Of the links that another mechanism than blink or one-end made. Directed links count half.
-struct MechanismFigures {
-  double links = 0;
-  std::optional<double> precision, recall;  // against the true graph; absent where nothing is divided by
-  std::optional<uint32_t> groups;           // of ldpgen's second question
-  double links_seconds = 0;                 // from the reports to the links
-};
-
 struct Trial {
   uint64_t seed = 0;
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
   std::optional<Estimates> estimates;   // the weights of Soft and Hybrid are not kept
-  std::optional<MechanismFigures> mechanism;
-  double degree_mae = 0;  // mean of |estimated degree - true degree|, where there is an estimate
+  double degree_mae = 0;                // mean of |estimated degree - true degree|, where there is an estimate
   uint64_t tie_seed = 0;
   SeenFigures seen;  // of the links trained on; of the model none, of those asked for
   // Links trained on that are true. Absent where every pair was trained on, or none.
@@ -109,11 +85,8 @@ struct Simulation {
   bool has_labels = true;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
-  MechanismKind mechanism = MechanismKind::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
-  std::optional<GivenFigures> given;            // of `links`
-  std::optional<uint64_t> split_seed;           // of the split that was drawn
   double missing = 0;                           // share of the nodes that never report
   double memory_need_bytes = 0;                 // at the peak; an estimate
   int trials_asked = 0;
@@ -143,7 +116,7 @@ inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
-// Whether the reports that are drawn are kept, in options.save_reports or options.checkpoint.
+// Whether the reports that are drawn are kept in options.checkpoint.
 bool KeepsReports(const SimulateOptions& options);
 
 // INVALID_ARGUMENT when options contradict each other or are out of range; errors of the data set, the round folder and
