@@ -24,17 +24,14 @@
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/grpc_environment.h"
+#include "tests/testing/sanitizers.h"
 #include "tests/testing/small_attributes.h"
 #include "tests/testing/tcp_proxy.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BLINK_SANITIZED 1
-#else
-#define BLINK_SANITIZED 0
-#endif
-
 namespace blink {
 namespace {
+
+constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
 using ::testing::AnyOf;
 using testing::ChunkMessage;
@@ -535,7 +532,7 @@ TEST_F(HostileNode, SlowUploadsEndAtTheirTimeHoweverBusyTheyLook) {
 }
 
 TEST_F(HostileNode, TenThousandHalfOpenStreamsCostLittleMemoryAndKeepNobodyOut) {
-  const int streams = BLINK_SANITIZED ? 1'000 : 10'000;
+  const int streams = kSanitized ? 1'000 : 10'000;
   constexpr int kPerConnection = 500;
   struct HalfOpen {
     grpc::ClientContext context;
@@ -555,7 +552,7 @@ TEST_F(HostileNode, TenThousandHalfOpenStreamsCostLittleMemoryAndKeepNobodyOut) 
   const uint64_t grown = ResidentBytes() - before;
   RecordProperty("bytes_per_stream_of_both_ends", static_cast<int>(grown / streams));
   std::printf("%d half-open streams: %.1f KB each, of client and server together\n", streams, grown / 1e3 / streams);
-  if (!BLINK_SANITIZED) {
+  if (!kSanitized) {
     EXPECT_LT(grown / streams, 100'000u);
   }
   // One more counts as in flight for the moment in which it is refused, so look until it is quiet.
@@ -680,7 +677,7 @@ TEST_F(HostileNode, AConnectionThatBreaksAnywhereLosesNothing) {
   const Digest digest = MakeReport(parameters_, kHonest).digest;
   int broken = 0;
   // A handshake takes some 3,500 bytes of both directions, the call some hundreds.
-  for (uint64_t bytes = 0; bytes < 6'000; bytes += BLINK_SANITIZED ? 487 : 97) {
+  for (uint64_t bytes = 0; bytes < 6'000; bytes += kSanitized ? 487 : 97) {
     proxy.CutNextAfter(bytes);
     const auto link = Link(proxy.address(), kHonest, 20'000);
     auto reply = link->SubmitReport(round_id_, Outgoing(kHonest));
@@ -693,7 +690,7 @@ TEST_F(HostileNode, AConnectionThatBreaksAnywhereLosesNothing) {
     ASSERT_TRUE(reply.value.ok()) << bytes << ": " << reply.value.status();
     EXPECT_EQ(reply.value->digest, digest);
   }
-  EXPECT_GT(broken, BLINK_SANITIZED ? 3 : 15);
+  EXPECT_GT(broken, kSanitized ? 3 : 15);
   EXPECT_EQ(Reports(), 1);
 }
 

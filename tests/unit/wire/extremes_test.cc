@@ -8,6 +8,7 @@
 #include "common/wire/report_codec.h"
 #include "gtest/gtest.h"
 #include "tests/testing/random_doubles.h"
+#include "tests/testing/sanitizers.h"
 
 namespace blink {
 namespace {
@@ -76,12 +77,9 @@ TEST(Extremes, OfBudgetAndShareForTheLargestRosterInBoundedMemory) {
     for (const uint32_t share_ppm : {0u, 1u, 1'000'000u})
       ExpectReportsOfEmptyAndFullLists(epsilon_micro, share_ppm, kNodes);
   }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep what was given back
+  if (kAddressSanitizer || kThreadSanitizer) return;  // which keep what was given back
   // The list once more, and some twenty rows of n bits and symbols.
   EXPECT_LT(PeakKilobytes() - before, (40 + 64) * 1024);
-#else
-  (void)before;
-#endif
 }
 
 }  // namespace

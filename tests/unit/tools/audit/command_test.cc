@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/testing/sanitizers.h"
 
 namespace blink {
 namespace {
@@ -37,9 +38,8 @@ class AuditCommand : public ::testing::Test {
 };
 
 TEST_F(AuditCommand, AuditsTheRandomness) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer does not follow processes that are cloned by the bare system call";
-#endif
+  if (kThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer does not follow processes that are cloned by the bare system call";
   ASSERT_EQ(Blink("audit randomness --processes 4 --threads 2 --draws 4 --json --quiet"), 0) << err_;
   const auto json = nlohmann::json::parse(out_);
   EXPECT_EQ(json["audit"], "randomness");

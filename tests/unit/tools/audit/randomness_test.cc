@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/random_doubles.h"
+#include "tests/testing/sanitizers.h"
 #include "tools/audit/report.h"
 
 namespace blink {
@@ -26,9 +27,8 @@ using ::testing::Not;
 class RandomnessAuditTest : public ::testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer does not follow processes that are cloned by the bare system call";
-#endif
+    if (kThreadSanitizer)
+      GTEST_SKIP() << "ThreadSanitizer does not follow processes that are cloned by the bare system call";
   }
   static RandomnessAuditOptions Small() { return {.processes = 6, .threads = 2, .draws = 8}; }
 };
