@@ -42,7 +42,9 @@ void ExpectNearestMeans(const std::vector<float>& points, uint32_t width, const 
   };
   for (size_t i = 0; i < n; ++i) {
     for (uint32_t c = 0; c < groups; ++c) {
-      if (sizes[c] > 0) ASSERT_GE(distance(i, c), distance(i, group_of[i]) - 1e-3) << "point " << i;
+      if (sizes[c] > 0) {
+        ASSERT_GE(distance(i, c), distance(i, group_of[i]) - 1e-3) << "point " << i;
+      }
     }
   }
 }

@@ -63,7 +63,9 @@ std::vector<float> DenseTwin(const std::vector<std::vector<int64_t>>& entries) {
     const auto [i, j] = pairs[k].second;
     dense[i * n + j] = dense[j * n + i] = 1;
   }
-  if (count > 0 && count < pairs.size()) EXPECT_NE(pairs[count - 1].first, pairs[count].first) << "choose other seeds";
+  if (count > 0 && count < pairs.size()) {
+    EXPECT_NE(pairs[count - 1].first, pairs[count].first) << "choose other seeds";
+  }
   return dense;
 }
 

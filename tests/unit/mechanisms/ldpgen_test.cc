@@ -33,7 +33,9 @@ absl::StatusOr<LinkWeights> LinksOf(const CsrGraph& graph, uint64_t epsilon_micr
   LdpGenAggregator aggregator(node.parameters(), seed, /*threads=*/2);
   for (int question = 1; question <= 2; ++question) {
     if (const absl::Status asked = Ask(node, graph, random, aggregator); !asked.ok()) return asked;
-    if (question == 1) EXPECT_TRUE(aggregator.NextQuestion().ok());
+    if (question == 1) {
+      EXPECT_TRUE(aggregator.NextQuestion().ok());
+    }
   }
   return std::move(aggregator).Links();
 }

@@ -61,8 +61,12 @@ TEST_P(LearnedLinks, MoveTheLinksAgainstTheirNorm) {
   ASSERT_TRUE(TrainWithLinks(links_, data_.attributes, options_, sparse, &a).ok());
   const std::vector<float> reported = DenseLinks();
   for (size_t k = 0; k < a.size(); ++k) {
-    if (reported[k] == 1) ASSERT_NEAR(a[k], 0.9, 1e-4) << k;
-    if (k % (kNodes + 1) == 0) ASSERT_EQ(a[k], 0) << "no gradient reaches the diagonal";
+    if (reported[k] == 1) {
+      ASSERT_NEAR(a[k], 0.9, 1e-4) << k;
+    }
+    if (k % (kNodes + 1) == 0) {
+      ASSERT_EQ(a[k], 0) << "no gradient reaches the diagonal";
+    }
   }
 }
 
