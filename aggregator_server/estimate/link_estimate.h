@@ -61,28 +61,28 @@ struct BetaModel {
   double seconds = 0;
 };
 
+// What the beta prior alone has.
+struct BetaFit {
+  uint32_t distinct_degrees = 0;  // K
+  BetaModel mle;
+};
+
+// What the attributed prior alone has.
+struct AttributedFit {
+  LinkPosterior best_guess;       // hard and figures; neither soft nor hybrid
+  std::vector<float> class_sums;  // [n, classes]: sum_j P_ij Qc_j of what is trained on, over all pairs
+  struct Coefficient {
+    std::string feature;
+    double theta = 0;
+  };
+  std::vector<Coefficient> coefficients;  // of the last round
+  int network_rounds = 0;
+};
+
 struct LinkEstimate : LinkPosterior {
   uint32_t nodes_without_report = 0;
   double seconds = 0;  // of all of it
-
-  // What the beta prior alone has.
-  struct BetaFit {
-    uint32_t distinct_degrees = 0;  // K
-    BetaModel mle;
-  };
   std::optional<BetaFit> beta_fit;
-
-  // What the attributed prior alone has.
-  struct AttributedFit {
-    LinkPosterior best_guess;       // hard and figures; neither soft nor hybrid
-    std::vector<float> class_sums;  // [n, classes]: sum_j P_ij Qc_j of what is trained on, over all pairs
-    struct Coefficient {
-      std::string feature;
-      double theta = 0;
-    };
-    std::vector<Coefficient> coefficients;  // of the last round
-    int network_rounds = 0;
-  };
   std::optional<AttributedFit> attributed_fit;
 
   const LinkPosterior& BestGuess() const { return attributed_fit ? attributed_fit->best_guess : *this; }

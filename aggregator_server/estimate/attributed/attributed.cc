@@ -120,7 +120,7 @@ class Estimator {
                                                                        HybridLinkCount(estimate.expected_links),
                                                                        options_.tie_seed, threads_, parts_.Next(2))));
     }
-    LinkEstimate::AttributedFit fit;
+    AttributedFit fit;
     fit.network_rounds = network_rounds_;
     fit.coefficients = std::move(coefficients_);
     fit.class_sums = ClassSums(sums[kOfTraining]);
@@ -223,7 +223,7 @@ class Estimator {
   const DegreePosterior degrees_;
   const PairInputs inputs_;
   std::vector<PriorRound> rounds_;
-  std::vector<LinkEstimate::AttributedFit::Coefficient> coefficients_;
+  std::vector<AttributedFit::Coefficient> coefficients_;
 };
 
 }  // namespace
