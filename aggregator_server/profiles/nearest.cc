@@ -14,7 +14,7 @@ namespace blink {
 namespace {
 
 // Rows that are compared: sparse, or dense.
-struct Rows {
+struct ComparedRows {
   uint32_t count = 0;
   SparseRows sparse;
   const float* dense = nullptr;  // [count, width]
@@ -69,7 +69,8 @@ class Largest {
 // The cosines of the pairs of a tile; one for each thread.
 class CosineTile {
  public:
-  explicit CosineTile(const Rows& rows) : count_(rows.count), dense_{.source = rows.dense, .width = rows.width} {
+  explicit CosineTile(const ComparedRows& rows)
+      : count_(rows.count), dense_{.source = rows.dense, .width = rows.width} {
     out_.Resize(size_t{kStripRows} * kTileNodes);
     if (rows.dense == nullptr) sparse_.emplace(rows.sparse);
   }
@@ -116,7 +117,7 @@ void OfferTile(CosineTile& cosines, const Tile& tile, uint32_t nodes, Largest& l
   }
 }
 
-Nearest NearestOf(const Rows& rows, uint32_t count, int threads, const std::function<void(double)>& progress) {
+Nearest NearestOf(const ComparedRows& rows, uint32_t count, int threads, const std::function<void(double)>& progress) {
   if (rows.dense == nullptr && rows.sparse.empty()) return {};
   Largest largest(rows.count, count);
   std::vector<CosineTile> tiles;
@@ -136,7 +137,7 @@ NearestNodes FindNearest(const NodeProfiles& profiles, uint32_t count, int threa
   count = std::min(count, scaled.rows > 0 ? scaled.rows - 1 : 0);
   if (count == 0 || scaled.cols == 0) return {};
   threads = ThreadsOrCores(threads);
-  Rows by_scaled{.count = scaled.rows}, by_latent{.count = scaled.rows};
+  ComparedRows by_scaled{.count = scaled.rows}, by_latent{.count = scaled.rows};
   if (scaled.sparse) {
     by_scaled.sparse = SparseRows(scaled);
   } else {

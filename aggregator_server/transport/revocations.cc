@@ -10,12 +10,12 @@
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/base/time_text.h"
+#include "common/pki/pki.h"
 
 namespace blink {
 namespace {
 
 constexpr uint64_t kListBytesMax = 64 << 20;  // more than a million certificates
-constexpr uint64_t kPemBytesMax = 1 << 20;
 
 // Changes whenever the file is replaced or written to.
 std::string ReadStamp(const std::string& path) {

@@ -16,10 +16,6 @@ constexpr size_t kDecimals = 6;
 constexpr uint64_t kMillion = kPartsPerMillion;
 constexpr uint64_t kMicroMax = uint64_t{1} << 53;  // what JSON carries exactly
 
-bool AllDigits(absl::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 bool HasDecimalsBeyond(absl::string_view text, size_t decimals_max) {
   for (size_t point = text.find('.'); point != absl::string_view::npos; point = text.find('.', point + 1)) {
     const size_t end = std::min(text.find_first_not_of("0123456789", point + 1), text.size());
@@ -29,6 +25,10 @@ bool HasDecimalsBeyond(absl::string_view text, size_t decimals_max) {
 }
 
 }  // namespace
+
+bool AllDigits(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 absl::StatusOr<uint64_t> ParseMicro(absl::string_view what, absl::string_view text) {
   auto refuse = [&](absl::string_view why) {

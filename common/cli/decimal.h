@@ -12,6 +12,9 @@
 
 namespace blink {
 
+// Whether the text is one digit or more, and nothing else.
+bool AllDigits(absl::string_view text);
+
 // "6", "0.1", "2.25" in millionths: digits, at most one point with digits on both sides, at most six of them behind it.
 // Returns INVALID_ARGUMENT, naming `what`, for signs, exponents, a seventh decimal, or 9007199254 and more. So the
 // result stays below 2^53.

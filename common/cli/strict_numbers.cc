@@ -12,15 +12,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/exit_code.h"
+#include "common/cli/decimal.h"
 #include "common/cli/help.h"
 #include "common/cli/suggestion.h"
 
 namespace blink {
 namespace {
-
-bool AllDigits(absl::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
-}
 
 // Says why `text` is no whole number, or returns "" and removes leading zeros, which would make it octal for CLI11.
 // It does not judge the size: the option's own range speaks first, and RefuseTooLarge last.

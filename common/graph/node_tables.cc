@@ -14,14 +14,13 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset.h"
+#include "common/graph/npy_array.h"
 #include "common/graph/numpy_file.h"
 
 namespace blink {
 namespace {
 
 using absl::string_view;
-
-constexpr uint64_t kFeatureFileBytesMax = uint64_t{16} << 30;
 
 bool IsOneOf(string_view lower, std::initializer_list<string_view> words) {
   return std::find(words.begin(), words.end(), lower) != words.end();
@@ -64,7 +63,7 @@ std::optional<double> NumberOf(string_view text) {
   return value;
 }
 
-bool IsInteger(string_view text) {
+bool IsWhole(string_view text) {
   const std::optional<double> value = NumberOf(text);
   return value.has_value() && *value == std::floor(*value);
 }
@@ -222,7 +221,7 @@ absl::StatusOr<LabelTable> ReadLabelTable(const std::string& path, const TableOp
                   {.is_id = false,
                    .names = {"label", "labels", "class", "classes", "class_label", "class_name", "category", "target",
                              "y", "type", "subject", "page_type", "group", "community"},
-                   .is_value = IsInteger}};
+                   .is_value = IsWhole}};
   BLINK_RETURN_IF_ERROR(table->Choose(form));
   LabelTable labels;
   Classes classes;

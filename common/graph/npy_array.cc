@@ -18,7 +18,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the readers copy little-endian values");
 
-constexpr uint64_t kFeatureFileBytesMax = uint64_t{16} << 30;
 constexpr double kWholeMax = 9007199254740992;  // 2^53: up to here a double tells integers apart
 constexpr uint32_t kItemBytesMax = 4096;
 

@@ -12,6 +12,9 @@
 
 namespace blink {
 
+// Of a file of features, labels or ids.
+inline constexpr uint64_t kFeatureFileBytesMax = uint64_t{16} << 30;
+
 // `data` points into the bytes that were parsed.
 struct NpyArray {
   char kind = 0;  // 'f', 'i', 'u', 'b' (bool), 'S' (bytes), 'U' (text, four bytes a character)

@@ -21,7 +21,6 @@
 namespace blink {
 namespace {
 
-constexpr uint64_t kFeatureFileBytesMax = uint64_t{16} << 30;
 constexpr uint64_t kDeflateRatioMax = 1032;  // what deflate can expand at most
 constexpr uint32_t kFeatureColumnsMax = 100'000'000;
 

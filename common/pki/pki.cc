@@ -24,12 +24,12 @@ using pki_internal::NamesPtr;
 using pki_internal::OpenSslError;
 using pki_internal::RequestPtr;
 
-constexpr int kNameCharactersMax = 64;  // X.520 ub-common-name and ub-organization-name
-constexpr int kSecurityBitsMin = 112;   // RSA of 2048 bits, any curve from P-224 on
+constexpr int kSubjectCharactersMax = 64;  // X.520 ub-common-name and ub-organization-name
+constexpr int kSecurityBitsMin = 112;      // RSA of 2048 bits, any curve from P-224 on
 constexpr absl::Duration kClockSkew = absl::Hours(1);
 
 absl::Status AddName(X509_NAME* name, const char* field, absl::string_view value) {
-  value = value.substr(0, kNameCharactersMax);
+  value = value.substr(0, kSubjectCharactersMax);
   if (X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()),
                                  static_cast<int>(value.size()), -1, 0) != 1) {
     return OpenSslError(absl::StrCat("cannot set the name's ", field));
@@ -158,8 +158,8 @@ absl::StatusOr<std::string> GenerateKey() {
 }
 
 absl::StatusOr<std::string> MakeRequest(const std::string& key, const std::string& common_name) {
-  if (common_name.empty() || common_name.size() > kNameCharactersMax) {
-    return absl::InvalidArgumentError(absl::StrCat("a common name has 1 to ", kNameCharactersMax, " characters"));
+  if (common_name.empty() || common_name.size() > kSubjectCharactersMax) {
+    return absl::InvalidArgumentError(absl::StrCat("a common name has 1 to ", kSubjectCharactersMax, " characters"));
   }
   BLINK_ASSIGN_OR_RETURN(KeyPtr private_key, pki_internal::ParseKey(key));
   RequestPtr request(X509_REQ_new());

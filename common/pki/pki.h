@@ -3,6 +3,7 @@
 #ifndef BLINK_COMMON_PKI_PKI_H_
 #define BLINK_COMMON_PKI_PKI_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "absl/time/time.h"
 
 namespace blink {
+
+inline constexpr uint64_t kPemBytesMax = 1 << 20;  // of a file of certificates, revocations or a key
 
 // Whether a certificate may carry it as a DNS name.
 bool IsDnsName(absl::string_view name);

@@ -26,8 +26,6 @@ namespace {
 
 namespace tls = grpc::experimental;
 
-constexpr uint64_t kPemBytesMax = 1 << 20;
-
 absl::Status CheckDates(const std::string& path, const CertificateInfo& info, absl::Time now) {
   if (now > info.not_after) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": the certificate expired on ", TimeText(info.not_after),

@@ -32,7 +32,6 @@ namespace {
 
 constexpr int kStepMs = 2'000;       // time allowed to the connection, and to each silence
 constexpr int kHandshakeMs = 3'000;  // to all that follows the connection
-constexpr uint64_t kPemBytesMax = 1 << 20;
 // What an HTTP/2 client says first: the preface and empty SETTINGS (RFC 9113 section 3.4).
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
 

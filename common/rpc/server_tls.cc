@@ -27,7 +27,6 @@ namespace {
 
 namespace tls = grpc::experimental;
 
-constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr unsigned kRefreshSeconds = 1;  // how often gRPC looks at the copies
 
 // Changes whenever one of the files is replaced or written to.

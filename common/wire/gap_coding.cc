@@ -14,9 +14,9 @@
 namespace blink::wire_internal {
 namespace {
 
-constexpr int kLog2Total = 14;
+constexpr int kGapLog2Total = 14;
 constexpr uint32_t kEscape = 127;  // 127 blocks without a one; the gap goes on
-constexpr int kLanes = 1;
+constexpr int kGapLanes = 1;
 
 // floor(log2(n / k)) - 3, and 2 <= b <= 20 for the densities that come here (n / k >= 32, n <= 10^7).
 int LowBits(uint32_t n, uint32_t k) { return std::bit_width(n / k) - 1 - 3; }
@@ -30,11 +30,11 @@ FrequencyTable GapTable(uint32_t n, uint32_t k, int low_bits) {
   for (uint32_t s = 0; s <= kEscape; ++s) {
     const uint64_t next = (tail * none) >> 32;
     const uint64_t probability = s == kEscape ? tail : tail - next;
-    const uint64_t rounded = (probability + (uint64_t{1} << (31 - kLog2Total))) >> (32 - kLog2Total);
+    const uint64_t rounded = (probability + (uint64_t{1} << (31 - kGapLog2Total))) >> (32 - kGapLog2Total);
     frequencies[s] = static_cast<uint32_t>(std::max<uint64_t>(rounded, 1));
     tail = next;
   }
-  return FrequencyTable(std::move(frequencies), kLog2Total, /*absorber=*/0);
+  return FrequencyTable(std::move(frequencies), kGapLog2Total, /*absorber=*/0);
 }
 
 // Fields of `width` <= 24 bits, least significant bit first, padded with zeros to a byte.
@@ -104,7 +104,7 @@ void EncodeGaps(const BitRow& bits, uint32_t k, std::string& out) {
     low.Append(gap & ((uint32_t{1} << low_bits) - 1), low_bits);
   });
   low.Finish();
-  RansEncode<kLanes>(GapTable(bits.size(), k, low_bits), symbols, out);
+  RansEncode<kGapLanes>(GapTable(bits.size(), k, low_bits), symbols, out);
 }
 
 absl::StatusOr<BitRow> DecodeGaps(absl::string_view body, uint32_t n, uint32_t k) {
@@ -117,7 +117,7 @@ absl::StatusOr<BitRow> DecodeGaps(absl::string_view body, uint32_t n, uint32_t k
   const size_t low_bytes = (uint64_t{k} * low_bits + 7) / 8;
   if (body.size() < low_bytes) return Malformed();
   BitReader low(body.substr(0, low_bytes));
-  RansDecoder<kLanes, kLog2Total> decoder(GapTable(n, k, low_bits), body.substr(low_bytes));
+  RansDecoder<kGapLanes, kGapLog2Total> decoder(GapTable(n, k, low_bits), body.substr(low_bytes));
   uint64_t position = 0;
   for (uint32_t i = 0; i < k; ++i) {
     uint32_t symbol;

@@ -12,8 +12,8 @@
 namespace blink::wire_internal {
 namespace {
 
-constexpr int kLog2Total = 15;
-constexpr int kLanes = 4;  // as many steps overlap; each costs a report about 4 bytes
+constexpr int kPatternLog2Total = 15;
+constexpr int kPatternLanes = 4;  // as many steps overlap; each costs a report about 4 bytes
 
 // Integers only: both ends must agree on every bit of it.
 FrequencyTable PatternTable(uint32_t n, uint32_t k) {
@@ -23,23 +23,23 @@ FrequencyTable PatternTable(uint32_t n, uint32_t k) {
   for (int c = 0; c <= 8; ++c) {
     uint64_t probability = uint64_t{1} << 32;
     for (int bit = 0; bit < 8; ++bit) probability = (probability * (bit < c ? one : zero)) >> 32;
-    const uint64_t rounded = (probability + (uint64_t{1} << (31 - kLog2Total))) >> (32 - kLog2Total);
+    const uint64_t rounded = (probability + (uint64_t{1} << (31 - kPatternLog2Total))) >> (32 - kPatternLog2Total);
     by_ones[c] = static_cast<uint32_t>(std::max<uint64_t>(rounded, 1));
   }
   std::vector<uint32_t> frequencies(256);
   for (uint32_t byte = 0; byte < 256; ++byte) frequencies[byte] = by_ones[std::popcount(byte)];
-  return FrequencyTable(std::move(frequencies), kLog2Total, /*absorber=*/uint64_t{k} * 2 <= n ? 0 : 255);
+  return FrequencyTable(std::move(frequencies), kPatternLog2Total, /*absorber=*/uint64_t{k} * 2 <= n ? 0 : 255);
 }
 
 }  // namespace
 
 void EncodePatterns(const BitRow& bits, uint32_t k, std::string& out) {
   const uint8_t* bytes = reinterpret_cast<const uint8_t*>(bits.words().data());
-  RansEncode<kLanes>(PatternTable(bits.size(), k), absl::MakeConstSpan(bytes, (bits.size() + 7) / 8), out);
+  RansEncode<kPatternLanes>(PatternTable(bits.size(), k), absl::MakeConstSpan(bytes, (bits.size() + 7) / 8), out);
 }
 
 absl::StatusOr<BitRow> DecodePatterns(absl::string_view body, uint32_t n, uint32_t k) {
-  RansDecoder<kLanes, kLog2Total> decoder(PatternTable(n, k), body);
+  RansDecoder<kPatternLanes, kPatternLog2Total> decoder(PatternTable(n, k), body);
   BitRow bits(n);
   uint8_t* bytes = reinterpret_cast<uint8_t*>(bits.mutable_words().data());
   decoder.Fill(absl::MakeSpan(bytes, (n + 7) / 8));

@@ -7,6 +7,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/private_file.h"
 #include "common/base/status_macros.h"
+#include "common/pki/pki.h"
 #include "nlohmann/json.hpp"
 #include "node_client/policy_file.h"
 #include "tools/new_folder.h"
@@ -14,7 +15,6 @@
 namespace blink::provision_internal {
 namespace {
 
-constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr uint64_t kEnrolmentBytesMax = uint64_t{4} << 30;
 
 std::string KitJson(const Enrolment& enrolment, const Identity& nodes) {

@@ -31,7 +31,6 @@ using provision_internal::SaveEnrolment;
 using provision_internal::SignNextList;
 using provision_internal::WritePlace;
 
-constexpr uint64_t kPemBytesMax = 1 << 20;
 constexpr absl::Duration kCertificateValidFor = absl::Hours(24 * 365);
 
 std::string ListenAddress(const std::string& aggregator) {

@@ -45,10 +45,8 @@ bool IsWithoutModel(const Json& metrics) {
   return metrics.is_object() && metrics.contains("train") && metrics["train"].is_null();
 }
 
-std::string Line(absl::string_view key, absl::string_view value) { return absl::StrFormat("%-24s %s\n", key, value); }
-
 std::string LineIfKnown(absl::string_view key, absl::string_view value) {
-  return value.empty() ? "" : Line(key, value);
+  return value.empty() ? "" : TableLine(key, value);
 }
 
 // How many reports are flagged, what became of them, and the worst of them.
@@ -57,19 +55,23 @@ std::string PlausibilityLines(const ResultFigures::Plausibility& plausibility) {
   std::string lines =
       absl::StrCat(LineIfKnown("implausible reports", plausibility.flagged),
                    LineIfKnown("implausible, dropped", plausibility.dropped),
-                   Line("implausible, policy", plausibility.policy), LineIfKnown("note", plausibility.note));
+                   TableLine("implausible, policy", plausibility.policy), LineIfKnown("note", plausibility.note));
   for (size_t k = 0; k < std::min(plausibility.nodes.size(), kShownMax); ++k) {
     const ResultFigures::FlaggedNode& flagged = plausibility.nodes[k];
-    absl::StrAppend(&lines,
-                    Line(absl::StrCat("flagged node ", flagged.node), absl::StrCat(flagged.test, ", z ", flagged.z)));
+    absl::StrAppend(
+        &lines, TableLine(absl::StrCat("flagged node ", flagged.node), absl::StrCat(flagged.test, ", z ", flagged.z)));
   }
   if (plausibility.nodes.size() > kShownMax) {
-    absl::StrAppend(&lines, Line("", "and more: see plausibility.csv of the result"));
+    absl::StrAppend(&lines, TableLine("", "and more: see plausibility.csv of the result"));
   }
   return lines;
 }
 
 }  // namespace
+
+std::string TableLine(absl::string_view key, absl::string_view value) {
+  return absl::StrFormat("%-24s %s\n", key, value);
+}
 
 std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
   const Json metrics = Json::parse(metrics_json.begin(), metrics_json.end(), nullptr, /*allow_exceptions=*/false);
@@ -141,7 +143,7 @@ std::string MetricsTable(const std::string& metrics_json) {
       LineIfKnown("validation ROC-AUC", figures->validation_roc_auc),
       LineIfKnown("test accuracy", figures->test_accuracy), LineIfKnown("test macro-F1", figures->test_macro_f1),
       LineIfKnown("test ROC-AUC", figures->test_roc_auc));
-  for (const std::string& warning : figures->warnings) absl::StrAppend(&table, Line("warning", warning));
+  for (const std::string& warning : figures->warnings) absl::StrAppend(&table, TableLine("warning", warning));
   return table;
 }
 

@@ -37,6 +37,9 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json);
 // Whether the result has a model, and the files that belong to it: not where `train` is null.
 bool HasModel(absl::string_view metrics_json);
 
+// A line "key  value" of a table for a person.
+std::string TableLine(absl::string_view key, absl::string_view value);
+
 // "key  value" lines of the figures that are there. A text that ParseMetrics cannot read is returned as it is.
 std::string MetricsTable(const std::string& metrics_json);
 

@@ -12,6 +12,7 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "nlohmann/json.hpp"
+#include "tools/round/metrics_table.h"
 
 namespace blink {
 namespace {
@@ -99,8 +100,6 @@ Json ToJson(const v1::Round& round) {
   return json;
 }
 
-std::string Line(const std::string& key, const std::string& value) { return absl::StrFormat("%-24s %s\n", key, value); }
-
 }  // namespace
 
 std::string RoundJson(const v1::Round& round) {
@@ -116,20 +115,21 @@ std::string RoundsJson(const std::vector<v1::Round>& rounds) {
 }
 
 std::string RoundTable(const v1::Round& round) {
-  std::string table = Line("round", round.round_id());
-  absl::StrAppend(&table, Line("state", RoundStateName(round.state())));
-  if (!round.failure_reason().empty()) absl::StrAppend(&table, Line("reason", PeerText(round.failure_reason())));
+  std::string table = TableLine("round", round.round_id());
+  absl::StrAppend(&table, TableLine("state", RoundStateName(round.state())));
+  if (!round.failure_reason().empty()) absl::StrAppend(&table, TableLine("reason", PeerText(round.failure_reason())));
   absl::StrAppend(
-      &table, Line("epsilon", FormatMicro(round.parameters().epsilon_micro())),
-      Line("degree share", FormatMicro(round.parameters().degree_share_ppm())),
-      Line("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
-      Line("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
-      Line("created", MillisText(round.created_ms())), Line("deadline", MillisText(round.deadline_ms())),
-      Line("model", TrainingText(round.training())));
+      &table, TableLine("epsilon", FormatMicro(round.parameters().epsilon_micro())),
+      TableLine("degree share", FormatMicro(round.parameters().degree_share_ppm())),
+      TableLine("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
+      TableLine("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
+      TableLine("created", MillisText(round.created_ms())), TableLine("deadline", MillisText(round.deadline_ms())),
+      TableLine("model", TrainingText(round.training())));
   if (ActiveNodes(round) < round.parameters().node_count()) {
-    absl::StrAppend(&table, Line("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
+    absl::StrAppend(&table,
+                    TableLine("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
   }
-  if (!round.progress_text().empty()) absl::StrAppend(&table, Line("progress", PeerText(round.progress_text())));
+  if (!round.progress_text().empty()) absl::StrAppend(&table, TableLine("progress", PeerText(round.progress_text())));
   return table;
 }
 

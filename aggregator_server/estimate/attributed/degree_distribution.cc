@@ -18,8 +18,8 @@ constexpr double kSmoothing = 0.02;  // of a degree's weight goes to each neighb
 constexpr double kSmallestDegree = 0.3;
 constexpr double kWeightMin = 1e-30;  // a float holds it, and what it is multiplied by
 constexpr size_t kNodesOfFit = 1 << 15;
-constexpr size_t kPiece = 1 << 10;  // nodes that one thread sums at a time
-constexpr double kLogMin = -40;     // below the largest, a likelihood is nothing
+constexpr size_t kNodesAPiece = 1 << 10;  // nodes that one thread sums at a time
+constexpr double kLogMin = -40;           // below the largest, a likelihood is nothing
 
 // share [kRow] = the sum of the rows [count, kRow] of likelihoods, each over (row . weights).
 struct SumShares {
@@ -43,11 +43,11 @@ struct SumShares {
 std::vector<float> Likelihoods(const std::vector<DegreeEvidence>& nodes, size_t stride, size_t count,
                                const std::vector<double>& degrees, int threads) {
   std::vector<float> table(count * kRow, 0.0f);
-  const int pieces = static_cast<int>((count + kPiece - 1) / kPiece);
+  const int pieces = static_cast<int>((count + kNodesAPiece - 1) / kNodesAPiece);
   std::atomic<int> next{0};
   RunOnThreads(std::min(threads, pieces), [&](int) {
     for (int piece; (piece = next.fetch_add(1)) < pieces;) {
-      for (size_t i = piece * kPiece; i < std::min(count, (piece + 1) * kPiece); ++i) {
+      for (size_t i = piece * kNodesAPiece; i < std::min(count, (piece + 1) * kNodesAPiece); ++i) {
         double logs[kGrid], largest = -HUGE_VAL;
         for (int k = 0; k < kGrid; ++k)
           largest = std::max(largest, logs[k] = nodes[i * stride].LogLikelihood(degrees[k]));
@@ -94,9 +94,9 @@ DegreeDistribution DegreeDistribution::Fit(const std::vector<DegreeEvidence>& no
   for (int step = 0; step < kSteps; ++step) {
     std::copy(distribution.weights_.begin(), distribution.weights_.end(), weights);
     std::vector<double> sums(kGrid, 0.0);
-    for (size_t begin = 0; begin < count; begin += kPiece) {
+    for (size_t begin = 0; begin < count; begin += kNodesAPiece) {
       float shares[kRow];
-      sum_shares(&table[begin * kRow], std::min(kPiece, count - begin), weights, shares);
+      sum_shares(&table[begin * kRow], std::min(kNodesAPiece, count - begin), weights, shares);
       for (int k = 0; k < kGrid; ++k) sums[k] += shares[k];
     }
     for (int k = 0; k < kGrid; ++k) distribution.weights_[k] *= sums[k] / static_cast<double>(count);

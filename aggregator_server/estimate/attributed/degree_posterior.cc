@@ -61,7 +61,7 @@ class BitSums {
   bool known_ = false;
 };
 
-std::vector<DegreeEvidence> Evidence(const ReportSet& reports, int threads) {
+std::vector<DegreeEvidence> EvidenceOfNodes(const ReportSet& reports, int threads) {
   const uint32_t n = reports.node_count();
   const BitSums bits(reports, threads);
   std::vector<DegreeEvidence> nodes(n);
@@ -91,7 +91,7 @@ void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePoste
 
 // The nodes' means and influences, each on its own: any number of threads gives the same.
 void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
-  const std::vector<DegreeEvidence> nodes = Evidence(reports, threads);
+  const std::vector<DegreeEvidence> nodes = EvidenceOfNodes(reports, threads);
   if (std::isfinite(posterior.links_variance)) DropContradictedLinks(nodes, posterior);
   const DegreeDistribution distribution = DegreeDistribution::Fit(nodes, threads);
   posterior.mean.resize(nodes.size());

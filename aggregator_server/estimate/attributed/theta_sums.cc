@@ -11,8 +11,8 @@
 namespace blink {
 namespace {
 
-constexpr size_t kBlock = 256;           // pairs whose numbers stay in the nearest cache
-constexpr size_t kPiece = 128 * kBlock;  // pairs that one thread sums at a time
+constexpr size_t kBlock = 256;                 // pairs whose numbers stay in the nearest cache
+constexpr size_t kPairsAPiece = 128 * kBlock;  // pairs that one thread sums at a time
 
 // Four doubles at once, on any processor.
 constexpr size_t kDoubles = 4;
@@ -153,7 +153,7 @@ struct AddBlock {
 
 ThetaSums SumPairs(const PairSample& sample, absl::Span<const double> theta, int threads, Curvature curvature) {
   const size_t width = sample.width, of_piece = 2 + 2 * width + width * width;
-  const size_t pieces = (sample.size() + kPiece - 1) / kPiece;
+  const size_t pieces = (sample.size() + kPairsAPiece - 1) / kPairsAPiece;
   std::vector<double> sums(pieces * of_piece, 0.0);
   const auto add_block = CodeOf<AddBlock>();
   std::atomic<size_t> next{0};
@@ -162,8 +162,8 @@ ThetaSums SumPairs(const PairSample& sample, absl::Span<const double> theta, int
     std::vector<float> columns(width * kBlock);
     for (size_t piece; (piece = next.fetch_add(1)) < pieces;) {
       double* of = &sums[piece * of_piece];
-      const size_t end = std::min(sample.size(), (piece + 1) * kPiece);
-      for (size_t begin = piece * kPiece; begin < end; begin += kBlock) {
+      const size_t end = std::min(sample.size(), (piece + 1) * kPairsAPiece);
+      for (size_t begin = piece * kPairsAPiece; begin < end; begin += kBlock) {
         add_block({&sample.features[begin * width], &sample.base[begin], &sample.evidence[begin],
                    &sample.weights[begin], std::min(kBlock, end - begin), width, theta.data(),
                    curvature == Curvature::kHessian, columns.data(), of, of + 2, of + 2 + width, of + 2 + 2 * width});

@@ -14,9 +14,9 @@ namespace blink {
 namespace {
 
 // The links of Hard, by the tiles of the rows in which they are found.
-class Links {
+class LikelyPairs {
  public:
-  Links(const ReportSet& reports, const PairCounts& counts)
+  LikelyPairs(const ReportSet& reports, const PairCounts& counts)
       : masks_(reports, counts.posterior(), {kTie, std::numeric_limits<double>::infinity()}, counts.threads()),
         of_tile_(TileCount(reports.node_count())) {}
 
@@ -190,7 +190,7 @@ PairScan ScanPairs(const ReportSet& reports, PairCounts& counts, const CsrGraph*
   Sums sums(reports, counts, truth);
   const auto visit = [&](uint32_t a, absl::Span<const uint64_t> with_ones) { sums.Visit(a, with_ones); };
   if (reports.parameters().sends_bits()) {
-    Links links(reports, counts);
+    LikelyPairs links(reports, counts);
     counts.ForEachClass(visit, progress, [&](const PairRow& row) { links.Visit(row); });
     scan.links = links.Collect();
   } else {

@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 const char kRoundC[] = "cccccccccccccccccccccccccccccccc";
 
 // Two nodes. Epoch 1: a round at epsilon 2, one at 50 without a degree, where p' is 2^-64 and achieves 64 ln 2 =

@@ -14,8 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
-
 // A journal whose anchor lies in a folder of its own, which stands for the second volume.
 class AnchorTest : public ::testing::Test {
  protected:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/privacy/random_source.h"
 #include "gtest/gtest.h"
@@ -22,6 +23,8 @@
 #include "node_client/kit.h"
 
 namespace blink {
+
+inline const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
 class TempFolder {
  public:

@@ -30,8 +30,6 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
-
 CodedReport MakeReport(const PrivacyParameters& parameters, const std::string& bits, int64_t degree) {
   CodedReport report{bits, degree, {}};
   report.digest = ReportDigest(parameters, report.noisy_degree, report.coded_bits);

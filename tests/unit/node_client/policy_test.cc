@@ -29,7 +29,6 @@ class FakeLedger final : public Ledger {
   uint64_t spent = 0;
 };
 
-const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 const NodePolicy kPolicy{8'000'000, 10'000'000, 86'400, 3, 0, {"demo"}};
 
 TEST(Policy, WritesEpsilonExactly) {

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kUri[] = "blink://demo/aggregator";
+constexpr char kServerUri[] = "blink://demo/aggregator";
 
 class ServerCertificate : public ::testing::Test {
  protected:
@@ -30,9 +30,10 @@ class ServerCertificate : public ::testing::Test {
 };
 
 TEST_F(ServerCertificate, TheAggregatorsIsAcceptedWhateverHostNamesItHas) {
-  const std::string old = Issue(ours_, {.uri_san = kUri, .server = true});
+  const std::string old = Issue(ours_, {.uri_san = kServerUri, .server = true});
   const std::string named = Issue(
-      ours_, {.uri_san = kUri, .dns_names = {"demo.blink.internal"}, .ip_addresses = {"10.0.0.1"}, .server = true});
+      ours_,
+      {.uri_san = kServerUri, .dns_names = {"demo.blink.internal"}, .ip_addresses = {"10.0.0.1"}, .server = true});
   EXPECT_TRUE(CheckServerCertificate(old, ours_.certificate, "demo", absl::Now()).ok());
   EXPECT_TRUE(CheckServerCertificate(named, ours_.certificate, "demo", absl::Now()).ok());
   // a file of several authorities, as when one follows the other
@@ -49,20 +50,20 @@ TEST_F(ServerCertificate, EveryOtherNameIsRefused) {
 TEST_F(ServerCertificate, NoNameAndTwoNamesAreRefused) {
   EXPECT_EQ(CheckServerNames({}, "demo").code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(CheckServerNames({}, "demo").message()), HasSubstr("carries no URI"));
-  EXPECT_THAT(std::string(CheckServerNames({kUri, kUri}, "demo").message()),
+  EXPECT_THAT(std::string(CheckServerNames({kServerUri, kServerUri}, "demo").message()),
               HasSubstr("is blink://demo/aggregator and blink://demo/aggregator, not"));
 }
 
 TEST_F(ServerCertificate, AClientsIsRefused) {
-  ExpectRefused(Issue(ours_, {.uri_san = kUri, .server = false}), "it is not one for servers");
+  ExpectRefused(Issue(ours_, {.uri_san = kServerUri, .server = false}), "it is not one for servers");
 }
 
 TEST_F(ServerCertificate, AnotherAuthoritysIsRefusedEvenWithTheSameName) {
-  ExpectRefused(Issue(theirs_, {.uri_san = kUri, .server = true}), "does not verify against our CA");
+  ExpectRefused(Issue(theirs_, {.uri_san = kServerUri, .server = true}), "does not verify against our CA");
 }
 
 TEST_F(ServerCertificate, ThePastAndTheFutureAreRefusedWithTheirDates) {
-  const std::string certificate = Issue(ours_, {.uri_san = kUri, .server = true, .valid_for = absl::Hours(2)});
+  const std::string certificate = Issue(ours_, {.uri_san = kServerUri, .server = true, .valid_for = absl::Hours(2)});
   ExpectRefused(certificate, "expired", absl::Now() + absl::Hours(3));
   ExpectRefused(certificate, "this machine's clock says ", absl::Now() + absl::Hours(3));
   ExpectRefused(certificate, "not yet valid", absl::Now() - absl::Hours(9));

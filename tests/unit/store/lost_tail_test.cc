@@ -19,15 +19,15 @@ using testing::MakeChecked;
 using testing::MakeParameters;
 using testing::MakeRound;
 
-constexpr uint32_t kNodes = 100;
+constexpr uint32_t kReports = 100;
 
 class LostTail : public ::testing::Test {
  protected:
   LostTail() {
     auto store = OpenRocksDbStore(store_folder_);
-    EXPECT_TRUE((*store)->CreateRound(MakeRound(kNodes), "").ok());
-    for (NodeIndex node = 0; node < kNodes; ++node) {
-      EXPECT_TRUE((*store)->PutReportAndWait(MakeChecked(MakeParameters(kNodes), node)).ok());
+    EXPECT_TRUE((*store)->CreateRound(MakeRound(kReports), "").ok());
+    for (NodeIndex node = 0; node < kReports; ++node) {
+      EXPECT_TRUE((*store)->PutReportAndWait(MakeChecked(MakeParameters(kReports), node)).ok());
     }
   }
   std::string Log() const {
@@ -61,7 +61,7 @@ TEST_F(LostTail, OfTheLogIsRefusedAndTheFilesStayAsTheyAre) {
   EXPECT_THAT(Refusal(), HasSubstr("--accept-data-loss"));
   EXPECT_EQ(fs::file_size(log), size / 2);
   fs::copy_file(folder_ / "whole", log, fs::copy_options::overwrite_existing);
-  EXPECT_EQ((*OpenRocksDbStore(store_folder_))->GetRound(kRoundId)->reports(), kNodes);
+  EXPECT_EQ((*OpenRocksDbStore(store_folder_))->GetRound(kRoundId)->reports(), kReports);
 }
 
 TEST_F(LostTail, OfOneReportIsFound) {
@@ -82,7 +82,7 @@ TEST_F(LostTail, IsGoneOnWithoutWhenToldSoAndThenForgotten) {
   fs::resize_file(Log(), fs::file_size(Log()) / 2);
   const uint32_t left = ReportsWhenLossIsAccepted();
   EXPECT_GT(left, 0u);
-  EXPECT_LT(left, kNodes);
+  EXPECT_LT(left, kReports);
   const auto again = OpenRocksDbStore(store_folder_);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ((*again)->GetRound(kRoundId)->reports(), left);
@@ -99,7 +99,7 @@ TEST_F(LostTail, IsTheWholeStoreWhenItsFilesAreGone) {
 
 TEST_F(LostTail, IsNoneInAnOlderCopyOfTheWholeStore) {
   fs::copy(store_folder_, folder_ / "backup", fs::copy_options::recursive);
-  ASSERT_TRUE((*OpenRocksDbStore(store_folder_))->CreateRound(MakeRound(kNodes, testing::kOtherRoundId), "").ok());
+  ASSERT_TRUE((*OpenRocksDbStore(store_folder_))->CreateRound(MakeRound(kReports, testing::kOtherRoundId), "").ok());
   const auto restored = OpenRocksDbStore(folder_ / "backup");
   ASSERT_TRUE(restored.ok()) << restored.status();
   EXPECT_EQ((*restored)->ListRounds().size(), 1u);
@@ -110,7 +110,7 @@ TEST_F(LostTail, IsNotLookedForWithoutAMarkOrWithOneThatCannotBeRead) {
   EXPECT_TRUE(OpenRocksDbStore(store_folder_).ok());
   fs::remove(store_folder_ + "/acknowledged");  // as an older version leaves it
   EXPECT_TRUE(OpenRocksDbStore(store_folder_).ok());
-  EXPECT_EQ(WriteMark::Read(store_folder_)->reports, kNodes);
+  EXPECT_EQ(WriteMark::Read(store_folder_)->reports, kReports);
 }
 
 }  // namespace
