@@ -10,14 +10,27 @@ if(BLINK_WERROR)
         -Wno-error=stringop-overflow -Wno-error=stringop-overread -Wno-error=restrict)
   endif()
 endif()
+# Without optimisation most files compile in less than half of the time. The libraries that calculate are optimised,
+# so that their tests end.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-  target_compile_options(blink_options INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:BLINK_TEST>>>:-O1> -g1)
+  target_compile_options(blink_options INTERFACE $<$<BOOL:$<TARGET_PROPERTY:BLINK_CALCULATES>>:-O1> -g1)
+endif()
+set(_calculating_folders common/(simd|privacy|wire|graph)
+    aggregator_server/(links|plausibility|profiles|reports|estimate|select|train))
+list(JOIN _calculating_folders | _calculating_folders)
+# Files of one library are compiled together (CMAKE_UNITY_BUILD): the headers that they share cost more than they do.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # it takes the sources, which are included then, for headers
+  target_compile_options(blink_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(BLINK_SANITIZE)
   target_compile_options(blink_options INTERFACE -fsanitize=${BLINK_SANITIZE} -fno-sanitize-recover=all
       -fno-omit-frame-pointer)
   target_link_options(blink_options INTERFACE -fsanitize=${BLINK_SANITIZE})
 endif()
+# What reads foreign bytes: a fuzz build compiles it for coverage.
+set(_fuzzed_folders common/(base|graph|privacy|wire|pki) node_client aggregator_server/reports)
+list(JOIN _fuzzed_folders | _fuzzed_folders)
 
 function(blink_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
@@ -28,6 +41,12 @@ function(blink_library name)
   else()
     add_library(blink_${name} INTERFACE)
     set(_scope INTERFACE)
+  endif()
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/(${_calculating_folders})(/|$)")
+    set_target_properties(blink_${name} PROPERTIES BLINK_CALCULATES ON)
+  endif()
+  if(BLINK_FUZZ AND ARG_SOURCES AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/(${_fuzzed_folders})$")
+    target_compile_options(blink_${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   target_compile_features(blink_${name} ${_scope} cxx_std_20)
   target_include_directories(blink_${name} ${_scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
@@ -64,8 +83,8 @@ function(blink_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE blink_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  # What is tested is in the libraries, which are optimised; the tests' own code then compiles in half the time or less.
-  target_compile_options(${name} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
-  set_target_properties(${name} PROPERTIES BLINK_TEST ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  # What is tested is in the libraries; the tests' own code compiles faster so.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()

@@ -52,6 +52,7 @@ class Tree:
     def __init__(self, test):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="blink-lint."))
         test.addCleanup(shutil.rmtree, self.root)
+        self.cache = self.root / "build/cache"
         for name, text in FILES.items():
             self.write(name, text)
         for name in (".clang-format", ".clang-tidy", "buf.yaml"):
@@ -64,7 +65,9 @@ class Tree:
 
     def lint(self, check, *options):
         command = [sys.executable, "-B", ROOT / "scripts/lint", "--root", self.root, *options, check]
-        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
+        return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
 
 
 class LintTest(unittest.TestCase):
@@ -211,10 +214,10 @@ class Tidy(LintTest):
 
     def test_a_use_after_a_move_is_found_and_a_header_is_looked_at_again(self):
         self.passes("tidy", *self.options)
-        stamps = os.listdir(self.tree.root / "build/tidy-cache")
+        stamps = os.listdir(self.tree.cache / "blink/tidy")
         self.assertEqual(len(stamps), 1)
         self.passes("tidy", *self.options)  # from the cache
-        self.assertEqual(os.listdir(self.tree.root / "build/tidy-cache"), stamps)
+        self.assertEqual(os.listdir(self.tree.cache / "blink/tidy"), stamps)
         self.header("inline int Length(const char* text) { return text == 0; }")
         self.finds("tidy", ("common/wire/length.h:2", "modernize-use-nullptr"), options=self.options)
         source = self.tree.root / "common/wire/move.cc"
