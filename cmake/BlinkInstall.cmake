@@ -21,6 +21,7 @@ set(BLINK_INSTALLED_FOLDERS
   common aggregator_server/links aggregator_server/reports aggregator_server/profiles aggregator_server/estimate
   aggregator_server/plausibility)
 set(BLINK_INSTALLED_PROGRAMS blink-node blink-aggregator blink-worker blink)
+set(BLINK_INSTALLED_HELPERS blink-simulate)  # nobody starts them by hand
 set(BLINK_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/blink)
 set(BLINK_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/blink)
 set(BLINK_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/blink)
@@ -45,10 +46,13 @@ function(blink_install_library_by_folder name)
 endfunction()
 
 function(blink_install_program name)
-  if(NOT name IN_LIST BLINK_INSTALLED_PROGRAMS)
+  if(NOT name IN_LIST BLINK_INSTALLED_PROGRAMS AND NOT name IN_LIST BLINK_INSTALLED_HELPERS)
     return()
   endif()
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+  if(name IN_LIST BLINK_INSTALLED_HELPERS)
+    return()
+  endif()
   # What the program tells of its own flags.
   foreach(_what IN ITEMS "man@${CMAKE_INSTALL_MANDIR}/man1/${name}.1"
                          "bash-completion@${CMAKE_INSTALL_DATADIR}/bash-completion/completions/${name}")

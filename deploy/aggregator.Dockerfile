@@ -16,8 +16,8 @@ COPY . .
 ENV LIBTORCH=/opt/torch/torch CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
 ARG BLINK_COMMIT=
 RUN cmake --preset release -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
- && cmake --build build/release --target blink-aggregator blink-worker blink blink-node \
- && strip build/release/bin/blink-aggregator build/release/bin/blink-worker build/release/bin/blink build/release/bin/blink-node
+ && cmake --build build/release --target blink-aggregator blink-worker blink blink-simulate blink-node \
+ && strip build/release/bin/blink*
 # What training on the CPU loads, and nothing else of the wheel (1.3 GB)
 RUN mkdir -p /opt/cpu/torch/lib /opt/cpu/nvidia/cu13/lib \
  && cp /opt/torch/torch/lib/libtorch_cpu.so /opt/torch/torch/lib/libc10.so /opt/torch/torch/lib/libgomp.so.1 /opt/cpu/torch/lib/ \
@@ -30,8 +30,7 @@ RUN apt-get update -qq \
  && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
  && install -d -o blink -g blink -m 700 /aggregator /operator
 COPY --from=build /opt/cpu /opt/torch
-COPY --from=build /src/build/release/bin/blink-aggregator /src/build/release/bin/blink-worker /src/build/release/bin/blink \
-  /src/build/release/bin/blink-node /usr/local/bin/
+COPY --from=build /src/build/release/bin/blink* /usr/local/bin/
 COPY deploy/simulation-init deploy/simulation-operator deploy/process-1.sh /usr/local/bin/
 # gRPC's own log says less than the programs' and repeats itself at every handshake.
 ENV GRPC_VERBOSITY=NONE

@@ -1,5 +1,5 @@
 // What the subcommands of `blink` share. Each folder of a subcommand has a command.h with one function, which adds it
-// to the program. tools/main.cc lists these functions:
+// to the program. tools/program/program.cc lists these functions:
 //
 //   void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
 //     CLI::App* command = app.add_subcommand("round", "...");

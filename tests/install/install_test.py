@@ -44,9 +44,23 @@ class Installed(unittest.TestCase):
     def test_the_programs_prefer_the_torch_of_the_prefix(self):
         if not (self.prefix / "bin" / "blink-worker").exists():
             self.skipTest("built without LibTorch")
-        self.assertRegex(run(self.prefix / "bin" / "blink-worker", "--version"), r"\d+\.\d+\.\d+")
-        dynamic = run("readelf", "-d", self.prefix / "bin" / "blink-worker")
-        self.assertRegex(dynamic, r"\[\$ORIGIN/\.\./lib[^:]*/blink/torch/lib:")
+        for name in ("blink-worker", "blink-simulate"):
+            self.assertRegex(run(self.prefix / "bin" / name, "--version"), r"\d+\.\d+\.\d+")
+            dynamic = run("readelf", "-d", self.prefix / "bin" / name)
+            self.assertRegex(dynamic, r"\[\$ORIGIN/\.\./lib[^:]*/blink/torch/lib:")
+
+    def test_blink_loads_no_torch_and_finds_the_program_that_does(self):
+        if not (self.prefix / "bin" / "blink-simulate").exists():
+            self.skipTest("built without LibTorch")
+        blink = self.prefix / "bin" / "blink"
+        self.assertNotIn("torch", run("ldd", blink))
+        simulate = (blink, "simulate", "--dataset", self.folder / "absent", "--epsilon", "1")
+        with self.assertRaisesRegex(AssertionError, "absent"):
+            run(*simulate)
+        (self.prefix / "bin" / "blink-simulate").rename(self.folder / "elsewhere")
+        self.addCleanup((self.folder / "elsewhere").rename, self.prefix / "bin" / "blink-simulate")
+        with self.assertRaisesRegex(AssertionError, "bin/blink-simulate: No such file or directory"):
+            run(*simulate)
 
     def test_a_project_uses_the_libraries(self):
         build = self.folder / "build"

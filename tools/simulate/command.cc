@@ -1,11 +1,6 @@
 #include "tools/simulate/command.h"
 
-#include <sys/resource.h>
-
-#include <cstdio>
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,48 +9,23 @@
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
-#include "common/cli/interrupt.h"
-#include "common/cli/output_file.h"
 #include "common/cli/result_files.h"
 #include "common/cli/suggestion.h"
 #include "common/cli/training_flags.h"
 #include "tools/command_line.h"
-#include "tools/simulate/figures.h"
-#include "tools/simulate/json_report.h"
-#include "tools/simulate/run.h"
-#include "tools/simulate/so_far.h"
-#include "tools/simulate/text_report.h"
 
 namespace blink {
 namespace {
 
 struct Flags {
-  SimulateOptions options;  // without what the next ones say
+  SimulateRequest request;  // without what the next ones say
   std::optional<std::string> epsilon, degree_share;
   TrainingFlags training;
   std::string on_out_of_memory;
-  bool json = false;
-  OutputFile file;
 };
 
-uint64_t PeakRssBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& options, SimulationSoFar& so_far) {
-  try {
-    return Simulate(options, so_far);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("the simulation ran out of memory");
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
-}
-
 absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
-  SimulateOptions options = flags.options;
+  SimulateOptions options = flags.request.options;
   if (flags.epsilon) {
     BLINK_ASSIGN_OR_RETURN(options.epsilon_micro, ParseEpsilon("--epsilon", *flags.epsilon));
   }
@@ -71,51 +41,11 @@ absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-absl::Status PrintSimulation(const Simulation& simulation, const Flags& flags) {
-  const SimulationFigures figures = FiguresOf(simulation, PeakRssBytes());
-  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
-  const std::string text =
-      flags.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
-  return flags.file.Print(text);
-}
-
-void TellWhatIsKept(const SimulateOptions& options) {
-  if (!KeepsReports(options)) return;
-  std::fprintf(stderr,
-               "blink: --checkpoint keeps the reports of every trial in %s, readable by their owner alone: remove the "
-               "folder when the simulation is finished\n",
-               options.checkpoint.c_str());
-}
-
-int RunSimulation(const Flags& flags) {
-  const absl::StatusOr<SimulateOptions> options = OptionsOf(flags);
-  if (!options.ok()) return FinishWrongFlags(options.status());
-  TellWhatIsKept(*options);
-  SimulationSoFar so_far;
-  Interrupt interrupt("blink", [&](ExitCode code) {
-    absl::Status printed;
-    so_far.Look([&](const Simulation& simulation) { printed = PrintSimulation(simulation, flags); });
-    return printed.ok() ? code : ExitCode(Finish(printed));
-  });
-  absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(*options, so_far);
-  interrupt.Disarm();
-  for (const std::string& path : {options->dataset, options->reports}) {
-    simulation = SuggestingPath(std::move(simulation), path);
-  }
-  if (!simulation.ok()) {
-    std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
-    // Files and data sets are all it reads: what does not suit is bad input.
-    const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
-    return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
-  }
-  return Finish(PrintSimulation(*simulation, flags));
-}
-
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
+void AddSimulateCommand(CLI::App& app, std::function<int()>* run, SimulateRunner runner) {
   auto flags = std::make_shared<Flags>();
-  SimulateOptions& options = flags->options;
+  SimulateOptions& options = flags->request.options;
   CLI::App* command = app.add_subcommand(
       "simulate",
       "Privatise a data set, estimate its links and train, in one process without a network (for research)");
@@ -139,7 +69,7 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
       ->add_option_function<std::string>(
           "--graph",
           [flags](const std::string& graph) {
-            flags->options.graph = graph == "true" ? SimulatedGraph::kTrue : SimulatedGraph::kBlink;
+            flags->request.options.graph = graph == "true" ? SimulatedGraph::kTrue : SimulatedGraph::kBlink;
           },
           "blink, or true: the bound with all links, for any --prior, NOT PRIVATE (blink)")
       ->transform(OneOf({"blink", "true"}));
@@ -165,9 +95,9 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
       ->add_option_function<std::string>(
           "--implausible",
           [flags](const std::string& policy) {
-            flags->options.implausible = policy == "drop"   ? v1::IMPLAUSIBLE_DROP
-                                         : policy == "keep" ? v1::IMPLAUSIBLE_KEEP
-                                                            : v1::IMPLAUSIBLE_FLAG;
+            flags->request.options.implausible = policy == "drop"   ? v1::IMPLAUSIBLE_DROP
+                                                 : policy == "keep" ? v1::IMPLAUSIBLE_KEEP
+                                                                    : v1::IMPLAUSIBLE_FLAG;
           },
           "Reports that can hardly be an honest node's: flag, drop or keep (flag, or the round's)")
       ->transform(OneOf({"flag", "drop", "keep"}));
@@ -192,12 +122,20 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run) {
                     "Start even where it needs more memory than the machine has free");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise,
                     "NOT PRIVATE: draw the noise from the seed");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  flags->file.AddTo(command, "--save");
+  command->add_flag("--json", flags->request.json, "Print one JSON object");
+  flags->request.file.AddTo(command, "--save");
   command->footer(absl::StrCat(ResultFilesText(), "\n", ExitCodeTable()));
   command->add_flag_callback(
-      "--quiet", [flags] { flags->options.progress = false; }, "Show no progress");
-  command->callback([flags, run] { *run = [flags] { return RunSimulation(*flags); }; });
+      "--quiet", [flags] { flags->request.options.progress = false; }, "Show no progress");
+  command->callback([flags, run, runner] {
+    *run = [flags, runner] {
+      SimulateRequest request = flags->request;
+      const absl::StatusOr<SimulateOptions> options = OptionsOf(*flags);
+      if (!options.ok()) return FinishWrongFlags(options.status());
+      request.options = *options;
+      return runner(request);
+    };
+  });
 }
 
 }  // namespace blink

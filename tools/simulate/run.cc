@@ -10,22 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "aggregator_server/reports/report_file.h"
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
-#include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
 #include "common/base/status_macros.h"
-#include "common/cli/decimal.h"
-#include "common/cli/training_flags.h"
 #include "common/graph/dataset_digest.h"
 #include "common/privacy/privatizer.h"
-#include "common/wire/degree_share.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
@@ -36,156 +30,6 @@
 #include "tools/simulate/so_far.h"
 
 namespace blink {
-namespace {
-
-// The MLP sees no links: it needs no report, unless something of the reports is asked for.
-bool DrawsOrReadsReports(const SimulateOptions& options) {
-  if (options.graph == SimulatedGraph::kTrue) return false;
-  return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
-         options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
-         !options.reports.empty() || !options.output.empty();
-}
-
-absl::StatusOr<PrivacyParameters> MakeParameters(const SimulateOptions& options, uint32_t nodes) {
-  const uint64_t epsilon_micro = *options.epsilon_micro;
-  const Prior prior = FromProto(options.training.prior()).value_or(Prior::kBeta);
-  const uint64_t share_ppm = options.degree_share_ppm.value_or(DefaultDegreeSharePpm(epsilon_micro, prior));
-  if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
-    return absl::InvalidArgumentError(absl::StrCat("--epsilon is ", FormatMicro(epsilon_micro), ": it must be in (0, ",
-                                                   FormatMicro(kEpsilonMicroMax), "]"));
-  }
-  if (share_ppm > kPartsPerMillion) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--degree-share is ", FormatMicro(share_ppm), ": it must be in [0, 1]"));
-  }
-  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
-}
-
-// What is left of it without those that `without` names.
-absl::StatusOr<Ingredients> LeaveOutIngredients(const std::vector<std::string>& without) {
-  Ingredients left;
-  for (const std::string& name : without) {
-    const auto known = std::find_if(kIngredientNames.begin(), kIngredientNames.end(), [&](const IngredientName& entry) {
-      return absl::EqualsIgnoreCase(entry.name, name);
-    });
-    if (known == kIngredientNames.end()) {
-      const auto append = [](std::string* out, const IngredientName& entry) { out->append(entry.name); };
-      return absl::InvalidArgumentError(absl::StrCat("--without names '", name, "', which is none of ",
-                                                     absl::StrJoin(kIngredientNames, ", ", append)));
-    }
-    left.*known->ingredient = false;
-  }
-  return left;
-}
-
-// `prior`: of the training that will be done.
-absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
-  BLINK_ASSIGN_OR_RETURN(const Ingredients left, LeaveOutIngredients(options.without));
-  if (options.network_rounds && (*options.network_rounds < 0 || *options.network_rounds > kNetworkRoundsMax)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--network-rounds is ", *options.network_rounds, ": it must be in 0 .. ", kNetworkRoundsMax));
-  }
-  if (options.network_rounds && !left.network) {
-    return absl::InvalidArgumentError(
-        "--without network leaves out what --network-rounds counts: leave out one of them");
-  }
-  const char* flag = !options.without.empty() ? "--without" : options.network_rounds ? "--network-rounds" : nullptr;
-  if (flag == nullptr || prior == v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
-}
-
-}  // namespace
-
-absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
-  const v1::TrainingSpec& training = options.training;
-  // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
-  const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
-  BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
-  if (knows_prior) BLINK_RETURN_IF_ERROR(NamingTheFlag(NormalizeTrainingSpec(training).status()));
-  if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
-                                            training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
-    return absl::InvalidArgumentError(
-        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features given or identity, or a "
-        "model "
-        "that sees links");
-  }
-  if (!(options.checkpoint_every_s >= 0 && options.checkpoint_every_s <= 86'400)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--checkpoint-every is ", options.checkpoint_every_s, ": it must be in 0 .. 86,400 seconds"));
-  }
-  if (options.replace_output && options.output.empty()) {
-    return absl::InvalidArgumentError("--replace says that --output may replace an earlier result: name it");
-  }
-  if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
-    return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
-  }
-  if (!(options.missing >= 0 && options.missing < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("--missing is ", options.missing,
-                                                   ": it must be in [0, 1), the share of the nodes that never report"));
-  }
-  if (options.missing > 0 && (!options.reports.empty() || !DrawsOrReadsReports(options))) {
-    return absl::InvalidArgumentError(
-        "--missing leaves nodes out when reports are drawn: it cannot be used with --reports, with --graph true or "
-        "with "
-        "--model mlp alone");
-  }
-  if (!options.checkpoint.empty() && !options.output.empty() &&
-      ResultPlace::Takes(options.output, options.checkpoint)) {
-    return absl::InvalidArgumentError(absl::StrCat("--checkpoint ", options.checkpoint,
-                                                   " is, or is in, a folder that the result ", options.output,
-                                                   " takes: name a folder apart from --output"));
-  }
-  if (options.bounds && training.model() == v1::MODEL_NONE) {
-    return absl::InvalidArgumentError(
-        "--bounds is about accuracies and --model none trains nothing: leave out one of them");
-  }
-  if (options.bounds && !DrawsOrReadsReports(options)) {
-    return absl::InvalidArgumentError(
-        "--bounds measures between which bounds a training on reports lies: it cannot be used with --graph true, which "
-        "is one of them, or with --model mlp alone");
-  }
-  if (options.graph == SimulatedGraph::kTrue) {
-    if (training.model() == v1::MODEL_NONE) {
-      return absl::InvalidArgumentError(
-          "--graph true takes the links as they are and --model none trains nothing: leave out one of them");
-    }
-    if (!options.without.empty() || options.network_rounds) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.without.empty() ? "--network-rounds" : "--without",
-          " is about the estimate of the links, and --graph true takes them as they are: leave out one of them"));
-    }
-    if (!options.reports.empty()) {
-      return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");
-    }
-    if (options.insecure_seeded_noise) {
-      return absl::InvalidArgumentError("--graph true draws no noise: leave out --insecure-seeded-noise");
-    }
-    if (!options.output.empty()) {
-      return absl::InvalidArgumentError("--output writes the result of a round: it cannot be used with --graph true");
-    }
-    return absl::OkStatus();
-  }
-  if (!options.reports.empty()) {
-    if (options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise) {
-      return absl::InvalidArgumentError(
-          "--reports replays stored reports, whose budget and noise are fixed: leave out --epsilon, --degree-share and "
-          "--insecure-seeded-noise");
-    }
-    return absl::OkStatus();
-  }
-  if (!DrawsOrReadsReports(options)) return absl::OkStatus();
-  if (!options.epsilon_micro) {
-    return absl::InvalidArgumentError("--epsilon is missing: give the privacy budget of a report, such as --epsilon 6");
-  }
-  return MakeParameters(options, kNodesMin).status();
-}
-
-bool KeepsReports(const SimulateOptions& options) {
-  return !options.checkpoint.empty() && DrawsOrReadsReports(options) && options.reports.empty() &&
-         !options.insecure_seeded_noise;
-}
-
 namespace {
 
 struct DrawnReports {
@@ -297,7 +141,7 @@ class Simulator {
                                                        " nodes, but the data set has ", dataset_.graph.node_count()));
       }
     } else if (DrawsOrReadsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(simulation_.parameters, MakeParameters(options_, dataset_.graph.node_count()));
+      BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
     }
     DescribeSimulation();
     BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));

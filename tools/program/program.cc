@@ -1,4 +1,5 @@
-// blink: the operator's and the researcher's command.
+#include "tools/program/program.h"
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -17,13 +18,12 @@
 #include "tools/examples.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
-#include "tools/simulate/command.h"
 
 namespace {
 
 using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
 constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand, blink::AddAuditCommand,
-                                    blink::AddDatasetCommand, blink::AddSimulateCommand};
+                                    blink::AddDatasetCommand};
 
 int Run(const std::function<int()>& command) {
   try {
@@ -37,7 +37,7 @@ int Run(const std::function<int()>& command) {
   }
 }
 
-int Main(int argc, char** argv) {
+int RunProgram(int argc, char** argv, const blink::SimulateRunner& simulate) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!blink::InitLogging("blink", "info").ok()) return static_cast<int>(blink::ExitCode::kInternal);
@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   std::function<int()> command;
   for (const AddCommand add : kCommands) add(app, &command);
+  blink::AddSimulateCommand(app, &command, simulate);
   std::string shell;
   CLI::App* const completion = app.add_subcommand("completion", "Print a script that completes the command line");
   completion->add_option("shell", shell, "bash")->required()->transform(blink::OneOf({"bash"}));
@@ -69,4 +70,10 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return blink::EndProgram("blink", Main(argc, argv)); }
+namespace blink {
+
+int BlinkMain(int argc, char** argv, const SimulateRunner& simulate) {
+  return EndProgram("blink", RunProgram(argc, argv, simulate));
+}
+
+}  // namespace blink

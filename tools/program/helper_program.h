@@ -1,0 +1,16 @@
+// Commands of `blink` that are programs of their own. They lie beside `blink` in a build folder and in an installation.
+#ifndef BLINK_TOOLS_PROGRAM_HELPER_PROGRAM_H_
+#define BLINK_TOOLS_PROGRAM_HELPER_PROGRAM_H_
+
+#include <string>
+
+namespace blink {
+
+// Becomes the program `name` with these arguments, which begin with a program's name and end with a null pointer. The
+// program that lies beside this one is taken, never one from PATH. Returns only where that fails: the exit code, with
+// the reason on standard error.
+int BecomeHelper(const std::string& name, char** argv);
+
+}  // namespace blink
+
+#endif  // BLINK_TOOLS_PROGRAM_HELPER_PROGRAM_H_

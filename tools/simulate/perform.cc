@@ -1,0 +1,82 @@
+#include "tools/simulate/perform.h"
+
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "common/base/exit_code.h"
+#include "common/cli/interrupt.h"
+#include "common/cli/suggestion.h"
+#include "common/cli/training_flags.h"
+#include "tools/command_line.h"
+#include "tools/simulate/figures.h"
+#include "tools/simulate/json_report.h"
+#include "tools/simulate/run.h"
+#include "tools/simulate/so_far.h"
+#include "tools/simulate/text_report.h"
+
+namespace blink {
+namespace {
+
+uint64_t PeakRssBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& options, SimulationSoFar& so_far) {
+  try {
+    return Simulate(options, so_far);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the simulation ran out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+absl::Status PrintSimulation(const Simulation& simulation, const SimulateRequest& request) {
+  const SimulationFigures figures = FiguresOf(simulation, PeakRssBytes());
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
+  const std::string text =
+      request.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
+  return request.file.Print(text);
+}
+
+void TellWhatIsKept(const SimulateOptions& options) {
+  if (!KeepsReports(options)) return;
+  std::fprintf(stderr,
+               "blink: --checkpoint keeps the reports of every trial in %s, readable by their owner alone: remove the "
+               "folder when the simulation is finished\n",
+               options.checkpoint.c_str());
+}
+
+}  // namespace
+
+int PerformSimulation(const SimulateRequest& request) {
+  const SimulateOptions& options = request.options;
+  TellWhatIsKept(options);
+  SimulationSoFar so_far;
+  Interrupt interrupt("blink", [&](ExitCode code) {
+    absl::Status printed;
+    so_far.Look([&](const Simulation& simulation) { printed = PrintSimulation(simulation, request); });
+    return printed.ok() ? code : ExitCode(Finish(printed));
+  });
+  absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options, so_far);
+  interrupt.Disarm();
+  for (const std::string& path : {options.dataset, options.reports}) {
+    simulation = SuggestingPath(std::move(simulation), path);
+  }
+  if (!simulation.ok()) {
+    std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
+    // Files and data sets are all it reads: what does not suit is bad input.
+    const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
+    return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
+  }
+  return Finish(PrintSimulation(*simulation, request));
+}
+
+}  // namespace blink
