@@ -101,7 +101,7 @@ class Images(BlinkTest):
         print(f"the aggregator image is {(self.size(AGGREGATOR) - self.size(BASE)) / 1e6:.1f} MB above its base",
               file=sys.stderr)
         files = self.files(AGGREGATOR)
-        for program in ("blink", "blink-node", "blink-aggregator", "blink-worker"):
+        for program in ("blink", "blink-simulate", "blink-node", "blink-aggregator", "blink-worker"):
             self.assertIn(f"/usr/local/bin/{program}", files)
             done = podman("run", "--rm", "--entrypoint", program, AGGREGATOR, "--version")
             self.assertTrue(done.stdout.strip(), done)

@@ -579,7 +579,8 @@ class GpuCheck(Experiment):
 
     def test_programs_that_cannot_be_read_are_refused_and_nothing_is_left(self):
         build = self.folder / "build"
-        for name in ("bin/blink", "bin/blink-worker", "bin/blink-aggregator", "bin/blink-node", "tests/train_gpu_test"):
+        for name in ("bin/blink", "bin/blink-simulate", "bin/blink-worker", "bin/blink-aggregator", "bin/blink-node",
+                     "tests/train_gpu_test"):
             (build / name).parent.mkdir(parents=True, exist_ok=True)
             (build / name).write_text("no program")
         _, err = self.call("tools/gpu-check", "pack", self.folder / "p", "--build", build, expect=3)

@@ -141,7 +141,7 @@ def libraries_missing(program):
 def check_libraries(host):
     """Every program finds its libraries and starts."""
     wrong = {}
-    for program in ("blink", "blink-worker", "blink-aggregator", "blink-node"):
+    for program in ("blink", "blink-simulate", "blink-worker", "blink-aggregator", "blink-node"):
         done = run(program, "--version")
         missing = libraries_missing(program)
         if done.code != 0 or missing:
