@@ -153,11 +153,11 @@ class Accuracy(Experiment):
         _, err = self.run_all(*chosen, "--epochs", 6, expect=3)
         self.assertIn("trial 0: other options", err)
         self.assertIn("--other-builds", err)
-        other = self.folder / "blink"
-        shutil.copy(self.blink, other)
-        with open(other, "ab") as file:
+        for name in ("blink", "blink-simulate"):
+            shutil.copy(self.blink.with_name(name), self.folder / name)
+        with open(self.folder / "blink-simulate", "ab") as file:
             file.write(b"\0")
-        self.blink = other
+        self.blink = self.folder / "blink"
         _, err = self.run_all(*chosen, expect=3)
         self.assertIn("trial 0: another binary", err)
         self.run_all(*chosen, "--other-builds", "keep")
