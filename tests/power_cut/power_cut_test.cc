@@ -24,6 +24,7 @@
 #include "spdlog/spdlog.h"
 #include "tests/power_cut/disk.h"
 #include "tests/power_cut/scenario.h"
+#include "tests/testing/temp_folder.h"
 
 namespace blink::power_cut {
 
@@ -40,22 +41,6 @@ const std::vector<Scenario>& Scenarios() {
                                 ResultScenario(),  CheckpointScenario(), FilesScenario(), NewFolderScenario()};
   return *all;
 }
-
-// In memory where the machine has such a folder, since thousands of small folders are made.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = ::access("/dev/shm", W_OK) == 0
-                              ? "/dev/shm/blink-power-XXXXXX"
-                              : (std::filesystem::temp_directory_path() / "blink-power-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
-
- private:
-  std::string path_;
-};
 
 struct Recording {
   std::vector<Operation> operations;
@@ -81,7 +66,7 @@ void RunRecorded(const Scenario& scenario, const std::string& root, const std::s
 // `kill_at` > 0: the process is killed after so many operations, and a second one goes on. The power is then cut in the
 // life of the second: what the first one wrote and did not sync, the second one sees, and the disk may not have.
 Recording Record(const Scenario& scenario, size_t kill_at) {
-  TempFolder folder;
+  const testing::TempFolder folder(testing::TempFolder::InMemory());
   const std::string root = folder / "disk", log = folder / "log";
   std::filesystem::create_directory(root);
   RunRecorded(scenario, root, log, kill_at);
@@ -136,7 +121,7 @@ class Checker {
     for (const std::string& note : notes) absl::StrAppend(&all, "\n", note);
     const std::pair<size_t, size_t> key{std::hash<std::string>()(all), all.size()};
     if (sound_.count(key) > 0) return "";
-    TempFolder folder;
+    const testing::TempFolder folder(testing::TempFolder::InMemory());
     WriteTree(tree, folder / "disk");
     const std::string broken = scenario_.check(folder / "disk", notes, in_order);
     if (broken.empty()) sound_.insert(key);

@@ -1,10 +1,9 @@
-// What the tests of the aggregator share: a folder that goes away, a clock that is moved by hand, rounds and reports.
+// What the tests of the aggregator share: a clock that is moved by hand, rounds and reports.
 // The reports are patterns, not noise: nothing here is private.
 #ifndef BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
 #define BLINK_TESTS_TESTING_AGGREGATOR_FIXTURES_H_
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
@@ -21,25 +20,9 @@
 #include "common/base/clock.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/round.h"
+#include "tests/testing/temp_folder.h"
 
 namespace blink::testing {
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "blink-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
-
- private:
-  std::string path_;
-};
 
 class ManualClock final : public Clock {
  public:

@@ -15,11 +15,12 @@
 #include "common/base/format_number.h"
 #include "common/base/private_file.h"
 #include "tests/testing/log_capture.h"
+#include "tests/testing/temp_folder.h"
 
 namespace blink {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(FormatNumber, IsWhatFollowsTheName) {
   EXPECT_EQ(FormatNumber("BLINKJ2\n...", "BLINKJ"), 2u);
@@ -41,15 +42,9 @@ TEST(OtherFormat, NamesFileAndBothNumbers) {
               HasSubstr("DIR/journal.blj has format 3, and this program reads format 2"));
 }
 
-class DurableFileTest : public testing::Test {
+class DurableFileTest : public testing::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/base_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
-              std::to_string(::getpid());
-    ASSERT_TRUE(MakeDirectories(folder_ + "/a/b").ok());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  void SetUp() override { ASSERT_TRUE(MakeDirectories(folder_ + "/a/b").ok()); }
 };
 
 TEST_F(DurableFileTest, ReplacesAFileAndLeavesNothingElse) {

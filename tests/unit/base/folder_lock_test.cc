@@ -18,10 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class FolderLockTest : public testing::Test {
+class FolderLockTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = testing::TempDir() + "/folder_lock_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+    root_ = ::testing::TempDir() + "/folder_lock_" + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
             std::to_string(::getpid());
     ASSERT_TRUE(fs::create_directories(root_));
     folder_ = root_ + "/folder";

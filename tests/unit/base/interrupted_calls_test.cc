@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/base/durable_file.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/unit/base/system_calls.h"
 
 namespace blink {
@@ -15,19 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class InterruptedCallsTest : public testing::Test {
+class InterruptedCallsTest : public testing::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/calls_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
-              std::to_string(::getpid());
-    ASSERT_TRUE(std::filesystem::create_directories(folder_));
-    path_ = folder_ + "/file";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   auto FilesInFolder() const { return std::distance(std::filesystem::directory_iterator(folder_), {}); }
 
-  std::string folder_, path_;
+  const std::string path_ = Path("file");
 };
 
 TEST_F(InterruptedCallsTest, AReadGoesOnAfterSignals) {

@@ -13,23 +13,15 @@
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
+#include "tests/testing/temp_folder.h"
 
 namespace blink {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class DatasetTest : public testing::Test {
+class DatasetTest : public testing::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/dataset_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
-              std::to_string(::getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void Write(const std::string& name, absl::string_view content) {
-    ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + name, content).ok());
-  }
   void WriteSmall() {
     Write("labels.csv", "node,label\n0,0\n1,1\n2,-1\n3,1\n");
     Write("split.csv", "node,split\r\n0,train\r\n1,val\r\n2,test\r\n");
@@ -40,7 +32,6 @@ class DatasetTest : public testing::Test {
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(read.status().message());
   }
-  std::string folder_;
 };
 
 std::string Npy(const std::string& header, const std::string& data) {
@@ -126,7 +117,7 @@ TEST_F(DatasetTest, NamesTheRemedyWhereNothingListsTheNodes) {
   std::filesystem::remove(folder_ + "/labels.csv");
   const absl::Status status = ReadDataset(folder_).status();
   EXPECT_THAT(std::string(status.message()),
-              testing::AllOf(HasSubstr("labels.csv"), HasSubstr("nodes.csv"), HasSubstr("blink dataset convert")));
+              ::testing::AllOf(HasSubstr("labels.csv"), HasSubstr("nodes.csv"), HasSubstr("blink dataset convert")));
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(IsFileError(status)) << "the program's exit code hangs on it";
 }
@@ -415,7 +406,7 @@ TEST(LabelWarnings, TellOneClassAndTrainingNodesWithoutALabel) {
   attributes.labels = {0, 0, -1};
   attributes.split = {Split::kTrain, Split::kNone, Split::kTrain};
   EXPECT_THAT(LabelWarnings(attributes),
-              testing::ElementsAre(HasSubstr("one class"), HasSubstr("1 of 2 nodes of the training split")));
+              ::testing::ElementsAre(HasSubstr("one class"), HasSubstr("1 of 2 nodes of the training split")));
   attributes.labels = {0, 1, 0};
   EXPECT_TRUE(LabelWarnings(attributes).empty());
   attributes.labels = {-1, -1, -1};

@@ -15,8 +15,8 @@
 namespace blink {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 struct Graph {
   CsrGraph graph;
@@ -37,7 +37,7 @@ absl::StatusOr<Graph> GraphOf(absl::StatusOr<EdgeList> list) {
   return result;
 }
 
-class EdgeListTest : public testing::Test {
+class EdgeListTest : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
   absl::StatusOr<Graph> Read(absl::string_view text, const EdgeListOptions& options = {}) {
@@ -52,7 +52,7 @@ class EdgeListTest : public testing::Test {
   static EdgeListOptions Columns(std::vector<std::string> columns) {
     return {.table = {.columns = std::move(columns)}};
   }
-  std::string path_ = testing::TempDir() + "/edges_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
+  std::string path_ = ::testing::TempDir() + "/edges_" + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
                       std::to_string(::getpid());
 };
 

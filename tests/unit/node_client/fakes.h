@@ -2,9 +2,6 @@
 #ifndef BLINK_TESTS_UNIT_NODE_CLIENT_FAKES_H_
 #define BLINK_TESTS_UNIT_NODE_CLIENT_FAKES_H_
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,28 +18,13 @@
 #include "node_client/aggregator_link.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"
+#include "tests/testing/temp_folder.h"
 
 namespace blink {
 
 inline const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
-class TempFolder {
- public:
-  explicit TempFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    std::string pattern = (parent / "blink-node-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  // For tests that fsync thousands of times, where the machine has such a folder.
-  static std::filesystem::path InMemory() {
-    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
-  }
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using testing::TempFolder;
 
 inline void WriteText(const std::string& path, const std::string& text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());

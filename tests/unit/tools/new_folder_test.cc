@@ -10,24 +10,18 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "tests/testing/temp_folder.h"
 
 namespace blink {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::KilledBySignal;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::KilledBySignal;
 
-class StagingTest : public testing::Test {
+class StagingTest : public testing::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/staging_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
-              std::to_string(::getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::vector<std::string> Entries() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_))

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,32 +11,25 @@
 #include "common/base/durable_file.h"
 #include "common/graph/npy_array.h"
 #include "common/graph/numpy_file.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/unit/tools/dataset/run_command.h"
 #include "tools/dataset/files.h"
 
 namespace blink {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
-class ConvertTest : public testing::Test {
+class ConvertTest : public testing::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/convert_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
-              std::to_string(::getpid());
-    std::filesystem::create_directories(folder_);
+  ConvertTest() {
     options_.input = Path("edges");
     options_.output = Path("set");
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  void Write(const std::string& name, absl::string_view content) {
-    ASSERT_TRUE(WriteFileAtomically(Path(name), content).ok());
-  }
-  std::string Read(const std::string& name) const { return ReadFile(Path(name), 1 << 20).value_or("(missing)"); }
   void WriteDense(const std::string& name, uint32_t cols, std::vector<float> values) {
     const FeatureMatrix matrix{.rows = static_cast<uint32_t>(values.size() / cols), .cols = cols, .values = values};
     ASSERT_TRUE(WriteDenseNpy(matrix, Path(name)).ok());
@@ -433,9 +425,9 @@ TEST_F(ConvertTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {
   EXPECT_EQ(RunDatasetCommand(convert), 2);
   std::vector<std::string> labelled = convert;
   labelled.insert(labelled.end(), {"--labels", Path("labels.csv")});
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunDatasetCommand(labelled), 3);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("labels.csv: 3 nodes have a label: a split needs 4"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("labels.csv: 3 nodes have a label: a split needs 4"));
   EXPECT_FALSE(std::filesystem::exists(Path("x/edges.csv")));
   labelled.insert(labelled.end(), {"--split", Path("labels.csv")});
   EXPECT_EQ(RunDatasetCommand(labelled), 2);

@@ -3,42 +3,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/unit/tools/dataset/run_command.h"
 
 namespace blink {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class DatasetFilesTest : public testing::Test {
+class DatasetFilesTest : public testing::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/files_" + testing::UnitTest::GetInstance()->current_test_info()->name() +
-              std::to_string(::getpid());
-    std::filesystem::create_directories(folder_);
-    dataset_ = *GenerateDataset({.nodes = 20, .classes = 2, .mean_degree = 3, .features = 10, .words_per_node = 2});
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  void Write(const std::string& name, absl::string_view content) {
-    std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
-    ASSERT_TRUE(WriteFileAtomically(Path(name), content).ok());
-  }
-  std::string Read(const std::string& name) const { return ReadFile(Path(name), 1 << 20).value_or("(missing)"); }
   void WriteKit(const std::string& name, int first, int last, int node_count) {
     Write("out/kits/" + name + "/kit.json", "{\"format\":1,\"nodes\":{\"first\":" + std::to_string(first) +
                                                 ",\"last\":" + std::to_string(last) +
                                                 "},\"node_count\":" + std::to_string(node_count) + "}");
   }
-  std::string folder_;
-  Dataset dataset_;
+  const Dataset dataset_ =
+      *GenerateDataset({.nodes = 20, .classes = 2, .mean_degree = 3, .features = 10, .words_per_node = 2});
 };
 
 TEST_F(DatasetFilesTest, ShardsEachListIntoItsKitAndNowhereElse) {
@@ -97,7 +84,7 @@ TEST_F(DatasetFilesTest, TheFirstArgumentMayBeAnOptionIsNeededOnceAndListedOnce)
   AddDatasetCommand(app, &command);
   const std::string help = app.get_subcommand("dataset")->get_subcommand("info")->help();
   EXPECT_THAT(help, HasSubstr("dataset REQUIRED"));
-  EXPECT_THAT(help, testing::Not(HasSubstr("--dataset")));
+  EXPECT_THAT(help, ::testing::Not(HasSubstr("--dataset")));
 }
 
 TEST_F(DatasetFilesTest, SummaryCountsWhatIsThere) {
