@@ -63,6 +63,11 @@ bool ParseIntegerId(string_view text, int64_t* value) {
   return true;
 }
 
+bool IsIntegerId(string_view text) {
+  int64_t ignored;
+  return ParseIntegerId(text, &ignored);
+}
+
 const char* WhyNoName(string_view text) {
   while (!text.empty()) {
     if (absl::ascii_iscntrl(text[0])) return "holds a control character: is this a text file?";
@@ -117,6 +122,13 @@ const char* FieldSplitter::Split(string_view line, char separator, std::vector<s
       return nullptr;
     }
   }
+}
+
+std::vector<std::string> FieldsOf(string_view line, char separator) {
+  FieldSplitter splitter;
+  std::vector<string_view> fields;
+  if (splitter.Split(line, separator, &fields) != nullptr) return {};
+  return std::vector<std::string>(fields.begin(), fields.end());
 }
 
 }  // namespace blink

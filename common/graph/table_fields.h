@@ -18,6 +18,8 @@ bool ParseInteger(absl::string_view text, int64_t* value);
 // numpy.savetxt writes all. Up to 2^53, which a double tells apart.
 bool ParseIntegerId(absl::string_view text, int64_t* value);
 
+bool IsIntegerId(absl::string_view text);
+
 // Why `text` is no id and no name of a class: it holds a control character, or is not UTF-8. nullptr where it may be
 // one. Two files in different encodings would have two names for one node.
 const char* WhyNoName(absl::string_view text);
@@ -31,6 +33,9 @@ class FieldSplitter {
  private:
   std::deque<std::string> unescaped_;
 };
+
+// The fields as text of their own; none where a quotation mark is wrong.
+std::vector<std::string> FieldsOf(absl::string_view line, char separator);
 
 }  // namespace blink
 

@@ -12,15 +12,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/graph/table_comments.h"
+#include "common/graph/table_header.h"
 
 namespace blink {
 namespace {
 
 using absl::string_view;
-using Fields = std::vector<string_view>;
 
-constexpr char kAuto[] = "auto";
-constexpr char kNone[] = "none";
 constexpr size_t kLinesForSeparator = 200;
 constexpr uint32_t kColumnsMax = 10'000'000;
 
@@ -28,45 +27,10 @@ absl::Status ErrorAt(const std::string& name, uint64_t line, string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(name, ", line ", line, ": ", what));
 }
 
-bool IsMark(char c) { return c == '#' || c == '%'; }
-
-bool BeginsWithMark(string_view text) {
-  text = absl::StripLeadingAsciiWhitespace(text);
-  return !text.empty() && IsMark(text[0]);
-}
-
-string_view WithoutMarks(string_view text) {
-  text = absl::StripLeadingAsciiWhitespace(text);
-  while (!text.empty() && IsMark(text[0])) text.remove_prefix(1);
-  return absl::StripLeadingAsciiWhitespace(text);
-}
-
-// "#tag" may be an id. "# text" and "##" are comments.
-bool MayBeId(string_view text) {
-  text = absl::StripLeadingAsciiWhitespace(text);
-  return text.size() >= 2 && IsMark(text[0]) && !IsMark(text[1]) && !absl::ascii_isspace(text[1]);
-}
-
-// No value begins with a mark, so only an id can.
-bool HasIds(const TableForm& form) { return !form.columns.empty(); }
-
 size_t CountFields(string_view text, char separator) {
   FieldSplitter splitter;
-  Fields fields;
+  std::vector<string_view> fields;
   return splitter.Split(text, separator, &fields) == nullptr ? fields.size() : 0;
-}
-
-// The fields as text of their own.
-std::vector<std::string> FieldsOf(string_view text, char separator) {
-  FieldSplitter splitter;
-  Fields fields;
-  if (splitter.Split(text, separator, &fields) != nullptr) return {};
-  return std::vector<std::string>(fields.begin(), fields.end());
-}
-
-bool IsInteger(string_view text) {
-  int64_t ignored;
-  return ParseIntegerId(text, &ignored);
 }
 
 // The separator that gives all lines the same number of fields; else the first one that the first line has.
@@ -94,8 +58,9 @@ class LayoutFinder {
                const TableOptions& options)
       : name_(name), form_(form), options_(options), needed_(form.columns.size() + form.takes_the_rest) {
     for (const SampleLine& line : lines) {
-      const bool marked = options.comment == kAuto ? BeginsWithMark(line.text)
-                                                   : options.comment != kNone && line.text[0] == options.comment[0];
+      const bool marked = options.comment == kAutoComment
+                              ? BeginsWithMark(line.text)
+                              : options.comment != kNoComment && line.text[0] == options.comment[0];
       if (!marked) {
         rows_.push_back(line);
       } else if (rows_.empty()) {
@@ -105,7 +70,7 @@ class LayoutFinder {
   }
 
   absl::StatusOr<TableLayout> Find() {
-    if (rows_.empty() && options_.comment == kAuto && HasIds(form_)) TakeMarkedLinesThatMayBeRows();
+    if (rows_.empty() && options_.comment == kAutoComment && HasIds(form_)) TakeMarkedLinesThatMayBeRows();
     if (rows_.empty()) {
       for (const SampleLine& line : marked_) layout_.comments.push_back(line.number);
       return layout_;
@@ -119,7 +84,7 @@ class LayoutFinder {
 
  private:
   void TakeMarkedLinesThatMayBeRows() {
-    const auto may_be_row = [](const SampleLine& line) { return MayBeId(line.text); };
+    const auto may_be_row = [](const SampleLine& line) { return MayBeMarkedId(line.text); };
     std::copy_if(marked_.begin(), marked_.end(), std::back_inserter(rows_), may_be_row);
     marked_.erase(std::remove_if(marked_.begin(), marked_.end(), may_be_row), marked_.end());
   }
@@ -145,21 +110,24 @@ class LayoutFinder {
     layout_.fields = rows_.size() > 1 ? CountFields(rows_[1].text, layout_.separator) : 0;
     if (layout_.fields == 0) layout_.fields = first_.size();  // a mark is not closed there: the row is refused later
     // R's write.table gives the column of row names no name.
-    if (first_.size() + 1 == layout_.fields && !std::any_of(first_.begin(), first_.end(), IsInteger)) {
+    if (first_.size() + 1 == layout_.fields && !std::any_of(first_.begin(), first_.end(), IsIntegerId)) {
       first_.insert(first_.begin(), "");
     }
     bool is_header = false, is_told = false;
     if (!options_.columns.empty()) {
       BLINK_RETURN_IF_ERROR(ChooseAsTold(&is_header));
       is_told = is_header;
-    } else if (!ChooseByNames(first_, &layout_.columns)) {
-      BLINK_RETURN_IF_ERROR(ChooseByPlace());
-    } else {
+    } else if (auto named = FindColumnsByName(form_, first_)) {
+      layout_.columns = *std::move(named);
       is_header = true;
+    } else {
+      BLINK_RETURN_IF_ERROR(ChooseByPlace());
     }
-    is_header = is_header || LooksLikeHeader();
-    if (is_header && !is_told && *form_.first_row_flag != '\0' && HeaderIsOfIds()) {
-      if (!form_.first_row_is_row) return AmbiguousHeader();
+    const SampleRows sample{form_, rows_, layout_.separator, first_, layout_.columns};
+    is_header = is_header || sample.LooksLikeHeader();
+    const std::vector<std::string> words = sample.IdsOf(first_);
+    if (is_header && !is_told && *form_.first_row_flag != '\0' && sample.HasIdsOfOtherRows(words)) {
+      if (!form_.first_row_is_row) return HeaderOrRowError(words);
       is_header = false;
       if (options_.columns.empty()) {
         layout_.columns.clear();
@@ -176,7 +144,7 @@ class LayoutFinder {
     ListUnused(is_header);
     const size_t first_row = is_header ? 1 : 0;
     layout_.first_row_line = rows_[std::min(first_row, rows_.size() - 1)].number;
-    layout_.has_integers = !options_.names && first_row < rows_.size() && HasIntegers(rows_[first_row]);
+    layout_.has_integers = !options_.names && first_row < rows_.size() && sample.HasIntegers(rows_[first_row]);
     if (layout_.columns.empty())
       return ErrorAt(name_, rows_[0].number, absl::StrCat("expected ", form_.row, " a line"));
     const size_t needed = *std::max_element(layout_.columns.begin(), layout_.columns.end()) + 1;
@@ -184,21 +152,12 @@ class LayoutFinder {
     return absl::OkStatus();
   }
 
-  // Whether the fields name all columns of the form.
-  bool ChooseByNames(const std::vector<std::string>& fields, std::vector<size_t>* columns) const {
-    std::vector<size_t> found;
-    for (const TableColumn& column : form_.columns) {
-      const size_t before = found.size();
-      for (const string_view wanted : column.names) {
-        for (size_t k = 0; k < fields.size() && found.size() == before; ++k) {
-          const bool taken = std::find(found.begin(), found.end(), k) != found.end();
-          if (!taken && absl::AsciiStrToLower(fields[k]) == wanted) found.push_back(k);
-        }
-      }
-      if (found.size() == before) return false;
-    }
-    *columns = std::move(found);
-    return !columns->empty();
+  absl::Status HeaderOrRowError(const std::vector<std::string>& words) const {
+    const std::string names = absl::StrJoin(words, ",");
+    return ErrorAt(
+        name_, rows_[0].number,
+        absl::StrCat("\"", names, "\" may be a header or a row, since other rows have such an id too: say ", form_.flag,
+                     " ", names, " if it is a header, or ", form_.first_row_flag, " if it is a row"));
   }
 
   absl::Status ChooseByPlace() {
@@ -293,104 +252,6 @@ class LayoutFinder {
 
   size_t FieldCount() const { return std::max(first_.size(), layout_.fields); }
 
-  bool HasIntegers(const SampleLine& line) const {
-    const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
-    bool all = true;
-    ForEachIdOf(fields, [&](const std::string& id) { all = all && IsInteger(id); });
-    return all;
-  }
-
-  // The fields of the form's columns.
-  std::vector<std::string> ChosenOf(const std::vector<std::string>& fields) const {
-    std::vector<std::string> chosen;
-    for (size_t k = 0; k < form_.columns.size(); ++k) {
-      chosen.push_back(layout_.columns[k] < fields.size() ? fields[layout_.columns[k]] : "");
-    }
-    return chosen;
-  }
-
-  template <typename F>
-  void ForEachIdOf(const std::vector<std::string>& fields, F use) const {
-    for (size_t k = 0; k < form_.columns.size(); ++k) {
-      if (form_.columns[k].is_id && layout_.columns[k] < fields.size()) use(fields[layout_.columns[k]]);
-    }
-  }
-
-  // Of a first line whose names are not known.
-  bool LooksLikeHeader() const {
-    if (rows_.size() < 2) return false;
-    if (form_.takes_the_rest) {
-      return !RestIsValues(first_) && RestIsValues(FieldsOf(rows_[1].text, layout_.separator));
-    }
-    bool ids_are_names = true;
-    ForEachIdOf(first_, [&](const std::string& id) { ids_are_names = ids_are_names && !IsInteger(id); });
-    if (std::vector<size_t> ignored; ids_are_names && ChooseByNames(ChosenOf(first_), &ignored)) return true;
-    const auto all_others = [&](auto is) { return std::all_of(rows_.begin() + 1, rows_.end(), is); };
-    if (!ids_are_names) return false;
-    if (all_others([&](const SampleLine& line) { return HasIntegers(line); })) return true;
-    for (size_t k = 0; k < form_.columns.size(); ++k) {
-      const TableColumn& column = form_.columns[k];
-      const size_t at = layout_.columns[k];
-      if (column.is_id || at >= first_.size()) continue;
-      const std::string lower = absl::AsciiStrToLower(first_[at]);
-      if (std::find(column.names.begin(), column.names.end(), lower) != column.names.end()) return true;
-      const auto is_value = [&](const SampleLine& line) {
-        const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
-        return at < fields.size() && column.is_value(fields[at]);
-      };
-      // "user,mature" before "anna,True": a name for ids, and a word that no row has.
-      if (IsKnownIdName() && std::none_of(rows_.begin() + 1, rows_.end(), [&](const SampleLine& line) {
-            const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
-            return at < fields.size() && fields[at] == first_[at];
-          })) {
-        return true;
-      }
-      if (column.is_value != nullptr && !column.is_value(first_[at]) && all_others(is_value)) return true;
-    }
-    return false;
-  }
-
-  // Whether a word of the header is an id on another row, so that the header may be a row: "u,v" before "v,w".
-  bool HeaderIsOfIds() const {
-    std::vector<std::string> words;
-    ForEachIdOf(first_, [&](const std::string& word) { words.push_back(word); });
-    return std::any_of(rows_.begin() + 1, rows_.end(), [&](const SampleLine& line) {
-      bool found = false;
-      ForEachIdOf(FieldsOf(line.text, layout_.separator), [&](const std::string& id) {
-        found = found || std::find(words.begin(), words.end(), id) != words.end();
-      });
-      return found;
-    });
-  }
-
-  absl::Status AmbiguousHeader() const {
-    std::vector<std::string> words;
-    ForEachIdOf(first_, [&](const std::string& word) { words.push_back(word); });
-    const std::string names = absl::StrJoin(words, ",");
-    return ErrorAt(
-        name_, rows_[0].number,
-        absl::StrCat("\"", names, "\" may be a header or a row, since other rows have such an id too: say ", form_.flag,
-                     " ", names, " if it is a header, or ", form_.first_row_flag, " if it is a row"));
-  }
-
-  bool IsKnownIdName() const {
-    const TableColumn& column = form_.columns[0];
-    if (!column.is_id || layout_.columns[0] >= first_.size()) return false;
-    const std::string lower = absl::AsciiStrToLower(first_[layout_.columns[0]]);
-    return std::find(column.names.begin(), column.names.end(), lower) != column.names.end();
-  }
-
-  bool RestIsValues(const std::vector<std::string>& fields) const {
-    const std::vector<size_t>& columns = layout_.columns;
-    const size_t ids = form_.columns.size();
-    for (size_t k = 0; k < fields.size(); ++k) {
-      const size_t at = std::find(columns.begin(), columns.end(), k) - columns.begin();
-      const bool wanted = columns.size() > ids ? at >= ids && at < columns.size() : at == columns.size();
-      if (wanted && !form_.rest_is_value(fields[k])) return false;
-    }
-    return true;
-  }
-
   void TakeTheRest() {
     const size_t named = layout_.columns.size();
     for (size_t k = 0; k < layout_.fields; ++k) {
@@ -412,16 +273,15 @@ class LayoutFinder {
   absl::Status SortOutMarkedLines() {
     for (const SampleLine& line : marked_) {
       const std::vector<std::string> fields = FieldsOf(line.text, layout_.separator);
-      bool comment = options_.comment != kAuto || !HasIds(form_) || layout_.header_line != 0 || !MayBeId(line.text) ||
-                     fields.size() != layout_.fields || !layout_.exact;
+      bool comment = options_.comment != kAutoComment || !HasIds(form_) || layout_.header_line != 0 ||
+                     !MayBeMarkedId(line.text) || fields.size() != layout_.fields || !layout_.exact;
       if (!comment && layout_.has_integers) {
-        if (IsInteger(WithoutMarks(fields[layout_.columns[0]]))) return Ambiguous(line);
+        if (IsIntegerId(WithoutMarks(fields[layout_.columns[0]]))) return CommentOrRowError(name_, line);
         comment = true;
       }
       std::vector<std::string> unmarked = fields;
       if (!unmarked.empty()) unmarked[0] = std::string(WithoutMarks(unmarked[0]));
-      std::vector<size_t> ignored;
-      comment = comment || ChooseByNames(unmarked, &ignored);
+      comment = comment || FindColumnsByName(form_, unmarked).has_value();
       if (comment) {
         layout_.comments.push_back(line.number);
       } else {
@@ -432,8 +292,6 @@ class LayoutFinder {
     return absl::OkStatus();
   }
 
-  absl::Status Ambiguous(const SampleLine& line) const;
-
   const std::string& name_;
   const TableForm& form_;
   const TableOptions& options_;
@@ -443,28 +301,7 @@ class LayoutFinder {
   TableLayout layout_;
 };
 
-absl::Status AmbiguousError(const std::string& name, uint64_t line, string_view text) {
-  const char mark = absl::StripLeadingAsciiWhitespace(text)[0];
-  return ErrorAt(
-      name, line,
-      absl::StrCat("\"", absl::StripAsciiWhitespace(text).substr(0, 60),
-                   "\" may be a comment or a row: say --comment '", std::string(1, mark),
-                   "' if it is a comment, or --comment none --names if ids begin with ", std::string(1, mark)));
-}
-
-absl::Status LayoutFinder::Ambiguous(const SampleLine& line) const {
-  return AmbiguousError(name_, line.number, line.text);
-}
-
 }  // namespace
-
-absl::Status CheckComment(const std::string& comment) {
-  if (comment == kAuto || comment == kNone) return absl::OkStatus();
-  if (comment.size() == 1 && absl::ascii_ispunct(comment[0]) && comment[0] != '"') return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--comment is \"", comment,
-                   "\": it must be the character that comments begin with, such as #, or auto, or none"));
-}
 
 absl::StatusOr<TableLayout> FindLayout(const std::string& name, const std::vector<SampleLine>& lines,
                                        const TableForm& form, const TableOptions& options) {
@@ -474,25 +311,9 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& name, const std::vecto
 std::vector<std::string> FirstFields(const std::vector<SampleLine>& lines, const TableOptions& options) {
   std::vector<SampleLine> rows;
   for (const SampleLine& line : lines) {
-    if (options.comment == kNone || !BeginsWithMark(line.text)) rows.push_back(line);
+    if (options.comment == kNoComment || !BeginsWithMark(line.text)) rows.push_back(line);
   }
   return rows.empty() ? std::vector<std::string>() : FieldsOf(rows[0].text, FindSeparator(rows, 2));
-}
-
-absl::StatusOr<bool> IsComment(const SampleLine& line, const std::string& name, const TableForm& form,
-                               const TableOptions& options, const TableLayout& layout, FieldSplitter& splitter) {
-  if (options.comment == kNone) return false;
-  if (options.comment != kAuto) return line.text[0] == options.comment[0];
-  if (!BeginsWithMark(line.text)) return false;
-  if (!HasIds(form)) return true;
-  Fields fields;
-  const bool fits = splitter.Split(line.text, layout.separator, &fields) == nullptr &&
-                    (layout.exact ? fields.size() == layout.fields : fields.size() >= layout.fields);
-  if (!layout.has_integers) return !fits && !layout.comments.empty();
-  if (fits && MayBeId(line.text) && IsInteger(WithoutMarks(fields[layout.columns[0]]))) {
-    return AmbiguousError(name, line.number, line.text);
-  }
-  return true;
 }
 
 }  // namespace blink

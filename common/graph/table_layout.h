@@ -1,4 +1,5 @@
-// What the first lines of a text table tell: the separator, the header, the columns, and what a comment is.
+// What the first lines of a text table tell: the separator, the columns, the header (table_header.h), and what a
+// comment is (table_comments.h).
 #ifndef BLINK_COMMON_GRAPH_TABLE_LAYOUT_H_
 #define BLINK_COMMON_GRAPH_TABLE_LAYOUT_H_
 
@@ -39,9 +40,6 @@ struct TableOptions {
   bool names = false;                // ids are names, even where they look like integers
 };
 
-// INVALID_ARGUMENT unless it is one of the three that TableOptions lists.
-absl::Status CheckComment(const std::string& comment);
-
 struct SampleLine {
   uint64_t number = 0;
   absl::string_view text;
@@ -69,12 +67,6 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& name, const std::vecto
 
 // The layout without its columns, for callers that look at the header first.
 std::vector<std::string> FirstFields(const std::vector<SampleLine>& lines, const TableOptions& options);
-
-// Whether a line after the first row is a comment. "auto" takes a line for one when its first character is '#' or '%'
-// and it cannot be a row: ids are integers, or it has another number of fields and comments stand before the first row.
-// Returns INVALID_ARGUMENT when it may be both.
-absl::StatusOr<bool> IsComment(const SampleLine& line, const std::string& name, const TableForm& form,
-                               const TableOptions& options, const TableLayout& layout, FieldSplitter& splitter);
 
 }  // namespace blink
 

@@ -10,6 +10,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/graph/node_tables.h"
+#include "common/graph/table_comments.h"
 #include "tools/new_folder.h"
 
 namespace blink {
