@@ -16,7 +16,8 @@ using absl::string_view;
 
 struct Format {
   const char* name;
-  // What to do, by what is wanted. FILE stands for the file. Without the text for a kind, `links` is used.
+  // What to do, by what is wanted. FILE stands for the file, OUT for edges or rows. Without the text for a kind it is
+  // that of `links`.
   const char* links;
   const char* rows = nullptr;
   const char* features = nullptr;
@@ -93,9 +94,7 @@ constexpr Format kJson = {
     ", then --features features.npz --feature-ids ids.txt"};
 constexpr Format kTuples = {"tuples of Python or lists of YAML",
                             "python3 -c \"import re; [print(*re.findall(r'[^][(),\\s]+', x.lstrip('- ')), sep='\\t') "
-                            "for x in open('FILE')]\" > edges.tsv",
-                            "python3 -c \"import re; [print(*re.findall(r'[^][(),\\s]+', x.lstrip('- ')), sep='\\t') "
-                            "for x in open('FILE')]\" > rows.tsv"};
+                            "for x in open('FILE')]\" > OUT.tsv"};
 constexpr Format kUtf16 = {"text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > utf8.csv"};
 constexpr Format kUtf32 = {"text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE > utf8.csv"};
 constexpr Format kXz = {"compressed by xz", "xz -dc FILE | blink dataset convert - .."};
@@ -254,12 +253,13 @@ absl::Status Refuse(const Format& format, const std::string& name, WantedContent
   if (wanted == WantedContent::kFeatures && remedy == kWriteText) {
     remedy = "write it with numpy.save or scipy.sparse.save_npz";
   }
+  const char* out = wanted == WantedContent::kLinks ? "edges" : "rows";
   const char* what = wanted == WantedContent::kLinks  ? "an edge list (text, two ids a line)"
                      : wanted == WantedContent::kRows ? "text with one row a line"
                                                       : "features (.npy, .npz, or text with an id and numbers a line)";
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is ", format.name, ", not ", what, "; ",
-                   absl::StrReplaceAll(remedy, {{"PANDAS", kPandasEdges}, {"FILE", name}})));
+                   absl::StrReplaceAll(remedy, {{"PANDAS", kPandasEdges}, {"FILE", name}, {"OUT", out}})));
 }
 
 }  // namespace
