@@ -16,23 +16,31 @@ namespace {
 
 constexpr char kField[] = "training.";
 
-absl::Status CheckLabels(const TrainingFacts& facts) {
-  if (facts.labelled_train == 0 && facts.labelled == 0) {
+// What can be had without labels, where links are estimated.
+std::string AdviseNoTraining(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
+  if (!place.estimated) return "";
+  const bool knows_nothing = normal.prior() == v1::PRIOR_ATTRIBUTED && facts.features == 0;
+  return absl::StrCat("; links and degrees alone (", knows_nothing ? "--prior beta " : "",
+                      "--model none, without other options of a training) need no label");
+}
+
+absl::Status CheckLabels(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
+  const std::string otherwise = AdviseNoTraining(normal, facts, place);
+  if (facts.labelled == 0) {
     return absl::FailedPreconditionError(
-        "no node has a label, so no model can be trained: ask for links and degrees alone (--model none), or add "
-        "labels.csv and split.csv");
+        absl::StrCat("no node has a label, so no model can be trained: add labels.csv and split.csv", otherwise));
   }
   if (facts.labelled_train == 0) {
     return absl::FailedPreconditionError(
-        "no labelled node is in the training split, so there is nothing to train on: label some of its nodes in "
-        "labels.csv, or give labelled nodes the split \"train\" in split.csv; links and degrees alone (--model none) "
-        "need no label");
+        absl::StrCat("no labelled node is in the training split, so there is nothing to train on: label some of its "
+                     "nodes in labels.csv, or give labelled nodes the split \"train\" in split.csv",
+                     otherwise));
   }
   if (facts.labelled_validation == 0) {
     return absl::FailedPreconditionError(
-        "no labelled node is in the validation split, so the best epoch cannot be chosen: label some of its nodes in "
-        "labels.csv, or give labelled nodes the split \"val\" in split.csv; links and degrees alone (--model none) "
-        "need no label");
+        absl::StrCat("no labelled node is in the validation split, so the best epoch cannot be chosen: label some of "
+                     "its nodes in labels.csv, or give labelled nodes the split \"val\" in split.csv",
+                     otherwise));
   }
   return absl::OkStatus();
 }
@@ -69,32 +77,37 @@ absl::Status CheckCost(const Candidate& candidate, const ProblemSize& size, cons
       absl::StrCat(kField, "model is gat, on soft links: ", ExplainCost(candidate, size)));
 }
 
+// Some models belong to the attributed prior.
+std::string AdviseBeta(const v1::TrainingSpec& normal) {
+  const std::optional<Model> model = FromProto(normal.model());
+  return model && NeedsAttributedPrior(*model) ? "use the beta prior and a model of it (--prior beta --model gcn)"
+                                               : "use the beta prior (--prior beta)";
+}
+
 absl::Status CheckPrior(const v1::TrainingSpec& normal, const TrainingFacts& facts) {
   if (normal.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
   if (facts.features == 0 && !facts.has_labels_to_train()) {
     return absl::FailedPreconditionError(absl::StrCat(
         kField, "prior is attributed, but nothing is known of the nodes that it could use: there are no features, and ",
         facts.labelled == 0 ? "no labels" : "no labels both in the training and in the validation split",
-        ": add features (features.npz or features.npy), or use the beta prior (--prior beta)"));
+        ": add features (features.npz or features.npy), or ", AdviseBeta(normal)));
   }
   const double bytes = facts.dense ? static_cast<double>(facts.nodes) * facts.features * sizeof(float) : 0;
   if (bytes > kScaledBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%sprior is attributed, which makes dense ones of features that are negative somewhere or not "
                         "0 in more than a quarter of all places: "
-                        "%d nodes by %d columns would be %.1f GB, and more than %g are not taken: use the beta prior "
-                        "(--prior beta), or fewer columns",
-                        kField, facts.nodes, facts.features, bytes / 1e9, kScaledBytesMax / 1e9));
+                        "%d nodes by %d columns would be %.1f GB, and more than %g are not taken: %s, or fewer columns",
+                        kField, facts.nodes, facts.features, bytes / 1e9, kScaledBytesMax / 1e9, AdviseBeta(normal)));
   }
   const double seconds = AttributedNominalSeconds(facts.nodes, facts.dense ? facts.features : 0, facts.classes);
   if (seconds <= kNominalSecondsMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%sprior is attributed, which compares every pair of %d nodes%s: it takes about %.1f hours of one core, and more "
-      "than %g are not spent: use "
-      "the beta prior (--prior beta)",
+      "than %g are not spent: %s",
       kField, facts.nodes,
       facts.dense ? absl::StrCat(" by ", facts.features, " dense features (negative somewhere, or mostly not 0)") : "",
-      seconds / 3600, kNominalSecondsMax / 3600));
+      seconds / 3600, kNominalSecondsMax / 3600, AdviseBeta(normal)));
 }
 
 absl::Status CheckSearch(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place,
@@ -147,7 +160,7 @@ absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& f
     return absl::InvalidArgumentError(absl::StrCat(
         kField, "model is none, but the links are given: there is nothing to estimate and nothing to train"));
   }
-  BLINK_RETURN_IF_ERROR(CheckLabels(facts));
+  BLINK_RETURN_IF_ERROR(CheckLabels(normal, facts, place));
   BLINK_RETURN_IF_ERROR(CheckDevice(normal.device(), place.gpus));
   BLINK_RETURN_IF_ERROR(CheckPrior(normal, facts));
   ProblemSize size = SizeOf(facts);

@@ -42,8 +42,9 @@ absl::Status CheckNodeFeatures(Model model, NodeFeatures kind, bool given_exist,
   if ((used == NodeFeatures::kGiven || used == NodeFeatures::kGivenAndDegree) && !given_exist) {
     return absl::InvalidArgumentError(absl::StrCat(prefix, "node_features is ", NodeFeaturesName(kind),
                                                    ", but there are no node features: add features.npz or features.npy "
-                                                   "beside labels.csv, or let one feature per node (identity) or the "
-                                                   "estimated degree (degree) stand for them"));
+                                                   "beside labels.csv, or let one feature per node (identity)",
+                                                   model == Model::kMlp ? "" : " or the estimated degree (degree)",
+                                                   " stand for them"));
   }
   if (model != Model::kMlp || (used != NodeFeatures::kDegree && used != NodeFeatures::kGivenAndDegree)) {
     return absl::OkStatus();

@@ -100,7 +100,7 @@ absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
   if (model == Model::kStacked && spec.variant() != v1::VARIANT_UNSPECIFIED && spec.variant() != v1::VARIANT_SOFT) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.variant is ", VariantName(spec.variant()),
-                     ", but the model stacked takes all links as weights: choose soft, or none"));
+                     ", but the model stacked takes all links as weights: choose soft, or leave out the variant"));
   }
   return absl::OkStatus();
 }

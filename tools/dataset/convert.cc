@@ -218,7 +218,9 @@ class Converter {
     }
     attributes.class_names = labels_.class_names;
     if (!attributes.has_labels())
-      return Wrong(labels_.rows.table.name, "no node has a known label: leave --labels out");
+      return Wrong(labels_.rows.table.name, options_.random_split
+                                                ? "no node has a known label: leave --labels and --random-split out"
+                                                : "no node has a known label: leave --labels out");
     if (unknown > 0 && attributes.class_count == 1) {
       report().warnings.push_back(
           absl::StrCat(labels_.rows.table.name, ": -1 stands for an unknown label; if it is a class, give it a name"));

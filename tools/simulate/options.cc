@@ -71,6 +71,11 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
 
 absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   const v1::TrainingSpec& training = options.training;
+  if (options.graph == SimulatedGraph::kTrue && (!options.without.empty() || options.network_rounds)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.without.empty() ? "--network-rounds" : "--without",
+        " is about the estimate of the links, and --graph true takes them as they are: leave out one of them"));
+  }
   // A replay has the prior of its round, where no flag says otherwise, and that is not known yet.
   const bool knows_prior = options.reports.empty() || training.prior() != v1::PRIOR_UNSPECIFIED;
   BLINK_RETURN_IF_ERROR(CheckPrior(options, knows_prior ? training.prior() : v1::PRIOR_ATTRIBUTED));
@@ -78,16 +83,16 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
   if (training.model() == v1::MODEL_MLP && (training.node_features() == v1::NODE_FEATURES_DEGREE ||
                                             training.node_features() == v1::NODE_FEATURES_GIVEN_AND_DEGREE)) {
     return absl::InvalidArgumentError(
-        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features given or identity, or a "
-        "model "
-        "that sees links");
+        "--model mlp sees no link, so the degree cannot be its feature: choose --node-features identity, or given "
+        "where the data set has features, or a model that sees links");
   }
   if (!(options.checkpoint_every_s >= 0 && options.checkpoint_every_s <= 86'400)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint-every is ", options.checkpoint_every_s, ": it must be in 0 .. 86,400 seconds"));
   }
   if (options.replace_output && options.output.empty()) {
-    return absl::InvalidArgumentError("--replace says that --output may replace an earlier result: name it");
+    return absl::InvalidArgumentError(
+        "--replace says that --output may replace an earlier result: name it, or leave out --replace");
   }
   if (options.trials && (*options.trials < 1 || *options.trials > 100'000)) {
     return absl::InvalidArgumentError(absl::StrCat("--trials is ", *options.trials, ": it must be in 1 .. 100,000"));
@@ -121,11 +126,6 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
     if (training.model() == v1::MODEL_NONE) {
       return absl::InvalidArgumentError(
           "--graph true takes the links as they are and --model none trains nothing: leave out one of them");
-    }
-    if (!options.without.empty() || options.network_rounds) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.without.empty() ? "--network-rounds" : "--without",
-          " is about the estimate of the links, and --graph true takes them as they are: leave out one of them"));
     }
     if (!options.reports.empty()) {
       return absl::InvalidArgumentError("--graph true trains on the true graph: leave out --reports");

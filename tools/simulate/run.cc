@@ -147,6 +147,7 @@ class Simulator {
     BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
+    if (options_.bounds) BLINK_RETURN_IF_ERROR(CheckBoundsTrainable());
     const bool estimated = DrawsOrReadsReports(options_);
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
@@ -197,6 +198,16 @@ class Simulator {
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
                                                           : ReportOrigin::kSimulation;
+  }
+
+  // The last training of --bounds, on the true links, is checked before the first.
+  absl::Status CheckBoundsTrainable() const {
+    if (spec_.model() == v1::MODEL_NONE) {
+      return absl::InvalidArgumentError(
+          "--bounds is about accuracies and the round trains nothing: name a model, such as --model gcn, or leave out "
+          "--bounds");
+    }
+    return CheckTrainableHere(spec_, dataset_.attributes, /*estimated=*/false, /*flip_probability=*/0);
   }
 
   // Says how much memory is needed, and refuses what cannot be had now.

@@ -205,7 +205,7 @@ TEST(AttributedGrid, RefusesAVariantThatTheModelDoesNotHave) {
   spec.set_model(v1::MODEL_STACKED);
   spec.set_variant(v1::VARIANT_HARD);
   EXPECT_THAT(std::string(CandidateGrid::Create(spec, true, kSmall).status().message()),
-              HasSubstr("the model stacked takes all links"));
+              HasSubstr("the model stacked takes all links as weights: choose soft, or leave out the variant"));
 }
 
 TEST(CandidateName, OfTheBetaPriorIsAsItAlwaysWas) {

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+
 namespace blink {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kUnsuitable = absl::StatusCode::kFailedPrecondition;
@@ -122,6 +125,71 @@ TEST(CheckTrainable, OfAGraphWithoutLabelsTakesTheModelNoneAlone) {
                                        Attributed(v1::MODEL_UNSPECIFIED), Attributed(v1::MODEL_STACKED)}) {
     ExpectRefused(spec, WithoutLabels(), {}, kUnsuitable, "no node has a label", "--model none");
   }
+}
+
+// What the message advises, taken at its word.
+v1::TrainingSpec AsAdvised(v1::TrainingSpec spec, absl::string_view message) {
+  if (absl::StrContains(message, "--prior beta")) spec.set_prior(v1::PRIOR_BETA);
+  if (absl::StrContains(message, "--model none, without other options of a training")) {
+    const v1::Prior prior = spec.prior();
+    spec = Spec(v1::MODEL_NONE);
+    spec.set_prior(prior);
+  }
+  if (absl::StrContains(message, "--model gcn")) spec.set_model(v1::MODEL_GCN);
+  return spec;
+}
+
+TEST(CheckTrainable, TakesWhatItAdvisesWhereALabelIsMissing) {
+  TrainingFacts nothing{.nodes = 2708}, no_train = Facts(), no_validation = WithoutFeatures();
+  no_train.labelled_train = 0;
+  no_validation.labelled_validation = 0;
+  v1::TrainingSpec search, short_one;
+  search.set_candidates(5);
+  short_one.set_epochs(5);
+  for (const v1::TrainingSpec& spec : {v1::TrainingSpec{}, search, short_one, Spec(v1::MODEL_MLP),
+                                       Attributed(v1::MODEL_UNSPECIFIED), Attributed(v1::MODEL_STACKED)}) {
+    for (const TrainingFacts& facts : {nothing, WithoutLabels(), no_train, no_validation}) {
+      const std::string refused(CheckTrainable(spec, facts, {}).message());
+      ASSERT_THAT(refused, HasSubstr("--model none"));
+      EXPECT_TRUE(CheckTrainable(AsAdvised(spec, refused), facts, {}).ok()) << refused;
+    }
+  }
+}
+
+TEST(CheckTrainable, OnGivenLinksDoesNotAdviseToTrainNothing) {
+  TrainingFacts no_validation = Facts();
+  no_validation.labelled_validation = 0;
+  for (const TrainingFacts& facts : {WithoutLabels(), no_validation}) {
+    const absl::Status refused = CheckTrainable({}, facts, {.estimated = false});
+    EXPECT_EQ(refused.code(), kUnsuitable);
+    EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("labels.csv"), Not(HasSubstr("--model none"))));
+  }
+}
+
+TEST(CheckTrainable, TakesTheBetaPriorThatItAdvisesWithEveryModel) {
+  TrainingFacts too_many = Facts(), too_wide = Facts();
+  too_many.nodes = 5'000'000;
+  too_wide.dense = true;
+  too_wide.nodes = 100'000;
+  too_wide.features = 100'000;
+  for (const TrainingFacts& facts : {too_many, too_wide}) {
+    for (const v1::Model model : {v1::MODEL_UNSPECIFIED, v1::MODEL_GCN, v1::MODEL_STACKED, v1::MODEL_CLASS_MODEL}) {
+      v1::TrainingSpec spec = Attributed(model);
+      spec.set_candidates(0);
+      const std::string refused(CheckTrainable(spec, facts, {}).message());
+      ASSERT_THAT(refused, HasSubstr("--prior beta"));
+      EXPECT_TRUE(CheckTrainable(AsAdvised(spec, refused), facts, {}).ok()) << refused;
+    }
+  }
+}
+
+TEST(CheckTrainable, DoesNotAdviseTheDegreeToAModelThatSeesNoLink) {
+  const auto refused = [](v1::Model model) {
+    const v1::TrainingSpec spec = Spec(model, v1::VARIANT_HARD, v1::NODE_FEATURES_GIVEN);
+    return std::string(CheckTrainable(spec, WithoutFeatures(), {}).message());
+  };
+  EXPECT_THAT(refused(v1::MODEL_GCN), HasSubstr("(degree)"));
+  EXPECT_THAT(refused(v1::MODEL_MLP), AllOf(HasSubstr("(identity)"), Not(HasSubstr("(degree)"))));
 }
 
 TEST(CheckTrainable, RefusesTheAttributedPriorWhereNothingIsKnownOfTheNodes) {

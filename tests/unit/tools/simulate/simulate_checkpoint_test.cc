@@ -15,13 +15,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using SimulatedCheckpoint = SimulateTest;
+class SimulatedCheckpoint : public SimulateTest {
+ protected:
+  SimulateOptions Checkpointed(SimulateOptions options, int trials = 2) const {
+    options.trials = trials;
+    options.checkpoint = folder_ + "/checkpoints";
+    return options;
+  }
+};
 
 TEST_F(SimulatedCheckpoint, GoesOnFromItsCheckpointsWhereTheLinksAreTheSame) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
-  options.checkpoint = folder_ + "/checkpoints";
+  SimulateOptions options = Checkpointed(OnTrueLinks());
   const Simulation a = Simulate(options).value(), b = Simulate(options).value();
   ASSERT_EQ(a.trials.size(), b.trials.size());
   for (size_t t = 0; t < a.trials.size(); ++t) {
@@ -47,9 +51,7 @@ TEST_F(SimulatedCheckpoint, RefusesACheckpointFolderWhereItsResultGoes) {
 }
 
 TEST_F(SimulatedCheckpoint, RefusesACheckpointFolderThatIsNotThisSimulations) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
+  SimulateOptions options = OnTrueLinks();
   options.trials = 1;
   options.checkpoint = folder_ + "/dataset/labels.csv";
   const std::string labels = ReadFile(options.checkpoint, 1 << 20).value();
@@ -72,11 +74,7 @@ TEST_F(SimulatedCheckpoint, RefusesACheckpointFolderThatIsNotThisSimulations) {
 }
 
 TEST_F(SimulatedCheckpoint, RefusesStatesThatAreNoneBeforeItTrains) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
-  options.trials = 1;
-  options.checkpoint = folder_ + "/checkpoints";
+  SimulateOptions options = Checkpointed(OnTrueLinks(), 1);
   ASSERT_TRUE(Simulate(options).ok());
   const std::string state = options.checkpoint + "/trial-1/training.checkpoint";
   const std::string good = ReadFile(state, 1 << 24).value();
@@ -94,10 +92,7 @@ TEST_F(SimulatedCheckpoint, RefusesStatesThatAreNoneBeforeItTrains) {
 }
 
 TEST_F(SimulatedCheckpoint, KeepsAStateAsOftenAsItIsTold) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
-  options.checkpoint = folder_ + "/checkpoints";
+  SimulateOptions options = Checkpointed(OnTrueLinks());
   for (const double bad : {-1.0, 86'401.0, std::nan("")}) {
     options.checkpoint_every_s = bad;
     ExpectRefused(options, "--checkpoint-every");
@@ -111,9 +106,8 @@ mode_t ModeOf(const std::string& path) {
 }
 
 TEST_F(SimulatedCheckpoint, GoesOnWithTheReportsThatItKept) {
-  SimulateOptions options = Options();
+  SimulateOptions options = Checkpointed(Options());
   options.missing = 0.1;
-  options.checkpoint = folder_ + "/checkpoints";
   const Simulation a = Simulate(options).value(), b = Simulate(options).value();
   EXPECT_EQ(b.origin, ReportOrigin::kSimulation);
   for (size_t t = 0; t < a.trials.size(); ++t) {
@@ -130,9 +124,7 @@ TEST_F(SimulatedCheckpoint, GoesOnWithTheReportsThatItKept) {
 }
 
 TEST_F(SimulatedCheckpoint, ShowsTheReportsThatItKeepsToTheirOwnerAlone) {
-  SimulateOptions options = Options();
-  options.trials = 1;
-  options.checkpoint = folder_ + "/checkpoints";
+  SimulateOptions options = Checkpointed(Options(), 1);
   std::filesystem::create_directories(options.checkpoint);
   ASSERT_EQ(::chmod(options.checkpoint.c_str(), 0755), 0);
   ASSERT_TRUE(Simulate(options).ok());
@@ -144,9 +136,7 @@ TEST_F(SimulatedCheckpoint, ShowsTheReportsThatItKeepsToTheirOwnerAlone) {
 }
 
 TEST_F(SimulatedCheckpoint, RefusesKeptReportsThatAreDamagedOrOfAnotherDraw) {
-  SimulateOptions options = Options();
-  options.trials = 1;
-  options.checkpoint = folder_ + "/checkpoints";
+  SimulateOptions options = Checkpointed(Options(), 1);
   ASSERT_TRUE(Simulate(options).ok());
   options.insecure_seeded_noise = true;
   ExpectRefused(options, "is of another simulation");
@@ -163,9 +153,7 @@ TEST_F(SimulatedCheckpoint, RefusesKeptReportsThatAreDamagedOrOfAnotherDraw) {
 }
 
 TEST_F(SimulatedCheckpoint, DrawsAnewWhereNotAllReportsWereKept) {
-  SimulateOptions options = Options();
-  options.trials = 1;
-  options.checkpoint = folder_ + "/checkpoints";
+  SimulateOptions options = Checkpointed(Options(), 1);
   ASSERT_TRUE(Simulate(options).ok());
   std::filesystem::remove(options.checkpoint + "/trial-1/round.json");  // written last
   std::filesystem::remove(options.checkpoint + "/trial-1/training.checkpoint");

@@ -32,6 +32,12 @@ class SimulateTest : public testing::SmallRound {
     options.progress = false;
     return options;
   }
+  SimulateOptions OnTrueLinks() const {
+    SimulateOptions options = Options();
+    options.graph = SimulatedGraph::kTrue;
+    options.epsilon_micro.reset();
+    return options;
+  }
   SimulateOptions Replay() const {
     SimulateOptions options;
     options.dataset = folder_ + "/dataset";

@@ -145,9 +145,7 @@ TEST_F(SimulatedSearch, ASearchOnAReplayIsNotBoundByTheRoundsChoice) {
 }
 
 TEST_F(SimulatedSearch, ASearchOnTheTrueGraphHasNoVariants) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
+  SimulateOptions options = OnTrueLinks();
   options.trials = 1;
   options.training.set_candidates(4);
   const Simulation simulation = Simulate(options).value();

@@ -14,22 +14,19 @@ using ::testing::HasSubstr;
 using SimulatedSources = SimulateTest;
 
 TEST_F(SimulatedSources, RefusesPartsOfAnEstimateThatTheTrueGraphDoesNotNeed) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
-  options.training.set_prior(v1::PRIOR_ATTRIBUTED);
-  options.without = {"nearest"};
-  ExpectRefused(options, "--without is about the estimate of the links");
-  options.without.clear();
-  options.network_rounds = 1;
-  ExpectRefused(options, "--network-rounds is about the estimate of the links");
+  for (const v1::Prior prior : {v1::PRIOR_ATTRIBUTED, v1::PRIOR_BETA}) {
+    SimulateOptions options = OnTrueLinks();
+    options.training.set_prior(prior);
+    options.without = {"nearest"};
+    ExpectRefused(options, "--without is about the estimate of the links");
+    options.without.clear();
+    options.network_rounds = 1;
+    ExpectRefused(options, "--network-rounds is about the estimate of the links");
+  }
 }
 
 TEST_F(SimulatedSources, TheTrueGraphIsNotPrivateAndHasNoReports) {
-  SimulateOptions options = Options();
-  options.graph = SimulatedGraph::kTrue;
-  options.epsilon_micro.reset();
-  const Simulation simulation = Simulate(options).value();
+  const Simulation simulation = Simulate(OnTrueLinks()).value();
   const auto json = JsonOf(simulation);
   EXPECT_EQ(json["privacy"]["private"], false);
   EXPECT_TRUE(json["report"].is_null());

@@ -11,6 +11,7 @@
 namespace blink {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -80,10 +81,33 @@ TEST_F(WithoutLabels, RefusesATrainingThatIsAskedFor) {
   refused([](v1::TrainingSpec& spec) { spec.set_model(v1::MODEL_GCN); });
   refused([](v1::TrainingSpec& spec) { spec.set_candidates(5); });
   refused([](v1::TrainingSpec& spec) { spec.set_epochs(5); });
-  SimulateOptions options = Plain();
-  options.epsilon_micro.reset();
-  options.graph = SimulatedGraph::kTrue;
-  EXPECT_EQ(Simulate(options).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// Neither works with --model none, so that must not be the advice.
+TEST_F(WithoutLabels, RefusesTheTrueLinksAndTheBoundsWithAdviceThatWorks) {
+  SimulateOptions on_true = Plain(), bounds = Plain();
+  on_true.epsilon_micro.reset();
+  on_true.graph = SimulatedGraph::kTrue;
+  bounds.bounds = true;
+  for (const SimulateOptions& options : {on_true, bounds}) {
+    const absl::Status refused = Simulate(options).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("no node has a label"), HasSubstr("labels.csv"), Not(HasSubstr("--model none"))));
+  }
+}
+
+TEST_F(SimulateTest, RefusesTheBoundsOfARoundThatTrainsNothingBeforeItEstimates) {
+  v1::Round round = ReadRound(folder_ + "/round").value();
+  round.mutable_training()->Clear();
+  round.mutable_training()->set_model(v1::MODEL_NONE);
+  ASSERT_TRUE(WriteRoundJson(round, folder_ + "/round").ok());
+  SimulateOptions options = Replay();
+  options.bounds = true;
+  ExpectRefused(options, "name a model, such as --model gcn, or leave out --bounds");
+  options.training.set_model(v1::MODEL_GCN);
+  options.training.set_epochs(5);
+  EXPECT_TRUE(Simulate(options).ok()) << "as advised";
 }
 
 TEST_F(SimulateTest, TrainsNothingOfALabelledGraphWhereItIsAskedTo) {
