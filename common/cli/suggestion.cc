@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace blink {
 namespace {
@@ -30,6 +31,9 @@ size_t CountChanges(absl::string_view a, absl::string_view b) {
   }
   return changes[a.size()][b.size()];
 }
+
+// Without what makes no difference: capitals, and _ for -.
+std::string Plain(absl::string_view name) { return absl::AsciiStrToLower(absl::StrReplaceAll(name, {{"_", "-"}})); }
 
 }  // namespace
 
@@ -75,13 +79,19 @@ std::string SuggestPath(const std::string& path) {
                       (wanted.has_parent_path() ? folder / nearest : std::filesystem::path(nearest)).string(), "?");
 }
 
-CLI::Validator OneOf(std::vector<std::string> names) {
+CLI::Validator OneOf(std::vector<std::string> names, std::vector<Spelling> spellings) {
   const std::string all = absl::StrJoin(names, ",");
   return CLI::Validator(
-      [names = std::move(names)](std::string& text) -> std::string {
+      [names = std::move(names), spellings = std::move(spellings)](std::string& text) -> std::string {
+        const std::string typed = Plain(text);
         for (const std::string& name : names) {
-          if (!absl::EqualsIgnoreCase(text, name)) continue;
+          if (typed != Plain(name)) continue;
           text = name;
+          return "";
+        }
+        for (const Spelling& spelling : spellings) {
+          if (typed != spelling.written) continue;
+          text = spelling.name;
           return "";
         }
         return absl::StrCat("'", text, "' is none of ", absl::StrJoin(names, ", "), Suggest(text, names));

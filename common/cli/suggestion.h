@@ -20,9 +20,15 @@ std::string Suggest(absl::string_view typed, const std::vector<std::string>& nam
 // The same for a file or folder that does not exist, among what lies beside it. Nothing when it exists.
 std::string SuggestPath(const std::string& path);
 
-// For CLI::Option::transform of an option that takes one of some names, in capitals or not. What it holds is the name
-// as it is here. (CLI::Option::check would leave it as it was typed.)
-CLI::Validator OneOf(std::vector<std::string> names);
+// Another way to write a name.
+struct Spelling {
+  const char* written;  // in small letters, with -
+  const char* name;
+};
+
+// For CLI::Option::transform of an option that takes one of some names, in capitals or not, with _ or -, or in one of
+// the other `spellings`. What it holds is the name as it is here. (CLI::Option::check would leave it as it was typed.)
+CLI::Validator OneOf(std::vector<std::string> names, std::vector<Spelling> spellings = {});
 
 }  // namespace blink
 

@@ -105,9 +105,13 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->option_text("[N]");
   command
       ->add_option("--score", score,
-                   "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 or roc-auc; "
-                   "the last two heed small classes (accuracy)")
-      ->transform(OneOf(NamesOf(kMeasureNames)));
+                   "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 (f1) or "
+                   "roc-auc (auc); the last two heed small classes (accuracy)")
+      ->transform(OneOf(NamesOf(kMeasureNames), {{"acc", "accuracy"},
+                                                 {"f1", "macro-f1"},
+                                                 {"f1-macro", "macro-f1"},
+                                                 {"auc", "roc-auc"},
+                                                 {"auroc", "roc-auc"}}));
 }
 
 TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {

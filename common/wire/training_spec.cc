@@ -105,10 +105,14 @@ absl::Status CheckModelOfPrior(const v1::TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
+// A score that is not what holds without it.
+bool HasScore(const v1::TrainingSpec& spec) { return FromProto(spec.score()) != Measure::kAccuracy; }
+
 // Beside the model none, anything about a training is a mistake.
 absl::Status CheckTrainsNothing(const v1::TrainingSpec& spec) {
   const std::pair<const char*, bool> fields[] = {
       {"candidates", spec.candidates() > 0},
+      {"score", HasScore(spec)},
       {"learning_rate", spec.learning_rate() != 0},
       {"weight_decay", spec.has_weight_decay()},
       {"dropout", spec.has_dropout()},
@@ -169,11 +173,10 @@ absl::Status CheckNumbers(const v1::TrainingSpec& spec) {
 }
 
 absl::Status CheckScore(const v1::TrainingSpec& spec) {
-  if (spec.candidates() > 0 || FromProto(spec.score()) == Measure::kAccuracy) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "training.score is ", MeasureName(FromProto(spec.score())),
-      ", by which a search chooses, and no search is asked for: ask for one (candidates, --tune), or leave "
-      "the score out"));
+  if (spec.candidates() > 0 || !HasScore(spec)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("training.score is ", MeasureName(FromProto(spec.score())),
+                   ", but one training has nothing to choose from: ask for a search (--tune), or leave out the score"));
 }
 
 }  // namespace
@@ -182,8 +185,8 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   BLINK_RETURN_IF_ERROR(ValidateChoices(spec));
   FillDefaults(spec);
   BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
-  BLINK_RETURN_IF_ERROR(CheckScore(spec));
   BLINK_RETURN_IF_ERROR(spec.model() == v1::MODEL_NONE ? CheckTrainsNothing(spec) : CheckNumbers(spec));
+  BLINK_RETURN_IF_ERROR(CheckScore(spec));
   if (spec.candidates() > kCandidatesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.candidates is ", spec.candidates(), ", but must be in 0 .. 1,000"));

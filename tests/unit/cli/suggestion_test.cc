@@ -46,6 +46,18 @@ TEST(OneOf, TakesCapitalsAndHoldsTheNameAsItIsDefined) {
   }
 }
 
+TEST(OneOf, TakesUnderscoresAndOtherSpellings) {
+  const CLI::Validator one_of = OneOf({"macro-f1", "key_compromise"}, {{"f1", "macro-f1"}, {"f1-macro", "macro-f1"}});
+  const auto taken = [&](std::string text) {
+    const std::string wrong = one_of(text);
+    return wrong.empty() ? text : wrong;
+  };
+  for (const char* text : {"macro-f1", "macro_f1", "MACRO_F1", "F1", "f1_macro"}) EXPECT_EQ(taken(text), "macro-f1");
+  EXPECT_EQ(taken("key-compromise"), "key_compromise");
+  EXPECT_THAT(taken("f2"), HasSubstr("'f2' is none of macro-f1, key_compromise"));
+  EXPECT_THAT(taken("macro f1"), HasSubstr("is none of"));
+}
+
 TEST(OneOf, RefusesOtherValuesWithASuggestion) {
   std::string variant;
   CLI::App app("test", "test");

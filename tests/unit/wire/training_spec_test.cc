@@ -133,7 +133,7 @@ TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
 
 TEST(TrainingSpec, RefusesAScoreWithoutASearchThatItWouldChooseIn) {
   for (const v1::Measure score : {v1::MEASURE_MACRO_F1, v1::MEASURE_ROC_AUC}) {
-    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_score(score); }, "no search is asked for");
+    ExpectSpecRefused([&](v1::TrainingSpec& s) { s.set_score(score); }, "ask for a search (--tune)");
     ExpectSpecRefused(
         [&](v1::TrainingSpec& s) {
           s.set_prior(v1::PRIOR_ATTRIBUTED);
@@ -394,6 +394,7 @@ TEST(TrainingSpec, RefusesATrainingBesideTheModelNone) {
     EXPECT_NE(status.message().find("training." + field + " is set, but the model none"), std::string::npos) << status;
   };
   refused([](v1::TrainingSpec& s) { s.set_candidates(24); }, "candidates");
+  refused([](v1::TrainingSpec& s) { s.set_score(v1::MEASURE_MACRO_F1); }, "score");
   refused([](v1::TrainingSpec& s) { s.set_learning_rate(0.1); }, "learning_rate");
   refused([](v1::TrainingSpec& s) { s.set_weight_decay(0); }, "weight_decay");
   refused([](v1::TrainingSpec& s) { s.set_dropout(0); }, "dropout");

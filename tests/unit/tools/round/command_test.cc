@@ -243,14 +243,22 @@ TEST_F(RoundCommand, CreateAsksForTheScoreThatASearchChoosesBy) {
   EXPECT_EQ(service_.asked.training().score(), v1::MEASURE_ROC_AUC);
   ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--prior", "attributed", "--score", "macro-f1", "--json"}), 0) << err_;
   EXPECT_EQ(nlohmann::json::parse(out_)["training"]["score"], "macro-f1");
+  const std::pair<const char*, v1::Measure> spellings[] = {
+      {"f1", v1::MEASURE_MACRO_F1},   {"F1_macro", v1::MEASURE_MACRO_F1}, {"auc", v1::MEASURE_ROC_AUC},
+      {"AUROC", v1::MEASURE_ROC_AUC}, {"roc_auc", v1::MEASURE_ROC_AUC},   {"acc", v1::MEASURE_UNSPECIFIED}};
+  for (const auto& [spelling, score] : spellings) {
+    ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", spelling}), 0) << err_;
+    EXPECT_EQ(service_.asked.training().score(), score) << spelling;
+  }
   ASSERT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", "accuracy"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().score(), v1::MEASURE_UNSPECIFIED) << "what every search chose by before";
 }
 
 TEST_F(RoundCommand, CreateRefusesAScoreThatIsNoneOrChoosesNothing) {
   EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--score", "roc-auc"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--score is roc-auc, by which a search chooses"));
-  for (const char* unknown : {"", "f1", "loss"}) {
+  EXPECT_THAT(err_,
+              HasSubstr("--score is roc-auc, but one training has nothing to choose from: ask for a search (--tune)"));
+  for (const char* unknown : {"", "f2", "loss"}) {
     EXPECT_EQ(Round({"create", "--epsilon", "1.5", "--tune", "--score", unknown}), 2) << unknown;
     EXPECT_THAT(err_, HasSubstr("--score"));
   }

@@ -35,7 +35,7 @@ TEST_F(SimulatedSearch, RefusesBoundsOfATrainingThatSeesNoReports) {
 TEST_F(SimulatedSearch, RefusesAScoreWithoutASearch) {
   SimulateOptions options = Options();
   options.training.set_score(v1::MEASURE_MACRO_F1);
-  ExpectRefused(options, "--score is macro-f1, by which a search chooses");
+  ExpectRefused(options, "--score is macro-f1, but one training has nothing to choose from: ask for a search (--tune)");
 }
 
 TEST_F(SimulatedSearch, ASearchUnderTheBetaPriorKnowsTheClassModelToo) {
