@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace blink {
 namespace {
@@ -85,6 +86,25 @@ std::string CutToColumns(absl::string_view text, size_t columns) {
     text.remove_prefix(first.bytes);
   }
   return says_so ? cut + std::string(kCut) : cut;
+}
+
+std::string FoldToColumns(absl::string_view text, size_t columns, size_t indent) {
+  std::string folded;
+  size_t used = 0;
+  while (!text.empty()) {
+    const size_t word = std::min(text.find_first_not_of(' '), text.size());  // behind the blanks before it
+    const absl::string_view piece = text.substr(0, text.find(' ', word));
+    const size_t wide = DisplayColumns(piece);
+    if (used > 0 && used + wide > columns && word < text.size()) {
+      absl::StrAppend(&folded, "\n", std::string(indent, ' '), piece.substr(word));
+      used = indent + wide - word;
+    } else {
+      absl::StrAppend(&folded, piece);
+      used += wide;
+    }
+    text.remove_prefix(piece.size());
+  }
+  return folded;
 }
 
 }  // namespace blink

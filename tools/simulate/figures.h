@@ -2,7 +2,7 @@
 // json_report.h and text_report.h write them.
 //
 //   const SimulationFigures figures = FiguresOf(simulation, PeakRssBytes());
-//   ... SimulationJson(figures) ... SimulationText(figures) ...
+//   ... SimulationJson(figures) ... SimulationText(figures, columns) ...
 #ifndef BLINK_TOOLS_SIMULATE_FIGURES_H_
 #define BLINK_TOOLS_SIMULATE_FIGURES_H_
 

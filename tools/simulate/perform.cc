@@ -1,6 +1,7 @@
 #include "tools/simulate/perform.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
@@ -11,6 +12,7 @@
 #include "common/base/exit_code.h"
 #include "common/cli/interrupt.h"
 #include "common/cli/suggestion.h"
+#include "common/cli/terminal.h"
 #include "common/cli/training_flags.h"
 #include "tools/command_line.h"
 #include "tools/simulate/figures.h"
@@ -41,8 +43,8 @@ absl::StatusOr<Simulation> SimulateWithoutExceptions(const SimulateOptions& opti
 absl::Status PrintSimulation(const Simulation& simulation, const SimulateRequest& request) {
   const SimulationFigures figures = FiguresOf(simulation, PeakRssBytes());
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;  // a folder's name may be no UTF-8
-  const std::string text =
-      request.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n" : SimulationText(figures);
+  const std::string text = request.json ? SimulationJson(figures).dump(2, ' ', false, kReplace) + "\n"
+                                        : SimulationText(figures, TerminalColumns(STDOUT_FILENO));
   return request.file.Print(text);
 }
 

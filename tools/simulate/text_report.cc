@@ -9,13 +9,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/cli/terminal.h"
 
 namespace blink {
 namespace {
 
-std::string Line(const std::string& name, const std::string& value) {
-  return absl::StrFormat("  %-26s %s\n", name, value);
+constexpr size_t kValueColumn = 29;
+
+std::string Entry(const std::string& name, const std::string& value) {
+  return absl::StrFormat("  %-26s %s", name, value);
 }
+
+std::string Line(const std::string& name, const std::string& value) { return Entry(name, value) + "\n"; }
 
 std::string Number(std::optional<double> value, const char* unit = "", int digits = 6) {
   return value ? absl::StrFormat("%.*g%s", digits, *value, unit) : "none";
@@ -150,28 +155,40 @@ std::string WhatWasTrained(const std::vector<Trial>& trials) {
   });
 }
 
-// "81.2 % +- 0.5 % (standard deviation over the trials)"; without a deviation for one trial, and "none" where there is
-// no test node.
+// "81.2 % +- 0.5 % (standard deviation over the trials)"; without a deviation for one trial.
 std::string AccuracyText(const TrainFigures& train) {
   const std::string mean = Percent(train.test_accuracy_mean), deviation = Percent(train.test_accuracy_std);
-  return mean == "none" || deviation == "none"
-             ? mean
-             : absl::StrCat(mean, " +- ", deviation, " (standard deviation over the trials)");
+  if (mean == "none") return "none: no node with a label is in the test split";
+  return deviation == "none" ? mean : absl::StrCat(mean, " +- ", deviation, " (standard deviation over the trials)");
 }
 
-std::string BestOfTrialLines(const std::vector<Trial>& trials) {
+std::string BestOfTrialLines(const std::vector<Trial>& trials, size_t columns) {
   constexpr size_t kShown = 10;
   std::string text;
   for (size_t t = 0; t < std::min(kShown, trials.size()); ++t) {
-    text +=
-        Line(absl::StrFormat("trial %d, best of %d", t + 1, trials[t].search.size()), CandidateName(trials[t].trained));
+    const std::string name = absl::StrFormat("trial %d, best of %d", t + 1, trials[t].search.size());
+    text += FoldToColumns(Entry(name, CandidateName(trials[t].trained)), columns, kValueColumn) + "\n";
   }
   return text;
 }
 
+// "gcn soft, ...   validation 80.0 %, ..." in one line where it fits, or the name and its figures each in their own.
+std::string CandidateLine(const CandidateFigures& candidate, size_t trials, size_t columns) {
+  constexpr size_t kIndent = 4, kHang = 8;
+  const std::string figures = absl::StrFormat(
+      "validation %s, loss %s; test %s; chosen %d of %d", Percent(candidate.validation_accuracy),
+      Number(candidate.validation_loss, "", 3), Percent(candidate.test_accuracy), candidate.chosen, trials);
+  const std::string line = absl::StrFormat("%*s%-60s %s", kIndent, "", candidate.name, figures);
+  if (DisplayColumns(line) <= columns) return line + "\n";
+  const auto part = [&](size_t indent, const std::string& text) {
+    return FoldToColumns(std::string(indent, ' ') + text, columns, kHang) + "\n";
+  };
+  return part(kIndent, candidate.name) + part(kHang, figures);
+}
+
 // Of what the searches tried: what was chosen, the best of what was tried every time, and the MLP, which is the bound
 // without links. The lowest loss is first.
-std::string CandidateLines(const std::vector<CandidateFigures>& candidates, size_t trials) {
+std::string CandidateLines(const std::vector<CandidateFigures>& candidates, size_t trials, size_t columns) {
   constexpr size_t kShown = 12;
   std::vector<CandidateFigures> shown;
   for (const CandidateFigures& candidate : candidates) {
@@ -186,9 +203,7 @@ std::string CandidateLines(const std::vector<CandidateFigures>& candidates, size
     const CandidateFigures& candidate = shown[k];
     if (k >= kShown && candidate.chosen == 0 && !absl::StartsWith(candidate.name, "mlp")) continue;
     ++lines;
-    text += absl::StrFormat("    %-60s validation %s, loss %s; test %s; chosen %d of %d\n", candidate.name,
-                            Percent(candidate.validation_accuracy), Number(candidate.validation_loss, "", 3),
-                            Percent(candidate.test_accuracy), candidate.chosen, trials);
+    text += CandidateLine(candidate, trials, columns);
   }
   if (const size_t more = candidates.size() - lines; more > 0)
     text += absl::StrFormat("    and %d more: --json lists them\n", more);
@@ -213,10 +228,12 @@ std::string BoundsLines(const BoundsFigures& bounds) {
 }
 
 std::string TrainLines(const TrainFigures& train, const std::optional<BoundsFigures>& bounds,
-                       const std::vector<Trial>& trials) {
+                       const std::vector<Trial>& trials, size_t columns) {
   std::string text = absl::StrFormat("Training (%d trial%s of %s)\n", trials.size(), trials.size() == 1 ? "" : "s",
                                      WhatWasTrained(trials));
-  if (!train.candidates.empty()) text += BestOfTrialLines(trials) + CandidateLines(train.candidates, trials.size());
+  if (!train.candidates.empty()) {
+    text += BestOfTrialLines(trials, columns) + CandidateLines(train.candidates, trials.size(), columns);
+  }
   text += Line("test accuracy", AccuracyText(train));
   if (bounds) text += BoundsLines(*bounds);
   text += Line("test macro-F1", Percent(train.test_macro_f1_mean));
@@ -238,7 +255,7 @@ std::string NoTrainingLines(const Simulation& simulation) {
 
 }  // namespace
 
-std::string SimulationText(const SimulationFigures& figures) {
+std::string SimulationText(const SimulationFigures& figures, size_t columns) {
   const Simulation& simulation = *figures.simulation;
   std::string text =
       absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n", simulation.dataset_name,
@@ -253,7 +270,8 @@ std::string SimulationText(const SimulationFigures& figures) {
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
   if (figures.plausibility) text += PlausibilityLines(*figures.plausibility);
   if (figures.estimate) text += EstimateLines(*figures.estimate, simulation);
-  text += figures.train ? TrainLines(*figures.train, figures.bounds, simulation.trials) : NoTrainingLines(simulation);
+  text += figures.train ? TrainLines(*figures.train, figures.bounds, simulation.trials, columns)
+                        : NoTrainingLines(simulation);
   text += Line("peak memory", absl::StrFormat("%.0f MB", static_cast<double>(figures.peak_rss_bytes) / 1e6));
   return text;
 }

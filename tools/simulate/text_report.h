@@ -2,13 +2,15 @@
 #ifndef BLINK_TOOLS_SIMULATE_TEXT_REPORT_H_
 #define BLINK_TOOLS_SIMULATE_TEXT_REPORT_H_
 
+#include <cstddef>
 #include <string>
 
 #include "tools/simulate/figures.h"
 
 namespace blink {
 
-std::string SimulationText(const SimulationFigures& figures);
+// `columns`: of the terminal. What a search tried is folded to it; other lines are as long as they are.
+std::string SimulationText(const SimulationFigures& figures, size_t columns);
 
 }  // namespace blink
 

@@ -73,6 +73,16 @@ TEST(Terminal, CutsBetweenCharactersAndShowsNoControls) {
   EXPECT_EQ(CutToColumns("a\033[2Jb\xff", 10), "a?[2Jb?");
 }
 
+TEST(Terminal, FoldsBetweenWordsAndIndentsWhatFollows) {
+  EXPECT_EQ(FoldToColumns("  name   a long value", 20, 9), "  name   a long\n         value");
+  EXPECT_EQ(FoldToColumns("  name   a long value", 21, 9), "  name   a long value") << "it fits";
+  EXPECT_EQ(FoldToColumns("one two three", 3, 2), "one\n  two\n  three") << "a word is never broken";
+  EXPECT_EQ(FoldToColumns("one two", 0, 0), "one\ntwo");
+  EXPECT_EQ(FoldToColumns("\xe5\x9b\xbe \xe5\x9b\xbe b", 5, 1), "\xe5\x9b\xbe \xe5\x9b\xbe\n b") << "wide ones";
+  EXPECT_EQ(FoldToColumns("", 10, 4), "");
+  EXPECT_EQ(FoldToColumns("   ", 2, 4), "   ");
+}
+
 TEST(Terminal, TakesTheVariableWhereTheTerminalDoesNotTell) {
   const int nowhere = -1;
   ::setenv("COLUMNS", "33", 1);

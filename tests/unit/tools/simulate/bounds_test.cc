@@ -24,6 +24,8 @@ Tried FeaturesOnly(double accuracy, Model model = Model::kFeatureClassifier) {
   return tried;
 }
 
+std::string TextOf(const Simulation& simulation) { return SimulationText(FiguresOf(simulation, 0), /*columns=*/200); }
+
 Trial TrialWith(double accuracy, double features_only) {
   Trial trial;
   trial.training.test_accuracy = accuracy;
@@ -55,7 +57,7 @@ TEST(Bounds, TheShareRecoveredIsThatOfTheMeansAndItsDeviationThatOfTheDraws) {
   EXPECT_EQ(train["features_only_name"], "class-model");
   EXPECT_EQ(train["true_links_accuracy_mean"], 0.91);
   EXPECT_TRUE(train["recovered_note"].is_null());
-  EXPECT_THAT(SimulationText(FiguresOf(simulation, 0)), HasSubstr("60.0 % +- 14.1 % (standard deviation"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("60.0 % +- 14.1 % (standard deviation"));
 }
 
 TEST(Bounds, ASearchWithoutTheTrueLinksHasTheFirstBoundAlone) {
@@ -66,13 +68,13 @@ TEST(Bounds, ASearchWithoutTheTrueLinksHasTheFirstBoundAlone) {
   for (const char* key : {"true_links_accuracy_mean", "recovered_mean", "recovered_std"}) {
     EXPECT_FALSE(train.contains(key)) << key;
   }
-  EXPECT_THAT(SimulationText(FiguresOf(simulation, 0)), HasSubstr("70.0 % (class-model)"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("70.0 % (class-model)"));
 }
 
 TEST(Bounds, OneTrialHasNoDeviation) {
   const Simulation simulation = Simulated({TrialWith(0.80, 0.70)}, 0.90);
   EXPECT_TRUE(SimulationJson(FiguresOf(simulation, 0))["train"]["recovered_std"].is_null());
-  EXPECT_THAT(SimulationText(FiguresOf(simulation, 0)), HasSubstr("50.0 % (one draw)"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("50.0 % (one draw)"));
 }
 
 TEST(Bounds, AShareThatIsNotAboveZeroIsCalledSo) {
@@ -93,7 +95,7 @@ TEST(Bounds, WhereTheTrueLinksHardlyHelpThereIsNoShare) {
     EXPECT_TRUE(train["recovered_mean"].is_null()) << true_links;
     EXPECT_TRUE(train["recovered_std"].is_null()) << true_links;
     EXPECT_THAT(train["recovered_note"].get<std::string>(), HasSubstr("too little to divide by"));
-    EXPECT_THAT(SimulationText(FiguresOf(simulation, 0)), HasSubstr("too little to divide by"));
+    EXPECT_THAT(TextOf(simulation), HasSubstr("too little to divide by"));
   }
 }
 

@@ -1,6 +1,7 @@
 // The means over trials, against values that were computed by hand.
 #include "tools/simulate/figures.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,10 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tools/simulate/json_report.h"
+#include "tools/simulate/text_report.h"
 
 namespace blink {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 EstimateFigures TrialFigures(double links, double true_positives, double mae) {
   EstimateFigures figures;
@@ -104,6 +112,39 @@ TEST(FiguresOfSearches, JoinsTheTrialsByTheNamesOfTheCandidates) {
   EXPECT_EQ(figures[2].trials, 0);
   EXPECT_EQ(figures[2].skipped, "too costly");
   EXPECT_FALSE(figures[2].validation_loss.has_value());
+}
+
+std::string WordsOf(const std::vector<std::string>& lines) {
+  std::string words = absl::StrJoin(lines, " ");
+  absl::RemoveExtraAsciiWhitespace(&words);
+  return words;
+}
+
+TEST(SimulationText, FoldsWhatASearchTriedToTheTerminal) {
+  Simulation simulation;
+  simulation.trials.resize(2);
+  for (Trial& trial : simulation.trials) {
+    trial.search = {TriedWith(0.125, 0.25), TriedWith(0.0625, 0.5)};
+    trial.trained = trial.search[0].candidate;
+  }
+  const std::string name = CandidateName(simulation.trials[0].trained);
+  const auto lines_at = [&](size_t columns) -> std::vector<std::string> {
+    const std::string text = SimulationText(FiguresOf(simulation, 0), columns);
+    const size_t begin = text.find("  trial 1, best of 2"), end = text.find("  test accuracy");
+    return absl::StrSplit(text.substr(begin, end - begin), '\n', absl::SkipEmpty());
+  };
+  const std::vector<std::string> wide = lines_at(200);
+  ASSERT_EQ(wide.size(), 4u) << "two trials and two candidates";
+  EXPECT_THAT(wide[2], AllOf(HasSubstr(name), HasSubstr("loss 0.25; test 0.0 %; chosen 2 of 2")));
+  for (const size_t columns : {60, 80, 100, 140}) {
+    const std::vector<std::string> folded = lines_at(columns);
+    for (const std::string& line : folded) EXPECT_LE(line.size(), columns) << line;
+    EXPECT_EQ(WordsOf(folded), WordsOf(wide)) << "nothing is lost";
+  }
+  EXPECT_GT(lines_at(80).size(), wide.size());
+  const auto candidates = SimulationJson(FiguresOf(simulation, 0))["train"]["candidates"];
+  ASSERT_EQ(candidates.size(), 2u);
+  EXPECT_EQ(candidates[0]["name"], name) << "JSON has the whole";
 }
 
 TEST(FiguresOf, LeavesOutWhatTheTrialsDoNotAgreeOn) {

@@ -19,7 +19,9 @@ namespace blink {
 inline nlohmann::ordered_json JsonOf(const Simulation& simulation) {
   return SimulationJson(FiguresOf(simulation, 12345));
 }
-inline std::string TextOf(const Simulation& simulation) { return SimulationText(FiguresOf(simulation, 12345)); }
+inline std::string TextOf(const Simulation& simulation, size_t columns = 200) {
+  return SimulationText(FiguresOf(simulation, 12345), columns);
+}
 
 class SimulateTest : public testing::SmallRound {
  protected:
