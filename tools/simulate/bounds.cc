@@ -30,6 +30,18 @@ std::string MostFrequentName(const std::vector<Trial>& trials) {
       ->first;
 }
 
+// Of trials that lack an accuracy.
+std::string WhyNotMeasured(const std::vector<Trial>& trials) {
+  const auto without =
+      std::count_if(trials.begin(), trials.end(), [](const Trial& trial) { return !trial.features_only.has_value(); });
+  if (without > 0) {
+    return absl::StrFormat("no model could be trained on the features alone in %d of %d trials", without,
+                           trials.size());
+  }
+  return "no node with a label is in the test split, and accuracies are measured there: give nodes with a label the "
+         "split \"test\" in split.csv";
+}
+
 // What is read of the share beside its number.
 std::string NoteOf(const BoundsFigures& figures) {
   if (*figures.recovered_mean <= 0) {
@@ -43,7 +55,7 @@ std::string NoteOf(const BoundsFigures& figures) {
 
 void AddRecovered(const std::vector<Trial>& trials, BoundsFigures& figures) {
   if (!figures.features_only_accuracy_mean || !figures.true_links_accuracy_mean) {
-    figures.recovered_note = "no share: a bound could not be measured";
+    figures.recovered_note = absl::StrCat("no share: ", WhyNotMeasured(trials));
     return;
   }
   const double gap = *figures.true_links_accuracy_mean - *figures.features_only_accuracy_mean;

@@ -28,7 +28,8 @@ struct BoundsFigures {
   // Of the means above. The deviation is that of (accuracy - features only) of each trial over the same gap: of the
   // sample, absent for one trial.
   std::optional<double> recovered_mean, recovered_std;
-  std::string recovered_note;  // a sentence: why there is no share, or that it is not above zero; empty: neither
+  // A sentence: why there is no share, and what to do; or that it is not above zero. Empty: neither.
+  std::string recovered_note;
 };
 // Absent where no trial knows what the features alone give.
 std::optional<BoundsFigures> FiguresOfBounds(const Simulation& simulation);

@@ -30,7 +30,8 @@ namespace blink {
 //   train      null where nothing was trained: --model none, or no node with a label. Otherwise
 //              features_only_accuracy_mean and features_only_name, of the best model that reads no report, after
 //              searches and with --bounds. With --bounds also true_links_accuracy_mean, true_links_name,
-//              recovered_mean, recovered_std and recovered_note (bounds.h); null where they are not defined
+//              recovered_mean, recovered_std and recovered_note (bounds.h); null where they are not defined, and
+//              the note says why
 //   train      after searches with `chosen`, the name that was chosen most often, and `candidates`: means over the
 //              `trials` that trained one, and how often it was `chosen`
 nlohmann::ordered_json SimulationJson(const SimulationFigures& figures);

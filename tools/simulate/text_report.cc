@@ -212,7 +212,7 @@ std::string CandidateLines(const std::vector<CandidateFigures>& candidates, size
 
 std::string BoundsLines(const BoundsFigures& bounds) {
   const auto named = [](const std::optional<double>& accuracy, const std::string& name) {
-    return name.empty() ? "none" : absl::StrCat(Percent(accuracy), " (", name, ")");
+    return name.empty() ? "none: no model could be trained on them" : absl::StrCat(Percent(accuracy), " (", name, ")");
   };
   std::string text = Line("  of features alone", named(bounds.features_only_accuracy_mean, bounds.features_only_name));
   if (!bounds.has_true_links) return text;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "tools/simulate/figures.h"
 #include "tools/simulate/json_report.h"
 #include "tools/simulate/text_report.h"
@@ -14,6 +15,7 @@
 namespace blink {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -106,6 +108,11 @@ TEST(Bounds, WithoutTestNodesThereAreNoFiguresAndNoNumberThatIsNone) {
   EXPECT_THAT(json, HasSubstr("\"features_only_accuracy_mean\":null"));
   EXPECT_THAT(json, HasSubstr("\"recovered_mean\":null"));
   EXPECT_THAT(json, Not(HasSubstr("nan")));
+  constexpr char kWhy[] = "no node with a label is in the test split";
+  EXPECT_THAT(json, HasSubstr(absl::StrCat("\"recovered_note\":\"no share: ", kWhy)));
+  EXPECT_THAT(json, HasSubstr("split.csv")) << "what to do";
+  EXPECT_THAT(TextOf(simulation), AllOf(HasSubstr(absl::StrCat("share recovered          no share: ", kWhy)),
+                                        HasSubstr(absl::StrCat("test accuracy              none: ", kWhy))));
 }
 
 TEST(Bounds, WhereNothingCanBeTrainedOnFeaturesASearchSaysSo) {
@@ -115,7 +122,8 @@ TEST(Bounds, WhereNothingCanBeTrainedOnFeaturesASearchSaysSo) {
   EXPECT_TRUE(train["features_only_accuracy_mean"].is_null());
   EXPECT_TRUE(train["features_only_name"].is_null());
   EXPECT_TRUE(train["recovered_mean"].is_null());
-  EXPECT_THAT(train["recovered_note"].get<std::string>(), HasSubstr("could not be measured"));
+  EXPECT_THAT(train["recovered_note"].get<std::string>(), HasSubstr("features alone in 1 of 2 trials"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("none: no model could be trained on them"));
 }
 
 TEST(Bounds, OneTrainingWithoutBoundsHasNone) {
