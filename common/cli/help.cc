@@ -51,8 +51,8 @@ std::string Quote(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-std::string JoinQuoted(const std::vector<std::string>& texts) {
-  return absl::StrJoin(texts, "|", [](std::string* out, const std::string& text) { out->append(Quote(text)); });
+std::string JoinQuoted(const std::vector<std::string>& texts, const char* between) {
+  return absl::StrJoin(texts, between, [](std::string* out, const std::string& text) { out->append(Quote(text)); });
 }
 
 // For roff: no hyphen is broken, no line is a request.
@@ -137,6 +137,8 @@ std::vector<std::string> ChoicesOf(const CLI::Option& option) {
 }
 
 std::string BashCompletion(const CLI::App& app) {
+  const std::string function = absl::StrCat("_", absl::StrReplaceAll(app.get_name(), {{"-", "_"}}));
+  const std::string choose = function + "_choose";
   std::string commands, values, words;
   std::vector<std::string> paths, with_value;
   for (const NamedCommand& command : AllCommands(app)) {
@@ -154,8 +156,8 @@ std::string BashCompletion(const CLI::App& app) {
       std::vector<std::string> places;
       for (const std::string& name : names) places.push_back(absl::StrCat(command.path, " ", name));
       if (const std::vector<std::string> choices = ChoicesOf(*option); !choices.empty()) {
-        absl::StrAppend(&values, "    ", JoinQuoted(places), ") COMPREPLY=($(compgen -W ",
-                        Quote(absl::StrJoin(choices, " ")), " -- \"$current\")); return;;\n");
+        absl::StrAppend(&values, "    ", JoinQuoted(places, "|"), ") ", choose, " ", JoinQuoted(choices, " "),
+                        "; return;;\n");
       } else {
         with_value.insert(with_value.end(), places.begin(), places.end());
       }
@@ -164,18 +166,20 @@ std::string BashCompletion(const CLI::App& app) {
                     Quote(absl::StrJoin(offered, " ")), " -- \"$current\"));;\n");
   }
   // Other values are files, or nothing that could be completed: bash's own completion takes over.
-  if (!with_value.empty()) absl::StrAppend(&values, "    ", JoinQuoted(with_value), ") return;;\n");
-  if (!paths.empty()) commands = absl::StrCat("      ", JoinQuoted(paths), ") command=\"$command $word\";;\n");
-  const std::string function = absl::StrCat("_", absl::StrReplaceAll(app.get_name(), {{"-", "_"}}));
-  return absl::StrCat("# bash completion for ", app.get_name(), " ", ProgramVersion(), ", made by the program itself\n",
-                      function, "() {\n  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n",
-                      "  local command=", Quote(app.get_name()), " word\n",
-                      "  if [[ $current == = ]]; then current=; elif [[ $before == = ]]; then "
-                      "before=${COMP_WORDS[COMP_CWORD-2]}; fi\n",
-                      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$command $word\" in\n",
-                      commands, "      *) ;;\n    esac\n  done\n  COMPREPLY=()\n  case \"$command $before\" in\n",
-                      values, "    *) ;;\n  esac\n  case \"$command\" in\n", words, "  esac\n}\n",
-                      "complete -o default -F ", function, " ", app.get_name(), "\n");
+  if (!with_value.empty()) absl::StrAppend(&values, "    ", JoinQuoted(with_value, "|"), ") return;;\n");
+  if (!paths.empty()) commands = absl::StrCat("      ", JoinQuoted(paths, "|"), ") command=\"$command $word\";;\n");
+  return absl::StrCat(
+      "# bash completion for ", app.get_name(), " ", ProgramVersion(), ", made by the program itself\n", choose,
+      "() {  # the names that begin with $current, in capitals or not\n  local name\n",
+      "  for name; do if [[ ${name,,} == \"${current,,}\"* ]]; then COMPREPLY+=(\"$name\"); fi; done\n}\n", function,
+      "() {\n  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n",
+      "  local command=", Quote(app.get_name()), " word\n",
+      "  if [[ $current == = ]]; then current=; elif [[ $before == = ]]; then "
+      "before=${COMP_WORDS[COMP_CWORD-2]}; fi\n",
+      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$command $word\" in\n", commands,
+      "      *) ;;\n    esac\n  done\n  COMPREPLY=()\n  case \"$command $before\" in\n", values,
+      "    *) ;;\n  esac\n  case \"$command\" in\n", words, "  esac\n}\n", "complete -o default -F ", function, " ",
+      app.get_name(), "\n");
 }
 
 std::string ManPage(const CLI::App& app) {

@@ -220,7 +220,7 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
       ->add_option("--row-order", flags->row_order,
                    "Without such ids, where ids were renumbered: row k of --features belongs to the k-th smallest id "
                    "(ids-sorted) or to node k of nodes.csv (as-is)")
-      ->check(CLI::IsMember({"ids-sorted", "as-is"}));
+      ->transform(OneOf({"ids-sorted", "as-is"}));
   AddColumns(command, "--columns", options->columns,
              "The two columns of the links, by number (from 1) or by name, as 1,2 or source,target");
   AddColumns(command, "--label-columns", options->label_columns, "The columns of id and label");
@@ -241,7 +241,7 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
       ->add_option("--first-row", flags->first_row,
                    "What a first row of two integers is: link, or sizes (the numbers of nodes and of links). Without "
                    "this it is sizes if it fits what follows. link also says that a first row is no header")
-      ->check(CLI::IsMember({"link", "sizes"}));
+      ->transform(OneOf({"link", "sizes"}));
   command->callback([flags, command, run] {
     kInput.Require(*command);
     *run = [flags] { return RunConvert(*flags); };

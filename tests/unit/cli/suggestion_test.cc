@@ -108,8 +108,8 @@ TEST(BashCompletion, KnowsCommandsOptionsAndValues) {
   const std::string script = BashCompletion(Tool().app);
   EXPECT_THAT(script,
               HasSubstr("'the-tool group run') COMPREPLY=($(compgen -W '-h --help -v --variant --text --flag'"));
-  EXPECT_THAT(script, HasSubstr("'the-tool group run -v'|'the-tool group run --variant') COMPREPLY=($(compgen -W "
-                                "'hard soft'"));
+  EXPECT_THAT(script, HasSubstr("'the-tool group run -v'|'the-tool group run --variant') _the_tool_choose "
+                                "'hard' 'soft'; return;;"));
   EXPECT_THAT(script, HasSubstr("complete -o default -F _the_tool the-tool"));
   EXPECT_THAT(script, Not(HasSubstr("--old"))) << "hidden ones are not offered";
 }
