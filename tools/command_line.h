@@ -14,10 +14,12 @@
 #define BLINK_TOOLS_COMMAND_LINE_H_
 
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/cli/suggestion.h"
@@ -29,11 +31,18 @@ inline CLI::Validator NotEmpty() {
   return CLI::Validator([](std::string& text) { return text.empty() ? "the path is empty" : ""; }, "");
 }
 
-// The same, where NOT_FOUND suggests a name that lies beside `path`, which somebody typed and which does not exist.
+// `read`, where NOT_FOUND suggests a name that lies beside the one of `paths` that somebody mistyped: its message names
+// it, and it does not exist.
 template <typename T>
-absl::StatusOr<T> SuggestingPath(absl::StatusOr<T> read, const std::string& path) {
+absl::StatusOr<T> SuggestingPath(absl::StatusOr<T> read, const std::vector<std::string>& paths) {
   if (!absl::IsNotFound(read.status())) return read;
-  return Reworded(read.status(), std::string(read.status().message()) + SuggestPath(path));
+  const std::string message(read.status().message());
+  for (const std::string& path : paths) {
+    if (!absl::StrContains(message, path)) continue;
+    const std::string suggestion = SuggestPath(path);
+    if (!suggestion.empty()) return Reworded(read.status(), message + suggestion);
+  }
+  return read;
 }
 
 // The exit code for `status`. Prints the text of an error on standard error, as "blink: <text>". FAILED_PRECONDITION

@@ -65,7 +65,7 @@ std::string SuggestPath(const std::string& path) {
   constexpr size_t kEntriesMax = 10'000;
   std::error_code error;
   const std::filesystem::path wanted = std::filesystem::path(path + "/").parent_path();
-  if (path.empty() || std::filesystem::exists(wanted, error)) return "";
+  if (path.empty() || path == "-" || std::filesystem::exists(wanted, error)) return "";  // "-": standard input
   const std::filesystem::path folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
   std::vector<std::string> names;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {

@@ -139,7 +139,7 @@ struct InfoFlags {
 };
 
 absl::Status DescribeDataset(const InfoFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), {flags.folder}));
   return flags.output.Print(FormatSummary(SummariseDataset(read), read, flags.json));
 }
 
@@ -156,7 +156,9 @@ void AddInfo(CLI::App& dataset, std::function<int()>* run) {
 }
 
 absl::Status PrintConversion(const ConvertOptions& options) {
-  BLINK_ASSIGN_OR_RETURN(const Converted converted, ConvertToDataset(options));
+  BLINK_ASSIGN_OR_RETURN(const Converted converted,
+                         SuggestingPath(ConvertToDataset(options), {options.input, options.labels, options.split,
+                                                                    options.features, options.feature_ids}));
   const ConvertReport& report = converted.report;
   const CsrGraph& graph = converted.dataset.graph;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
@@ -253,8 +255,8 @@ struct ShardFlags {
 };
 
 absl::Status CutIntoKits(const ShardFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), flags.folder));
-  BLINK_ASSIGN_OR_RETURN(const ShardReport report, ShardDataset(read, flags.out));
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), {flags.folder}));
+  BLINK_ASSIGN_OR_RETURN(const ShardReport report, SuggestingPath(ShardDataset(read, flags.out), {flags.out}));
   std::printf("%s: lists of %u of %u nodes in %u kits, attributes in aggregator/attributes\n", flags.out.c_str(),
               report.nodes, read.graph.node_count(), report.kits);
   return absl::OkStatus();

@@ -69,9 +69,7 @@ int PerformSimulation(const SimulateRequest& request) {
   });
   absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options, so_far);
   interrupt.Disarm();
-  for (const std::string& path : {options.dataset, options.reports}) {
-    simulation = SuggestingPath(std::move(simulation), path);
-  }
+  simulation = SuggestingPath(std::move(simulation), {options.dataset, options.reports});
   if (!simulation.ok()) {
     std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
     // Files and data sets are all it reads: what does not suit is bad input.

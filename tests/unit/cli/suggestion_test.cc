@@ -86,6 +86,7 @@ TEST(SuggestPath, NamesWhatLiesBesideAMissingFolder) {
   EXPECT_EQ(SuggestPath(folder + "/quite-another"), "");
   EXPECT_EQ(SuggestPath("/nowhere/at/all"), "");
   EXPECT_EQ(SuggestPath(""), "");
+  EXPECT_EQ(SuggestPath("-"), "") << "standard input";
   std::filesystem::remove_all(folder);
 }
 

@@ -379,6 +379,27 @@ TEST_F(ConvertTest, AMissingFileIsNotFoundAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(options_.output));
 }
 
+TEST_F(ConvertTest, SuggestsTheFileBesideAMistypedInput) {
+  for (const char* name : {"links.csv", "classes.csv", "parts.csv", "words.csv", "papers.csv"})
+    Write(name, "0,1\n1,2\n");
+  const auto refusal = [&](std::vector<std::string> inputs) {
+    inputs.insert(inputs.begin(), {"dataset", "convert"});
+    inputs.insert(inputs.end(), {"--output", Path("set")});
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(RunDatasetCommand(inputs), 3);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const auto suggests = [&](const char* name) { return HasSubstr(absl::StrCat(": did you mean ", Path(name), "?\n")); };
+  EXPECT_THAT(refusal({Path("lniks.csv")}), suggests("links.csv"));
+  EXPECT_THAT(refusal({Path("links.csv"), "--labels", Path("class.csv")}), suggests("classes.csv"));
+  EXPECT_THAT(refusal({Path("links.csv"), "--split", Path("part.csv")}), suggests("parts.csv"));
+  EXPECT_THAT(refusal({Path("links.csv"), "--features", Path("word.csv")}), suggests("words.csv"));
+  EXPECT_THAT(refusal({Path("links.csv"), "--features", Path("words.csv"), "--feature-ids", Path("paper.csv")}),
+              suggests("papers.csv"));
+  EXPECT_THAT(refusal({Path("lniks.csv"), "--labels", Path("class.csv")}), suggests("links.csv")) << "of the one named";
+  EXPECT_THAT(refusal({Path("quite-another")}), Not(HasSubstr("did you mean")));
+}
+
 TEST_F(ConvertTest, RefusesFlagsThatContradictEachOther) {
   const auto refused = [&](void (*change)(ConvertOptions&), const char* flag) {
     ConvertOptions options = options_;
@@ -429,6 +450,10 @@ TEST_F(ConvertTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {
   EXPECT_EQ(RunDatasetCommand(labelled), 3);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("labels.csv: 3 nodes have a label: a split needs 4"));
   EXPECT_FALSE(std::filesystem::exists(Path("x/edges.csv")));
+  Write("labels.csv", "0,-1\n1,-1\n");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunDatasetCommand(labelled), 3);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("leave --labels and --random-split out"));
   labelled.insert(labelled.end(), {"--split", Path("labels.csv")});
   EXPECT_EQ(RunDatasetCommand(labelled), 2);
 }

@@ -113,8 +113,11 @@ TEST_F(DatasetFilesTest, TheCommandEndsWithADocumentedCode) {
   EXPECT_EQ(RunDatasetCommand({"dataset", "generate", "--nodes", "2", "--output", Path("other")}),
             static_cast<int>(ExitCode::kUsage));
   EXPECT_EQ(RunDatasetCommand({"dataset", "info", Path("nothing")}), static_cast<int>(ExitCode::kBadInput));
-  EXPECT_EQ(RunDatasetCommand({"dataset", "shard", "--dataset", Path("made"), "--out", Path("nothing")}),
+  WriteKit("nodes-0-49", 0, 49, 50);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunDatasetCommand({"dataset", "shard", "--dataset", Path("made"), "--out", Path("outt")}),
             static_cast<int>(ExitCode::kBadInput));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("did you mean " + Path("out") + "?"));
   EXPECT_EQ(RunDatasetCommand({"dataset", "convert", Path("made/edges.csv"), "--output", Path("converted")}), 0);
 }
 
