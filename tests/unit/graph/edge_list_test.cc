@@ -52,8 +52,8 @@ class EdgeListTest : public ::testing::Test {
   static EdgeListOptions Columns(std::vector<std::string> columns) {
     return {.table = {.columns = std::move(columns)}};
   }
-  std::string path_ = ::testing::TempDir() + "/edges_" + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
-                      std::to_string(::getpid());
+  std::string path_ = ::testing::TempDir() + "/edges_" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid());
 };
 
 TEST_F(EdgeListTest, AllFormsGiveTheSameGraph) {
