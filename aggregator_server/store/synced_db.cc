@@ -73,6 +73,15 @@ absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
                                                    " are needed; free space on the aggregator's disk"));
 }
 
+// A file that RocksDB looks for and does not find is damage too: a file system or a restore has lost it.
+absl::Status OpenError(const rocksdb::Status& status, const std::string& folder) {
+  const std::string what = absl::StrCat("open the store ", folder);
+  if (!status.IsPathNotFound()) return FromRocksDb(status, what);
+  return absl::DataLossError(absl::StrCat("cannot ", what, ": ", status.ToString(),
+                                          "; a file of the store is missing: bring it back, or restore the data folder "
+                                          "from a backup"));
+}
+
 // What is there, of what the mark counts.
 Acknowledged CountIn(rocksdb::DB& db) {
   Acknowledged found{.sequence = db.GetLatestSequenceNumber()};
@@ -105,7 +114,7 @@ absl::Status CheckNothingIsLost(const std::string& folder, const rocksdb::Option
   if (std::filesystem::exists(folder + "/CURRENT", error)) {
     rocksdb::DB* raw = nullptr;
     const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, folder, &raw);
-    if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));
+    if (!opened.ok()) return OpenError(opened, folder);
     const std::unique_ptr<rocksdb::DB> db(raw);
     if (db->GetLatestSequenceNumber() >= mark->sequence) return absl::OkStatus();
     found = CountIn(*db);
@@ -144,7 +153,7 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
   BLINK_RETURN_IF_ERROR(CheckNothingIsLost(folder, all_options, options.accept_loss));
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(all_options, folder, &raw);
-  if (!opened.ok()) return FromRocksDb(opened, absl::StrCat("open the store ", folder));
+  if (!opened.ok()) return OpenError(opened, folder);
   return std::unique_ptr<SyncedDb>(
       new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));
 }

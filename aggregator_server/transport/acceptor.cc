@@ -209,6 +209,11 @@ bool Acceptor::AcceptSome(int listener) {
 
 bool Acceptor::Take(int listener, int fd, const sockaddr_storage& address, socklen_t size) {
   const PeerAddress from = PeerAddress::Of(address, size);
+  sockaddr_storage peer{};
+  if (socklen_t peer_size = sizeof(peer); ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) {
+    books_->failures.Count("hung up before the handshake", from.host);  // gRPC would log an error for each
+    return false;
+  }
   const absl::StatusOr<uint64_t> id = fd < DescriptorEnd(books_->ledger.limits())
                                           ? books_->ledger.Arrive(from.host, fd)
                                           : absl::ResourceExhaustedError("too many files and connections are open");

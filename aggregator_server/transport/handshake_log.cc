@@ -1,6 +1,5 @@
 #include "aggregator_server/transport/handshake_log.h"
 
-#include <grpc/support/log.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
@@ -8,12 +7,11 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/transport/grpc_log.h"
 #include "aggregator_server/transport/handshake_words.h"
 #include "common/base/logging.h"
 #include "common/pki/identity.h"
-#include "common/rpc/status.h"
 
 namespace blink {
 namespace {
@@ -117,17 +115,6 @@ void OnDeath(void* parent, void* ours, CRYPTO_EX_DATA*, int, long, void*) {
                                    absl::StrCat("TLS handshake with ", from.peer, " failed: ", failure.text));
 }
 
-void OnGrpcLog(gpr_log_func_args* line) {
-  const absl::string_view text(line->message);
-  // what a client asked for
-  const bool ours = absl::StrContains(text, "andshake") || absl::StrContains(text, "server name");
-  if (line->severity != GPR_LOG_SEVERITY_ERROR || ours) {
-    spdlog::debug("gRPC: {}", PeerText(text));
-  } else {
-    spdlog::warn("gRPC: {}", PeerText(text));
-  }
-}
-
 std::string Show(const void* address, socklen_t size, char* port, socklen_t port_size) {
   char host[NI_MAXHOST] = "?";
   ::getnameinfo(static_cast<const sockaddr*>(address), size, host, sizeof(host), port, port_size,
@@ -162,7 +149,7 @@ PeerAddress PeerAddress::Of(const sockaddr_storage& address, socklen_t size) {
 void HandshakeLog::Install() {
   static const bool installed = [] {
     ssl_index = SSL_get_ex_new_index(0, nullptr, OnBirth, nullptr, OnDeath);
-    gpr_set_log_function(OnGrpcLog);
+    InstallGrpcLog();
     return true;
   }();
   (void)installed;

@@ -154,8 +154,23 @@ absl::Status SyncDirectory(const std::string& path) {
   return absl::OkStatus();
 }
 
+namespace {
+
+std::string TemporaryOf(const std::string& path) { return absl::StrCat(path, ".tmp.", ::getpid()); }
+
+}  // namespace
+
+absl::Status CheckCanWriteFile(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return FileError(EISDIR, "write", path);
+  const std::string temporary = TemporaryOf(path);
+  const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return FileError(errno, "create", temporary);
+  return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError(errno, "remove", temporary);
+}
+
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
-  const std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
+  const std::string temporary = TemporaryOf(path);
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (fd.get() < 0) return FileError(errno, "create", temporary);
   auto fail = [&](absl::string_view what) {

@@ -49,6 +49,9 @@ absl::Status CheckRegularFile(const std::string& path);
 // Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode = 0600);
 
+// Why WriteFileAtomically could not write there now: for work that takes long, before it begins. Leaves nothing behind.
+absl::Status CheckCanWriteFile(const std::string& path);
+
 // Makes the entries of a folder durable: files that were created, renamed or removed in it.
 absl::Status SyncDirectory(const std::string& path);
 

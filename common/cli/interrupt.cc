@@ -53,10 +53,12 @@ void Interrupt::Wait() {
   int signal = 0;
   do {
     ::sigwait(&awaited, &signal);
+    if (signal != SIGUSR2) ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // the next one kills
     const std::lock_guard<std::mutex> lock(mutex_);
+    const bool is_whole = printed_.has_value() && signal != SIGUSR2;
+    if (is_whole) EndAfterSignal(program_, signal, *printed_ == 0 ? CodeOfSignal(signal) : ExitCode(*printed_));
     if (disarmed_) return;
-    if (signal == SIGUSR2) continue;                     // somebody else's
-    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // the next one kills
+    if (signal == SIGUSR2) continue;  // somebody else's
     EndLineOfProgress();
     EndAfterSignal(program_, signal, at_end_(CodeOfSignal(signal)));
   } while (true);
@@ -71,6 +73,15 @@ void Interrupt::Disarm() {
   ::pthread_kill(thread_.native_handle(), SIGUSR2);
   thread_.join();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int Interrupt::PrintWhole(const std::function<int()>& print) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    printed_ = EndProgram(program_, print());
+  }
+  Disarm();
+  return *printed_;
 }
 
 InterruptDescriptor::InterruptDescriptor() {

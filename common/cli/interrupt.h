@@ -2,11 +2,11 @@
 //
 //   Interrupt interrupt([&](ExitCode code) { ... print what is finished ...; return code; });
 //   ... long work, on any number of threads ...
-//   interrupt.Disarm();
-//   ... print the whole ...
+//   return interrupt.PrintWhole([&] { ... print the whole ...; return exit_code; });
 //
-// The first signal ends the program at once, whatever its threads are doing: no loop has to ask for it. A second one
-// does not wait for what is being printed.
+// The first signal ends the program at once, whatever its threads are doing: no loop has to ask for it. While the whole
+// is being printed, it waits for its end, so that nobody reads half of it. A second one does not wait for what is being
+// printed.
 #ifndef BLINK_COMMON_CLI_INTERRUPT_H_
 #define BLINK_COMMON_CLI_INTERRUPT_H_
 
@@ -35,14 +35,20 @@ class Interrupt {
   // From now on a signal does what it does by default. Does not return when a signal has come before.
   void Disarm();
 
+  // Disarm, once `print` has run and standard output is flushed. Returns the exit code that `print` returns, or why
+  // standard output cannot be written (EndProgram). Does not return when a signal comes meanwhile: the program then
+  // dies of it, or ends with the code if that is not kOk.
+  int PrintWhole(const std::function<int()>& print);
+
  private:
   void Wait();
 
   const char* const program_;
   const AtEnd at_end_;
   sigset_t signals_{}, before_{};
-  std::mutex mutex_;  // held by who has the last word: Disarm, or the end of the program
+  std::mutex mutex_;  // held by who has the last word: Disarm, PrintWhole, or the end of the program
   bool disarmed_ = false;
+  std::optional<int> printed_;  // the exit code, once the whole is printed
   std::thread thread_;
 };
 

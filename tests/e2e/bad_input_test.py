@@ -461,11 +461,15 @@ class BadOperators(BlinkTest):
         self.assertFalse((self.folder / "result").exists() or (self.folder / "result.tmp").exists())
 
     def test_what_may_not_be_written_is_bad_input_and_is_said_at_the_start(self):
-        for flags in (("--epsilon", 6, "--output", "/sys/blink"), ("--graph", "true", "--checkpoint", "/sys/blink")):
+        for flags in (("--epsilon", 6, "--output", "/sys/blink"), ("--graph", "true", "--checkpoint", "/sys/blink"),
+                      ("--graph", "true", "--save", "/sys/blink")):
             dataset = self.folder / "dataset"
             if not dataset.exists():
                 blinktest.generate_dataset(dataset, 40)
             done = run("blink", "simulate", "--dataset", dataset, "--epochs", 100000, *flags)
+            self.assertEnds(done, blinktest.BAD_INPUT, "/sys/blink")
+        for audit in (("mechanism", "--reports", 1_000_000_000), ("randomness", "--processes", 400)):
+            done = run("blink", "audit", *audit, "--ignore-memory", "--output", "/sys/blink")
             self.assertEnds(done, blinktest.BAD_INPUT, "/sys/blink")
 
     def test_a_simulation_leaves_its_end_to_the_signal(self):

@@ -80,6 +80,48 @@ class Interrupts(InFolder):
         self.assertIs(again.json()["partial"], False)
         self.assertEqual((states / "trial-1/reports.blr").read_bytes(), kept)
 
+    def test_nobody_reads_half_of_a_result(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.start("blink", "simulate", "--dataset", self.dataset, "--epsilon", 6, "--trials", 80, "--epochs",
+                            1, "--json", "--quiet") as process:
+                first = os.read(process.stdout.fileno(), 1).decode()  # it prints more than a pipe holds
+                process.send_signal(number)
+                time.sleep(0.2)
+                out, _ = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, -number)
+            self.assertGreater(len(out), 1 << 16)
+            self.assertEqual(json.loads(first + out)["trials_done"], 80)
+
+    def test_trials_before_a_failure_are_printed_and_marked(self):
+        states = self.folder / "failing"
+        command = ("blink", "simulate", "--dataset", self.dataset, "--epsilon", 6, "--epochs", 2, "--checkpoint",
+                   states, "--quiet", "--json")
+        must(*command, "--trials", 1)
+        (states / "trial-2").write_text("in the way")
+        done = run(*command, "--trials", 3)
+        self.assertEnds(done, blinktest.BAD_INPUT, "trial-2")
+        self.assertEqual((done.json()["partial"], done.json()["trials_done"]), (True, 1))
+        shutil.rmtree(states / "trial-1")
+        (states / "trial-1").write_text("in the way")
+        done = run(*command, "--trials", 3)
+        self.assertEnds(done, blinktest.BAD_INPUT, "trial-1")
+        self.assertEqual(done.out, "")  # no trial, no figures
+
+    def test_a_file_that_vanishes_under_the_result_does_not_lose_it(self):
+        place = self.folder / "place"
+        place.mkdir()
+        with self.start("blink", "simulate", "--dataset", self.dataset, "--epsilon", 6, "--trials", 100000, "--epochs",
+                        20, "--json", "--quiet", "--output", self.folder / "vanishing", "--save",
+                        place / "figures.json") as process:
+            wait_until((self.folder / "vanishing").exists, "the first trial's result")
+            time.sleep(0.2)
+            place.rmdir()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, blinktest.BAD_INPUT, err)
+        self.assertIn("the result is on standard output instead", err)
+        self.assertGreaterEqual(json.loads(out)["trials_done"], 1)
+
     def test_an_audit_says_what_it_found_so_far(self):
         with self.start("blink", "audit", "mechanism", "--epsilon", 1, "--reports", 100000000, "--json") as process:
             process.stderr.readline()  # it needs so much memory

@@ -48,10 +48,10 @@ struct RandomnessFlags {
   OutputFile output;
 };
 
-// Prints the findings. The exit code is kAuditViolation unless they are good.
+// Prints the findings. The exit code is kAuditViolation unless they are good, also where the file cannot be written.
 int PrintFindings(bool passed, const std::string& findings, const OutputFile& output) {
-  if (const absl::Status printed = output.Print(findings); !printed.ok()) return Finish(printed);
-  if (passed) return static_cast<int>(ExitCode::kOk);
+  const int printed = Finish(output.Print(findings));
+  if (passed) return printed;
   std::fprintf(stderr, "blink: the audit found a violation: do not use this build; keep the output\n");
   return static_cast<int>(ExitCode::kAuditViolation);
 }
@@ -109,6 +109,7 @@ int RunMechanism(const MechanismFlags& flags) {
   if (const absl::Status fits = CheckMemory(MechanismAuditBytes(*options), flags.ignore_memory, flags.quiet);
       !fits.ok())
     return FinishFailure(fits);
+  if (const absl::Status writable = flags.output.Check(); !writable.ok()) return FinishFailure(writable);
   std::atomic<bool> stop = false;
   options->stop = &stop;
   std::promise<int> ended;
@@ -129,6 +130,7 @@ int RunRandomness(const RandomnessFlags& flags) {
   if (const absl::Status fits = CheckMemory(RandomnessAuditBytes(options), flags.ignore_memory, flags.quiet);
       !fits.ok())
     return FinishFailure(fits);
+  if (const absl::Status writable = flags.output.Check(); !writable.ok()) return FinishFailure(writable);
   InterruptDescriptor interrupt;  // this process must have no other thread
   options.stop = interrupt.get();
   const absl::StatusOr<RandomnessAudit> audit = AuditRandomness(options);

@@ -13,8 +13,8 @@ namespace blink {
 // Figures above `trials` are means over the trials. mle_residual and mle_degree_distance are the largest.
 // test_accuracy_std is the sample standard deviation, and null for one trial.
 //   format     1; a later one may mean other things by the same names
-//   partial    the simulation was interrupted. All figures are of the trials_done trials that were finished; without
-//              any, train is null too
+//   partial    the simulation was interrupted, or failed. All figures are of the trials_done trials that were finished;
+//              without any, train is null too
 //   report, plausibility, estimate
 //              null on the true graph, and for the MLP alone
 //   estimate   of the attributed prior where it is used. estimate.beta is then of the beta prior on the same reports

@@ -56,10 +56,28 @@ void TellWhatIsKept(const SimulateOptions& options) {
                options.checkpoint.c_str());
 }
 
+int TellFailure(absl::StatusOr<Simulation> simulation, const SimulateOptions& options) {
+  simulation = SuggestingPath(std::move(simulation), {options.dataset, options.reports});
+  std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
+  // Files and data sets are all it reads: what does not suit is bad input.
+  const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
+  return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
+}
+
+// The whole. Of a simulation that failed, the trials before.
+int PrintEnd(absl::StatusOr<Simulation> simulation, SimulationSoFar& so_far, const SimulateRequest& request) {
+  if (simulation.ok()) return Finish(PrintSimulation(*simulation, request));
+  so_far.Look([&](const Simulation& before) {
+    if (!before.trials.empty()) (void)Finish(PrintSimulation(before, request));
+  });
+  return TellFailure(std::move(simulation), request.options);
+}
+
 }  // namespace
 
 int PerformSimulation(const SimulateRequest& request) {
   const SimulateOptions& options = request.options;
+  if (const absl::Status writable = request.file.Check(); !writable.ok()) return Finish(writable);
   TellWhatIsKept(options);
   SimulationSoFar so_far;
   Interrupt interrupt("blink", [&](ExitCode code) {
@@ -68,15 +86,7 @@ int PerformSimulation(const SimulateRequest& request) {
     return printed.ok() ? code : ExitCode(Finish(printed));
   });
   absl::StatusOr<Simulation> simulation = SimulateWithoutExceptions(options, so_far);
-  interrupt.Disarm();
-  simulation = SuggestingPath(std::move(simulation), {options.dataset, options.reports});
-  if (!simulation.ok()) {
-    std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
-    // Files and data sets are all it reads: what does not suit is bad input.
-    const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
-    return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));
-  }
-  return Finish(PrintSimulation(*simulation, request));
+  return interrupt.PrintWhole([&] { return PrintEnd(std::move(simulation), so_far, request); });
 }
 
 }  // namespace blink

@@ -80,9 +80,8 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
 ReportFigures FiguresOfFolder(const RoundFolder& folder) {
   ReportFigures figures{.bytes_mean = folder.coded_bytes_mean};
   if (!folder.reports.parameters().sends_bits()) return figures;
-  for (const uint32_t ones : folder.ones) {
-    figures.entropy_bytes += EntropyBytes(folder.reports.node_count(), ones) / static_cast<double>(folder.ones.size());
-  }
+  for (const uint32_t ones : folder.ones) figures.entropy_bytes += EntropyBytes(folder.reports.node_count(), ones);
+  figures.entropy_bytes /= static_cast<double>(folder.ones.size());  // as DrawReports, to the last bit
   return figures;
 }
 

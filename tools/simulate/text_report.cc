@@ -261,9 +261,9 @@ std::string SimulationText(const SimulationFigures& figures, size_t columns) {
       absl::StrFormat("Data set %s: %d nodes, %d links, %d features, %d classes\n", simulation.dataset_name,
                       simulation.nodes, simulation.links, simulation.features, simulation.classes);
   if (simulation.partial()) {
-    text += absl::StrFormat("PARTIAL: interrupted after %d of %d trials; all figures are of these%s\n",
-                            simulation.trials.size(), simulation.trials_asked,
-                            simulation.bounds_asked ? ", without the true links" : "");
+    text +=
+        absl::StrFormat("PARTIAL: ended after %d of %d trials; all figures are of these%s\n", simulation.trials.size(),
+                        simulation.trials_asked, simulation.bounds_asked ? ", without the true links" : "");
   }
   text += PrivacyLines(figures);
   if (simulation.trials.empty()) return text;

@@ -107,6 +107,20 @@ TEST_F(DurableFileTest, AFailedRenameLeavesNoTemporaryFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(DurableFileTest, WhatCannotBeWrittenIsKnownBeforeThereIsContent) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "kept").ok());
+  EXPECT_TRUE(CheckCanWriteFile(folder_ + "/file").ok());
+  EXPECT_EQ(*ReadFile(folder_ + "/file", 100), "kept");
+  EXPECT_TRUE(CheckCanWriteFile(folder_ + "/new").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
+  for (const std::string& path :
+       {folder_ + "/a", folder_ + "/missing/file", folder_ + "/file/below", folder_ + "/" + std::string(300, 'x')}) {
+    EXPECT_FALSE(CheckCanWriteFile(path).ok()) << path;
+    EXPECT_EQ(CheckCanWriteFile(path).code(), WriteFileAtomically(path, "x").code()) << path;
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);  // the file and a
+}
+
 TEST_F(DurableFileTest, MakesFoldersForTheOwnerOnly) {
   struct stat info;
   ASSERT_EQ(::stat((folder_ + "/a/b").c_str(), &info), 0);

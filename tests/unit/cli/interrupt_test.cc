@@ -3,9 +3,12 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
@@ -69,6 +72,86 @@ TEST(Interrupt, IgnoresWhatItsCallerIgnores) { EXPECT_EXIT(WorkWhileIgnored(), E
 }
 
 TEST(Interrupt, LeavesSignalsAloneOnceTheWorkIsDone) { EXPECT_EXIT(DisarmAndDie(), KilledBySignal(SIGTERM), "^$"); }
+
+// A child that prints more than a pipe holds under PrintWhole. `signals` come when half of it is read, each 50 ms after
+// the one before. Returns how many bytes it printed, and how it ended.
+struct Printed {
+  size_t bytes = 0;
+  int status = 0;
+};
+constexpr size_t kWholeBytes = size_t{1} << 20;
+
+Printed SignalWhilePrinting(const std::vector<int>& signals, int exit_code = 0, bool read_on = true) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    Interrupt interrupt("tool", [](ExitCode) { return ExitCode::kInternal; });
+    ::_exit(interrupt.PrintWhole([&] {
+      const std::string whole(kWholeBytes, 'x');
+      std::fwrite(whole.data(), 1, whole.size(), stdout);
+      return exit_code;
+    }));
+  }
+  ::close(ends[1]);
+  Printed printed;
+  bool is_told = false;
+  std::string part(4096, ' ');
+  for (ssize_t got = 0; (got = ::read(ends[0], part.data(), part.size())) > 0;) {
+    printed.bytes += static_cast<size_t>(got);
+    if (printed.bytes < kWholeBytes / 2 || is_told) continue;
+    is_told = true;
+    for (const int signal : signals) {
+      ::kill(child, signal);
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    if (!read_on) break;
+  }
+  ::waitpid(child, &printed.status, 0);
+  ::close(ends[0]);
+  return printed;
+}
+
+TEST(Interrupt, LetsNobodyReadHalfOfTheWhole) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Printed printed = SignalWhilePrinting({signal});
+    EXPECT_EQ(printed.bytes, kWholeBytes);
+    EXPECT_TRUE(WIFSIGNALED(printed.status));
+    EXPECT_EQ(WTERMSIG(printed.status), signal);
+  }
+}
+
+TEST(Interrupt, KeepsTheCodeOfAWholeThatSaysMoreThanTheSignal) {
+  const Printed printed = SignalWhilePrinting({SIGTERM}, 10);
+  EXPECT_EQ(printed.bytes, kWholeBytes);
+  EXPECT_TRUE(WIFEXITED(printed.status));
+  EXPECT_EQ(WEXITSTATUS(printed.status), 10);
+}
+
+TEST(Interrupt, ASecondSignalDoesNotWaitForAWholeThatNobodyReads) {
+  const Printed printed = SignalWhilePrinting({SIGINT, SIGTERM}, 0, /*read_on=*/false);
+  EXPECT_LT(printed.bytes, kWholeBytes);
+  EXPECT_TRUE(WIFSIGNALED(printed.status));
+  EXPECT_EQ(WTERMSIG(printed.status), SIGTERM);
+}
+
+TEST(Interrupt, EndsWithTheCodeOfTheWholeWithoutASignal) {
+  EXPECT_EQ(WEXITSTATUS(SignalWhilePrinting({}, 0).status), 0);
+  EXPECT_EQ(WEXITSTATUS(SignalWhilePrinting({}, 10).status), 10);
+}
+
+[[noreturn]] void PrintWholeOnAFullDisk() {
+  if (std::freopen("/dev/full", "w", stdout) == nullptr) ::_exit(1);
+  Interrupt interrupt("tool", [](ExitCode code) { return code; });
+  ::_exit(interrupt.PrintWhole([] { return std::puts("all") < 0 ? 1 : 0; }));
+}
+
+TEST(Interrupt, SaysWhyTheWholeCannotBePrinted) {
+  EXPECT_EXIT(PrintWholeOnAFullDisk(), ExitedWithCode(9), "tool: cannot write standard output: No space left");
+}
 
 bool IsReadable(int file) {
   pollfd one = {.fd = file, .events = POLLIN};

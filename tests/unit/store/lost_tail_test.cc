@@ -1,4 +1,4 @@
-// A store that lost what it had acknowledged, and does not look damaged.
+// A store that lost what it had acknowledged: a tail that is not missed, or a whole file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +95,34 @@ TEST_F(LostTail, IsTheWholeStoreWhenItsFilesAreGone) {
   EXPECT_THAT(Refusal(), HasSubstr("and 0 reports of 0 rounds are there"));
   EXPECT_FALSE(fs::exists(store_folder_ + "/CURRENT"));
   EXPECT_EQ(ReportsWhenLossIsAccepted(), 0u);
+}
+
+// With a table, as every store has that was opened twice.
+TEST_F(LostTail, OfAnyFileIsRefusedOrCostsNothing) {
+  ASSERT_TRUE(OpenRocksDbStore(store_folder_).ok());
+  fs::copy(store_folder_, folder_ / "whole");
+  int refused = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "whole")) {
+    const std::string name = entry.path().filename().string();
+    for (const bool is_removed : {true, false}) {
+      fs::remove_all(store_folder_);
+      fs::copy(folder_ / "whole", store_folder_);
+      if (is_removed) {
+        fs::remove(fs::path(store_folder_) / name);
+      } else {
+        fs::resize_file(fs::path(store_folder_) / name, 0);
+      }
+      const auto store = OpenRocksDbStore(store_folder_);
+      if (store.ok()) {
+        EXPECT_EQ((*store)->GetRound(kRoundId)->reports(), kReports) << name;
+        continue;
+      }
+      ++refused;
+      EXPECT_TRUE(absl::IsDataLoss(store.status())) << name << ": " << store.status();
+      EXPECT_THAT(std::string(store.status().message()), HasSubstr("backup")) << name;
+    }
+  }
+  EXPECT_GE(refused, 6);  // CURRENT, the manifest and the table
 }
 
 TEST_F(LostTail, IsNoneInAnOlderCopyOfTheWholeStore) {

@@ -7,14 +7,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/log_capture.h"
 
 namespace blink {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A TCP socket at an address of IPv4 or IPv6; port 0: chosen by the system.
 class Socket {
@@ -36,6 +42,12 @@ class Socket {
     if (fd_ >= 0) ::close(fd_);
   }
   bool Connect() { return ::connect(fd_, reinterpret_cast<sockaddr*>(&address_), size_) == 0; }
+  // Ends the connection without a goodbye.
+  void Reset() {
+    const linger now = {.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    ::close(std::exchange(fd_, -1));
+  }
   bool Listen() { return ::bind(fd_, reinterpret_cast<sockaddr*>(&address_), size_) == 0 && ::listen(fd_, 1) == 0; }
   int port() {
     ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address_), &size_);
@@ -95,6 +107,39 @@ TEST(Acceptor, RefusesAnAddressOfAnotherMachine) {
     EXPECT_EQ(acceptor.status().code(), absl::StatusCode::kUnavailable) << address;
     EXPECT_THAT(std::string(acceptor.status().message()), HasSubstr(address));
   }
+}
+
+class CountingSink : public Acceptor::Sink {
+ public:
+  CountingSink(std::atomic<int>& taken) : taken_(taken) {}
+  void HandleNewConnection(NewConnectionParameters* connection) override {
+    ::close(connection->fd);
+    ++taken_;
+  }
+
+ private:
+  std::atomic<int>& taken_;
+};
+
+TEST(Acceptor, CountsPeersThatHaveGoneBeforeTheirTurnAndGivesThemToNobody) {
+  const LogCapture captured;
+  auto acceptor = Acceptor::Listen("127.0.0.1:0");
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  for (int i = 0; i < 100; ++i) {
+    Socket gone("127.0.0.1", (*acceptor)->port());
+    ASSERT_TRUE(gone.Connect());
+    gone.Reset();
+  }
+  Socket here("127.0.0.1", (*acceptor)->port());
+  ASSERT_TRUE(here.Connect());
+  std::atomic<int> taken = 0;
+  (*acceptor)->Start(std::make_unique<CountingSink>(taken));
+  while (taken == 0) std::this_thread::yield();  // the last one of the queue
+  (*acceptor)->Stop();
+  EXPECT_EQ(taken, 1);
+  EXPECT_EQ((*acceptor)->books().ledger.open(), 0);
+  EXPECT_THAT(captured.text(), HasSubstr("100 x hung up before the handshake; most of them from 127.0.0.1 (100)"));
+  EXPECT_THAT(captured.text(), Not(HasSubstr("warning")));
 }
 
 }  // namespace

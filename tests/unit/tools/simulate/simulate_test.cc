@@ -172,10 +172,10 @@ TEST_F(SimulateTest, APartialResultIsMarkedAndSaysHowManyTrialsItHas) {
   EXPECT_EQ(json["trials_asked"], 2);
   EXPECT_EQ(json["trials_done"], 1);
   EXPECT_EQ(json["trials"].size(), 1u);
-  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: interrupted after 1 of 2 trials"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: ended after 1 of 2 trials"));
   simulation.trials.clear();
   EXPECT_TRUE(JsonOf(simulation)["train"].is_null());
-  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: interrupted after 0 of 2 trials"));
+  EXPECT_THAT(TextOf(simulation), HasSubstr("PARTIAL: ended after 0 of 2 trials"));
 }
 
 TEST_F(SimulateTest, NamesTheDataSetAndTheProgram) {
