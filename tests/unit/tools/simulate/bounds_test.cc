@@ -8,9 +8,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "tools/simulate/figures.h"
-#include "tools/simulate/json_report.h"
-#include "tools/simulate/text_report.h"
+#include "tests/unit/tools/simulate/simulate_fixture.h"
 
 namespace blink {
 namespace {
@@ -25,8 +23,6 @@ Tried FeaturesOnly(double accuracy, Model model = Model::kFeatureClassifier) {
   tried.test_accuracy = accuracy;
   return tried;
 }
-
-std::string TextOf(const Simulation& simulation) { return SimulationText(FiguresOf(simulation, 0), /*columns=*/200); }
 
 Trial TrialWith(double accuracy, double features_only) {
   Trial trial;
