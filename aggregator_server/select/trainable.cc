@@ -26,7 +26,7 @@ std::string AdviseNoTraining(const v1::TrainingSpec& normal, const TrainingFacts
 
 absl::Status CheckLabels(const v1::TrainingSpec& normal, const TrainingFacts& facts, const TrainingPlace& place) {
   const std::string otherwise = AdviseNoTraining(normal, facts, place);
-  if (facts.labelled == 0) {
+  if (facts.labelled_train == 0 && facts.labelled == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("no node has a label, so no model can be trained: add labels.csv and split.csv", otherwise));
   }

@@ -38,8 +38,6 @@ class StagingTest : public testing::FolderTest {
       if (k == 100) ::kill(::getpid(), signal);
     }
   }
-
-  std::string folder_;
 };
 
 TEST_F(StagingTest, ASignalLeavesNothingBehind) {

@@ -60,7 +60,6 @@ class ConvertTest : public testing::FolderTest {
     }
     return std::string(status.message());
   }
-  std::string folder_;
   ConvertOptions options_;
   ConvertReport report_;
 };
