@@ -16,7 +16,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(blink_options INTERFACE $<$<BOOL:$<TARGET_PROPERTY:BLINK_CALCULATES>>:-O1> -g1)
 endif()
 set(_calculating_folders common/(base|simd|privacy|wire|graph) node_client
-    aggregator_server/(links|plausibility|profiles|reports|estimate|select|train))
+    aggregator_server/(links|plausibility|profiles|reports|estimate|select|train) tools/audit)
 list(JOIN _calculating_folders | _calculating_folders)
 # Files of one library are compiled together (CMAKE_UNITY_BUILD): the headers that they share cost more than they do.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -46,11 +46,25 @@ template <int kLanesOf>
 struct VectorOf {
   using Type = float __attribute__((vector_size(32), aligned(4), may_alias));
   using Integers = int32_t __attribute__((vector_size(32), aligned(4), may_alias));
+  // memcpy, as Load and Store of vector_code.h.
+  BLINK_INLINE static Type Load(const float* from) {
+    Type value;
+    __builtin_memcpy(&value, from, sizeof(value));
+    return value;
+  }
+  BLINK_INLINE static void Store(float* to, Type value) { __builtin_memcpy(to, &value, sizeof(value)); }
 };
 template <>
 struct VectorOf<16> {
   using Type = float __attribute__((vector_size(64), aligned(4), may_alias));
   using Integers = int32_t __attribute__((vector_size(64), aligned(4), may_alias));
+  // memcpy, as Load and Store of vector_code.h.
+  BLINK_INLINE static Type Load(const float* from) {
+    Type value;
+    __builtin_memcpy(&value, from, sizeof(value));
+    return value;
+  }
+  BLINK_INLINE static void Store(float* to, Type value) { __builtin_memcpy(to, &value, sizeof(value)); }
 };
 
 template <int kLanesOf>
@@ -65,12 +79,12 @@ struct MultiplyBody {
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const float* from = out + r * out_stride;
-      sums[r][0] = add ? *reinterpret_cast<const Vector*>(from) : Vector{};
-      sums[r][1] = add ? *reinterpret_cast<const Vector*>(from + kLanesOf) : Vector{};
+      sums[r][0] = add ? VectorOf<kLanesOf>::Load(from) : Vector{};
+      sums[r][1] = add ? VectorOf<kLanesOf>::Load(from + kLanesOf) : Vector{};
     }
     for (size_t d = 0; d < depth; ++d) {
-      const Vector left = *reinterpret_cast<const Vector*>(b + d * kPanelColumns);
-      const Vector right = *reinterpret_cast<const Vector*>(b + d * kPanelColumns + kLanesOf);
+      const Vector left = VectorOf<kLanesOf>::Load(b + d * kPanelColumns);
+      const Vector right = VectorOf<kLanesOf>::Load(b + d * kPanelColumns + kLanesOf);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         const float x = a[r * a_stride + d];
@@ -80,8 +94,8 @@ struct MultiplyBody {
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      *reinterpret_cast<Vector*>(out + r * out_stride) = sums[r][0];
-      *reinterpret_cast<Vector*>(out + r * out_stride + kLanesOf) = sums[r][1];
+      VectorOf<kLanesOf>::Store(out + r * out_stride, sums[r][0]);
+      VectorOf<kLanesOf>::Store(out + r * out_stride + kLanesOf, sums[r][1]);
     }
   }
 
@@ -188,12 +202,12 @@ struct ProbabilityBody {
   BLINK_INLINE static float Run(const float* evidence, float* log_odds, float* probability) {
     Vector sums = {};
     for (uint32_t j = 0; j < kTileNodes; j += kLanesOf) {
-      const Vector x = *reinterpret_cast<const Vector*>(log_odds + j) + *reinterpret_cast<const Vector*>(evidence + j);
+      const Vector x = VectorOf<kLanesOf>::Load(log_odds + j) + VectorOf<kLanesOf>::Load(evidence + j);
       const Integers negative = x < 0;
       const Vector size = reinterpret_cast<Vector>(reinterpret_cast<Integers>(x) & 0x7fffffff), e = ExpOf(-size);
       const Vector p = (Masked(negative, e) + Masked(~negative, e * 0 + 1.0f)) / (1.0f + e);
-      *reinterpret_cast<Vector*>(log_odds + j) = x;
-      *reinterpret_cast<Vector*>(probability + j) = p;
+      VectorOf<kLanesOf>::Store(log_odds + j, x);
+      VectorOf<kLanesOf>::Store(probability + j, p);
       sums += p;
     }
     float total = 0;

@@ -37,8 +37,13 @@ inline constexpr int kLanes = 8;
 using Floats = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 using Ints = int32_t __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
 
-BLINK_INLINE Floats Load(const float* from) { return *reinterpret_cast<const Floats*>(from); }
-BLINK_INLINE void Store(float* to, Floats value) { *reinterpret_cast<Floats*>(to) = value; }
+// memcpy, since clang takes `aligned` of a name for the vectors themselves, but not for what a pointer points at.
+BLINK_INLINE Floats Load(const float* from) {
+  Floats value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
+BLINK_INLINE void Store(float* to, Floats value) { __builtin_memcpy(to, &value, sizeof(value)); }
 BLINK_INLINE Floats Where(Ints mask, Floats yes, Floats no) {
   return reinterpret_cast<Floats>((reinterpret_cast<Ints>(yes) & mask) | (reinterpret_cast<Ints>(no) & ~mask));
 }

@@ -19,7 +19,11 @@ constexpr size_t kDoubles = 4;
 using Doubles = double __attribute__((vector_size(8 * kDoubles), aligned(8), may_alias));
 using Longs = int64_t __attribute__((vector_size(8 * kDoubles), aligned(8), may_alias));
 
-BLINK_INLINE Doubles LoadDoubles(const double* from) { return *reinterpret_cast<const Doubles*>(from); }
+BLINK_INLINE Doubles LoadDoubles(const double* from) {
+  Doubles value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
 BLINK_INLINE void StoreFloats(float* to, Doubles value) {
   for (size_t lane = 0; lane < kDoubles; ++lane) to[lane] = static_cast<float>(value[lane]);
 }
