@@ -2,6 +2,9 @@
 # makes the target blink_base and its alias blink::base. BlinkInstall.cmake says which of them are installed.
 add_library(blink_options INTERFACE)
 target_compile_options(blink_options INTERFACE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+# Programs and logs name a source by its path in the project, wherever that lies. The compiler cache then finds what
+# another clone compiled.
+target_compile_options(blink_options INTERFACE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(BLINK_WERROR)
   target_compile_options(blink_options INTERFACE -Werror)
   if(BLINK_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
