@@ -4,7 +4,10 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/format_number.h"
 #include "common/base/status_macros.h"
 #include "common/base/text_file.h"
@@ -22,31 +25,64 @@ std::string PlaceOf(const std::string& text, size_t byte, const std::string& pat
   return path.empty() ? absl::StrCat("line ", line, ": ") : absl::StrCat(path, ":", line, ": ");
 }
 
-// nlohmann's words, without its number of the error and its place.
+// nlohmann's words, without its number of the error and its place. They end with what was read last, which a damaged
+// file makes long or unprintable.
 std::string WhatIsWrong(const Json::parse_error& error) {
+  constexpr size_t kCharactersMax = 200;
   const std::string text = error.what();
   const size_t at = text.find("syntax error");
-  return at == std::string::npos ? text : text.substr(at);
+  std::string words;
+  for (const char& c : at == std::string::npos ? text : text.substr(at)) {
+    if (words.size() > kCharactersMax) return words + "...";
+    words += absl::ascii_isprint(static_cast<unsigned char>(c)) ? std::string(1, c)
+                                                                : absl::CHexEscape(absl::string_view(&c, 1));
+  }
+  return words;
 }
+
+// Finds a key that one object holds twice. It is a pass of its own: where Json::parse has a callback, it looks at all
+// elements of an array again after each.
+class KeyGivenTwice final : public nlohmann::json_sax<Json> {
+ public:
+  const std::string& found() const { return found_; }
+
+  bool start_object(size_t) override {
+    open_.emplace_back();
+    return true;
+  }
+  bool key(std::string& name) override {
+    if (open_.back().insert(name).second) return true;
+    found_ = name;
+    return false;
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(Json::number_integer_t) override { return true; }
+  bool number_unsigned(Json::number_unsigned_t) override { return true; }
+  bool number_float(Json::number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(Json::binary_t&) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  std::vector<std::set<std::string>> open_;  // the keys seen of every object that is open
+  std::string found_;
+};
 
 }  // namespace
 
 absl::StatusOr<Json> ParseStrictJson(const std::string& text, const std::string& path) {
   const std::string start = path.empty() ? "" : path + ": ";
   if (IsUtf16(text)) return absl::InvalidArgumentError(absl::StrCat(start, kUtf16Rule));
-  std::vector<std::set<std::string>> open;  // the keys seen of every object that is open
-  std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second && twice.empty()) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
   Json json;
   try {
-    json = Json::parse(text, watch);
+    json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(PlaceOf(text, error.byte == 0 ? 0 : error.byte - 1, path), "not JSON: ", WhatIsWrong(error)));
@@ -54,8 +90,10 @@ absl::StatusOr<Json> ParseStrictJson(const std::string& text, const std::string&
     return absl::InvalidArgumentError(absl::StrCat(start, "holds a number that is too large to be read"));
   }
   if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(start, "not a JSON object"));
-  if (!twice.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(start, "the key \"", twice, "\" is given twice; keep one of them"));
+  KeyGivenTwice twice;
+  if (!Json::sax_parse(text, &twice)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(start, "the key \"", twice.found(), "\" is given twice; keep one of them"));
   }
   return json;
 }

@@ -1,0 +1,50 @@
+#include "common/wire/strict_json.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace blink {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::Truly;
+
+std::string Refusal(const std::string& text) { return std::string(ParseStrictJson(text, "x.json").status().message()); }
+
+TEST(StrictJson, ReadsObjectsInArraysInObjects) {
+  const auto json = ParseStrictJson(R"({"a": [{"b": 1}, {"b": 2}], "c": {"a": 1}})", "x.json");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->at("a").at(1).at("b"), 2);
+}
+
+TEST(StrictJson, RefusesAKeyThatAnyObjectHoldsTwice) {
+  EXPECT_EQ(Refusal(R"({"a": 1, "a": 1})"), "x.json: the key \"a\" is given twice; keep one of them");
+  EXPECT_EQ(Refusal(R"({"a": [{"b": 1}, {"b": 1, "c": 2, "b": 1}]})"),
+            "x.json: the key \"b\" is given twice; keep one of them");
+  EXPECT_EQ(Refusal(R"({"": 1, "": 2})"), "x.json: the key \"\" is given twice; keep one of them");
+}
+
+TEST(StrictJson, RefusesWhatIsNoObject) {
+  for (const char* text : {"", "[]", "1", "{\"a\": 1e999}", "{\"a\": 1,}", "{} {}"}) {
+    EXPECT_THAT(Refusal(text), StartsWith("x.json:")) << text;
+  }
+}
+
+TEST(StrictJson, RefusesDamagedBytesInPrintableWordsOfOneLine) {
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  for (const std::string& text :
+       {std::string("{\"a\": \"\xff\xfe\x80\"}"), std::string("{\"a\": \"\x1b[2J\"}"), std::string("{\"a\n\xc3"),
+        std::string("\x80\x81{}"), absl::StrCat("{\"", std::string(100'000, 'x'))}) {
+    EXPECT_THAT(Refusal(text), AllOf(HasSubstr("not JSON: "), Each(Truly(printable)))) << text.substr(0, 20);
+    EXPECT_LE(Refusal(text).size(), 300u) << text.substr(0, 20);
+  }
+}
+
+}  // namespace
+}  // namespace blink
