@@ -10,6 +10,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/graph/csv_field.h"
+#include "common/wire/artifact_digests.h"
 
 namespace blink {
 namespace {
@@ -96,14 +97,18 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   }
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   // The names of classes are the operator's bytes: what is no UTF-8 in them must not cost the round its result.
-  const std::string metrics = MetricsJson(parameters, reports, analysis, origin, active)
-                                  .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                              "\n";
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/metrics.json", metrics));
+  nlohmann::ordered_json metrics = MetricsJson(parameters, reports, analysis, origin, active);
+  const auto write_metrics = [&] {
+    const std::string text = metrics.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return WriteFileAtomically(folder + "/metrics.json", text + "\n");
+  };
+  BLINK_RETURN_IF_ERROR(write_metrics());  // the first file, by which the folder is known for a result's
   BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis, attributes.ids));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees, attributes.ids)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
-  return analysis.has_model() ? WriteModel(folder, analysis.training, attributes) : absl::OkStatus();
+  if (analysis.has_model()) BLINK_RETURN_IF_ERROR(WriteModel(folder, analysis.training, attributes));
+  BLINK_ASSIGN_OR_RETURN(metrics["files"], DigestArtifacts(folder));
+  return write_metrics();
 }
 
 }  // namespace blink

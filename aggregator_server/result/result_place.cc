@@ -24,8 +24,6 @@
 namespace blink {
 namespace {
 
-constexpr uint64_t kMetricsBytesMax = 64 << 20;
-
 // "model.pt", or one that was being written: "model.pt.tmp", "model.pt.tmp.4711".
 bool IsResultFile(absl::string_view name) {
   for (const Artifact& file : kArtifacts) {

@@ -26,9 +26,11 @@ absl::Status RoundFiles::Write(const v1::Round& round, ReportStore& store) const
 }
 
 bool RoundFiles::LacksReportsOf(const v1::Round& round) const {
-  std::error_code error;
-  return IsTerminal(round.state()) && round.reports() > 0 && !std::filesystem::exists(folder_ + "/round.json", error) &&
-         !error;
+  const auto lacks = [&](const char* name) {
+    std::error_code error;
+    return !std::filesystem::exists(folder_ + name, error) && !error;
+  };
+  return IsTerminal(round.state()) && round.reports() > 0 && (lacks("/round.json") || lacks("/reports.blr"));
 }
 
 uint64_t RoundFiles::CheckpointBytes() const {

@@ -8,12 +8,11 @@
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/wire/artifacts.h"
 #include "common/wire/round.h"
 
 namespace blink {
 namespace {
-
-constexpr uint64_t kMetricsBytesMax = 1 << 20;
 
 const std::vector<v1::RoundState>& ListRunningStates() {
   static const auto* const states =

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
+#include "common/wire/artifact_digests.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -87,7 +90,9 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
   }
   absl::Status OpenFile() {
     BLINK_ASSIGN_OR_RETURN(const std::string path, pipeline_.FindResult(request_.round_id(), request_.artifact()));
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    BLINK_ASSIGN_OR_RETURN(check_,
+                           ArtifactCheck::Begin(std::filesystem::path(path).parent_path(), request_.artifact()));
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd_ >= 0) return absl::OkStatus();
     if (errno != ENOENT) return FileError(errno, "open", "the artifact");
     return absl::NotFoundError(
@@ -103,14 +108,16 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
       got = ::read(fd_, chunk.data(), chunk.size());
     } while (got < 0 && errno == EINTR);
     if (got < 0) return FinishLocked(FileError(errno, "read", "the artifact"));
-    if (got == 0) return FinishLocked(absl::OkStatus());
+    if (got == 0) return FinishLocked(check_->Finish());
     chunk.resize(got);
+    check_->Update(chunk);
     StartWrite(&response_);
   }
 
   Pipeline& pipeline_;
   const v1::GetResultRequest request_;
   int fd_ = -1;
+  std::optional<ArtifactCheck> check_;  // there once the file is open
   v1::GetResultResponse response_;
 };
 

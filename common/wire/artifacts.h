@@ -5,6 +5,9 @@
 #define BLINK_COMMON_WIRE_ARTIFACTS_H_
 
 #include <array>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
 
 namespace blink {
 
@@ -17,6 +20,9 @@ struct Artifact {
   const char* name;
   Presence presence;
 };
+
+inline constexpr absl::string_view kMetrics = "metrics.json";
+inline constexpr uint64_t kMetricsBytesMax = 1 << 20;
 
 inline constexpr std::array<Artifact, 9> kArtifacts = {{{"metrics.json", Artifact::kAlways},
                                                         {"predictions.csv", Artifact::kWithModel},

@@ -31,6 +31,7 @@ class WholeRound(BlinkTest):
             result = blink.folder / "result"
             must("blink", "round", "result", "--config", blink.operator, round_id, "--output", result)
             self.check_against_simulation(blink, round_id, result)
+            self.check_refusal_of_damaged_results(blink, round_id, result)
             self.assertEqual(blink.aggregator.terminate(), blinktest.OK)
 
     def check_against_simulation(self, blink, round_id, result):
@@ -46,6 +47,25 @@ class WholeRound(BlinkTest):
                             f"{artifact} of the round and of the replay differ")
         with open(result / "predictions.csv", newline="") as file:
             self.assertEqual(sum(1 for _ in csv.reader(file)), blink.nodes + 1)
+
+    def check_refusal_of_damaged_results(self, blink, round_id, result):
+        stored, again = blink.round_folder(round_id) / "result", blink.folder / "again"
+        fetch = "blink", "round", "result", "--config", blink.operator, round_id, "--output", again
+        names = sorted(path.name for path in stored.iterdir())
+        self.assertEqual(names, sorted(path.name for path in result.iterdir()))
+        for name in names:
+            good = (stored / name).read_bytes()
+            for bad in (b"", good[:-2], b"x" + good[1:], None):
+                if bad is None:
+                    (stored / name).unlink()
+                else:
+                    (stored / name).write_bytes(bad)
+                damaged = blinktest.run(*fetch)
+                lost_metrics = bad is None and name == "metrics.json"
+                self.assertEnds(damaged, blinktest.REFUSED_BY_PEER if lost_metrics else blinktest.JOURNAL, name)
+                self.assertFalse(again.exists() or again.with_name("again.partial").exists())
+            (stored / name).write_bytes(good)
+        must(*fetch)
 
     def test_a_node_that_claims_links_to_everybody_is_listed_and_dropped_and_notices_nothing(self):
         nodes, liar = 150, 7
