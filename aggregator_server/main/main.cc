@@ -44,11 +44,6 @@ struct Flags {
   std::string roster;
 };
 
-std::string FindFolderOfThisProgram() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
-}
-
 void DefineFlags(CLI::App& app, Flags& flags) {
   AggregatorOptions& options = flags.options;
   app.set_config("--config", "", "configuration file; its relative paths are relative to its folder")
@@ -171,7 +166,10 @@ absl::Status CompleteOptions(Flags& flags) {
   }
   if (all_tls) options.server.tls = flags.tls;
   options.server.health_socket = HealthSocketIn(options.data_folder);
-  if (options.worker_path.empty()) options.worker_path = FindFolderOfThisProgram() + "/blink-worker";
+  if (options.worker_path.empty()) {
+    BLINK_ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+    options.worker_path = folder + "/blink-worker";
+  }
   if (::access(options.worker_path.c_str(), X_OK) != 0) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
   }

@@ -1,7 +1,10 @@
 #include "common/base/program.h"
 
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 // Of the generated source that programs alone link, so that a commit relinks them and nothing else.
@@ -22,6 +25,13 @@ std::vector<std::string> ProgramArguments() {
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
   return arguments;
+}
+
+absl::StatusOr<std::string> ProgramFolder() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) return self.parent_path().string();
+  return absl::InternalError(absl::StrCat("cannot find the folder of this program: /proc/self/exe: ", error.message()));
 }
 
 }  // namespace blink
