@@ -225,6 +225,16 @@ class Tidy(LintTest):
         self.header("int Length(const char* text);")
         self.finds("tidy", ("common/wire/move.cc:8", "bugprone-use-after-move"), options=self.options)
 
+    def test_files_that_the_time_does_not_reach_are_a_skip_and_not_a_pass(self):
+        if shutil.which("clang-tidy-14") is None:
+            self.skipTest("clang-tidy-14 is not installed")
+        run = self.tree.lint("tidy", *self.options, "--minutes", "0")
+        self.assertEqual(run.returncode, 77)
+        self.assertIn("SKIPPED tidy: 1 of 1 files were not reached in 0 minutes", run.stdout)
+        self.passes("tidy", *self.options)
+        run = self.tree.lint("tidy", *self.options, "--minutes", "0")
+        self.assertEqual((run.returncode, run.stdout), (0, ""))
+
 
 class CommandLine(LintTest):
     def test_an_unknown_check_is_refused(self):
