@@ -10,18 +10,20 @@ COPY scripts/install-deps scripts/install-deps
 RUN scripts/install-deps --no-tests --no-torch && rm -rf /var/lib/apt/lists/*
 
 FROM tools AS build
-RUN if [ -e /opt/torch-given/torch/lib/libtorch_cpu.so ]; then cp -a /opt/torch-given /opt/torch; \
-    else scripts/install-deps --no-packages && mv .deps/torch /opt/torch; fi
+# Where every clone has it, so that the compiler cache knows its headers.
+RUN if [ -e /opt/torch-given/torch/lib/libtorch_cpu.so ]; then mkdir .deps && cp -a /opt/torch-given .deps/torch; \
+    else scripts/install-deps --no-packages; fi
 COPY . .
-ENV LIBTORCH=/opt/torch/torch CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
 ARG BLINK_COMMIT=
 RUN cmake --preset release -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
  && cmake --build build/release --target blink-aggregator blink-worker blink blink-simulate blink-node \
  && strip build/release/bin/blink*
 # What training on the CPU loads, and nothing else of the wheel (1.3 GB)
 RUN mkdir -p /opt/cpu/torch/lib /opt/cpu/nvidia/cu13/lib \
- && cp /opt/torch/torch/lib/libtorch_cpu.so /opt/torch/torch/lib/libc10.so /opt/torch/torch/lib/libgomp.so.1 /opt/cpu/torch/lib/ \
- && cp /opt/torch/nvidia/cu13/lib/libcudart.so.13 /opt/torch/nvidia/cu13/lib/libcupti.so.13 /opt/cpu/nvidia/cu13/lib/
+ && cd .deps/torch \
+ && cp torch/lib/libtorch_cpu.so torch/lib/libc10.so torch/lib/libgomp.so.1 /opt/cpu/torch/lib/ \
+ && cp nvidia/cu13/lib/libcudart.so.13 nvidia/cu13/lib/libcupti.so.13 /opt/cpu/nvidia/cu13/lib/
 
 FROM debian:bookworm-slim AS cpu
 RUN apt-get update -qq \
@@ -29,7 +31,8 @@ RUN apt-get update -qq \
  && rm -rf /var/lib/apt/lists/* /var/cache/* /usr/share/doc/* /usr/share/man/* \
  && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
  && install -d -o blink -g blink -m 700 /aggregator /operator
-COPY --from=build /opt/cpu /opt/torch
+# The programs look for LibTorch there, as after an installation.
+COPY --from=build /opt/cpu /usr/local/lib/blink
 COPY --from=build /src/build/release/bin/blink* /usr/local/bin/
 COPY deploy/simulation-init deploy/simulation-operator deploy/process-1.sh /usr/local/bin/
 # gRPC's own log says less than the programs' and repeats itself at every handshake.
@@ -48,5 +51,5 @@ RUN scripts/install-deps --no-packages --cuda && mv .deps/torch /opt/torch \
  && rm -rf /opt/torch/torch/include /opt/torch/torch/lib/libtorch_python.so /opt/torch/torch/bin /opt/torch/torch/test
 
 FROM cpu AS cuda
-COPY --from=torch-cuda /opt/torch /opt/torch
+COPY --from=torch-cuda /opt/torch /usr/local/lib/blink
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
