@@ -18,6 +18,7 @@
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/grpc_environment.h"
+#include "tests/testing/places.h"
 #include "tests/testing/small_attributes.h"
 
 namespace blink {
@@ -40,7 +41,7 @@ class AggregatorRpcTest : public ::testing::Test {
     std::ofstream(options_.attributes_folder + "/behaviour") << "wait";
     options_.data_folder = folder_ / "data";
     options_.deployment = {"demo", kNodes, 1};
-    options_.worker_path = BLINK_FAKE_WORKER;
+    options_.worker_path = testing::InSources("tests/unit/rounds/fake_worker.sh");
     options_.limits.report_time_max = absl::Seconds(2);
     const auto authority = CreateAuthority("test authority", absl::Hours(1));
     ASSERT_TRUE(authority.ok()) << authority.status();

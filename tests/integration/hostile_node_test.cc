@@ -24,6 +24,7 @@
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/grpc_environment.h"
+#include "tests/testing/places.h"
 #include "tests/testing/sanitizers.h"
 #include "tests/testing/small_attributes.h"
 #include "tests/testing/tcp_proxy.h"
@@ -112,7 +113,7 @@ class HostileNode : public ::testing::Test {
     options_.deployment.name = "demo";
     options_.deployment.node_count = kNodes;
     options_.deployment.roster_version = 1;
-    options_.worker_path = BLINK_FAKE_WORKER;
+    options_.worker_path = testing::InSources("tests/unit/rounds/fake_worker.sh");
     authority_ = *CreateAuthority("test authority", absl::Hours(1));
     options_.server.tls = Certify({.uri_san = "blink://demo/aggregator", .server = true});
     Start(absl::Seconds(60));

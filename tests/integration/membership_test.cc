@@ -15,6 +15,7 @@
 #include "tests/testing/aggregator_fixtures.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/grpc_environment.h"
+#include "tests/testing/places.h"
 #include "tests/testing/small_attributes.h"
 
 namespace blink {
@@ -36,7 +37,7 @@ class MembershipTest : public ::testing::Test {
     WriteAttributesOf(kNodes);
     options_.data_folder = folder_ / "data";
     options_.deployment = {"demo", kNodes, 1};
-    options_.worker_path = BLINK_FAKE_WORKER;
+    options_.worker_path = testing::InSources("tests/unit/rounds/fake_worker.sh");
     options_.certificate_clock = &certificate_clock_;
     options_.revocations_file = folder_ / "revoked.crl.pem";
     PublishList({});

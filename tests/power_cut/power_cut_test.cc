@@ -24,6 +24,7 @@
 #include "spdlog/spdlog.h"
 #include "tests/power_cut/disk.h"
 #include "tests/power_cut/scenario.h"
+#include "tests/testing/places.h"
 #include "tests/testing/temp_folder.h"
 
 namespace blink::power_cut {
@@ -51,7 +52,7 @@ void RunRecorded(const Scenario& scenario, const std::string& root, const std::s
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    ::setenv("LD_PRELOAD", BLINK_POWER_CUT_RECORDER, 1);
+    ::setenv("LD_PRELOAD", testing::InBuild("tests/power_cut/libpower_cut_recorder.so").c_str(), 1);
     ::setenv("POWER_CUT_ROOT", root.c_str(), 1);
     ::setenv("POWER_CUT_LOG", log.c_str(), 1);
     if (kill_at > 0) ::setenv("POWER_CUT_KILL_AT", absl::StrCat(kill_at).c_str(), 1);
@@ -193,12 +194,12 @@ TEST(PowerCutScenarios, ReachEverySyncOfThePrograms) {
   const std::regex call("\\b(fsync|fdatasync|syncfs|sync_file_range|msync|SyncDirectory) ?\\(");
   std::map<std::string, int> found;
   for (const char* folder : {"common", "node_client", "aggregator_server", "tools"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(BLINK_SOURCE_DIR) / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(testing::InSources(folder))) {
       if (entry.path().extension() != ".cc") continue;
       std::ifstream file(entry.path());
       const std::string text(std::istreambuf_iterator<char>(file), {});
       const auto calls = std::distance(std::sregex_iterator(text.begin(), text.end(), call), std::sregex_iterator());
-      if (calls > 0) found[fs::relative(entry.path(), BLINK_SOURCE_DIR).string()] = static_cast<int>(calls);
+      if (calls > 0) found[fs::relative(entry.path(), testing::InSources("")).string()] = static_cast<int>(calls);
     }
   }
   EXPECT_EQ(found, reached);

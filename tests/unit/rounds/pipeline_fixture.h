@@ -13,6 +13,7 @@
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/places.h"
 #include "tests/unit/rounds/failing_store.h"
 
 namespace blink {
@@ -27,7 +28,7 @@ class PipelineTest : public ::testing::Test {
     options_.roster_version = 4;
     options_.rounds_folder = folder_ / "rounds";
     options_.attributes_folder = folder_ / "attributes";
-    options_.worker_path = BLINK_FAKE_WORKER;
+    options_.worker_path = testing::InSources("tests/unit/rounds/fake_worker.sh");
     std::filesystem::create_directories(options_.attributes_folder);
     Behave("succeed");
   }

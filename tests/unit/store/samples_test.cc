@@ -12,6 +12,7 @@
 #include "aggregator_server/train/checkpoint.h"
 #include "rocksdb/db.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/places.h"
 
 namespace blink {
 namespace {
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 
 std::vector<std::string> Versions() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(BLINK_SAMPLES)) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::InSources("tests/samples"))) {
     if (entry.is_directory()) names.push_back(entry.path().filename().string());
   }
   return names;
@@ -30,7 +31,7 @@ std::vector<std::string> Versions() {
 class Samples : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    std::filesystem::copy(std::filesystem::path(BLINK_SAMPLES) / GetParam(), folder_.path(),
+    std::filesystem::copy(testing::InSources("tests/samples/") + GetParam(), folder_.path(),
                           std::filesystem::copy_options::recursive);
   }
   std::string data() const { return folder_ / "aggregator/data"; }

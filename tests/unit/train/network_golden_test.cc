@@ -9,14 +9,17 @@
 
 #include "aggregator_server/train/device.h"
 #include "aggregator_server/train/network.h"
+#include "tests/testing/places.h"
 
 namespace blink {
 namespace {
 
 using Golden = std::map<std::string, torch::Tensor>;  // "<network> <tensor>"
 
+std::string GoldenFile() { return testing::InSources("tests/unit/train/golden/pyg_layers.txt"); }
+
 Golden ReadGolden() {
-  std::ifstream file(BLINK_TRAIN_GOLDEN_FILE);
+  std::ifstream file(GoldenFile());
   Golden golden;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -52,7 +55,7 @@ class PygLayers : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     golden_ = ReadGolden();
-    ASSERT_FALSE(golden_.empty()) << BLINK_TRAIN_GOLDEN_FILE;
+    ASSERT_FALSE(golden_.empty()) << GoldenFile();
     const torch::Tensor x = golden_["data features"], links = golden_["data links"];
     std::vector<std::pair<NodeIndex, NodeIndex>> pairs;
     std::map<std::pair<NodeIndex, NodeIndex>, float> weight_of;

@@ -15,6 +15,7 @@
 
 #include "aggregator_server/train/checkpoint.h"
 #include "common/base/durable_file.h"
+#include "tests/testing/places.h"
 #include "tests/unit/train/small_data.h"
 
 namespace blink {
@@ -176,8 +177,8 @@ shapes = {name: tuple(value.shape) for name, value in torch.load(sys.argv[1]).it
 assert shapes == {'conv1.lin.weight': (16, 60), 'conv1.bias': (16,),
                   'conv2.lin.weight': (3, 16), 'conv2.bias': (3,)}, shapes
 )";
-  const std::string command = std::string(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " ") + folder +
-                              "/blink_state_dict.py " + folder + "/blink_state_dict.pt";
+  const std::string command = testing::InSources("tests/testing/python_with_torch") + " " + testing::TorchParent() +
+                              " " + folder + "/blink_state_dict.py " + folder + "/blink_state_dict.pt";
   const int ended = std::system(command.c_str());
   std::filesystem::remove_all(folder);
   if (WIFEXITED(ended) && WEXITSTATUS(ended) == 77) GTEST_SKIP() << "python3 cannot import torch here";

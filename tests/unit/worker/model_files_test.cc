@@ -10,6 +10,7 @@
 #include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "common/graph/numpy_file.h"
+#include "tests/testing/places.h"
 #include "tests/unit/worker/small_round.h"
 
 namespace blink {
@@ -50,10 +51,10 @@ TEST_F(ModelFiles, GiveTheSameLogitsInPython) {
     }
   }
   ASSERT_FALSE(HasFailure());
-  const int ended =
-      std::system(absl::StrCat(BLINK_PYTHON_WITH_TORCH " " BLINK_TORCH_PARENT " " BLINK_MODEL_FILES_PY " ", folder_,
-                               "/attributes", folders)
-                      .c_str());
+  const int ended = std::system(
+      absl::StrCat(testing::InSources("tests/testing/python_with_torch"), " ", testing::TorchParent(), " ",
+                   testing::InSources("tests/unit/worker/model_files.py"), " ", folder_, "/attributes", folders)
+          .c_str());
   if (WIFEXITED(ended) && WEXITSTATUS(ended) == 77) GTEST_SKIP() << "python3 cannot import torch here";
   EXPECT_EQ(ended, 0);
 }

@@ -15,6 +15,7 @@
 #include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "tests/testing/places.h"
 #include "tests/unit/worker/small_round.h"
 #include "tools/simulate/run.h"
 
@@ -23,6 +24,8 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+
+const std::string kWorker = testing::InBuild("bin/blink-worker");
 
 struct Ended {
   int exit_code = -1;
@@ -35,7 +38,7 @@ class WorkerTest : public testing::SmallRound {
 
   Ended RunWorker(const std::string& flags) const {
     Ended ended;
-    std::FILE* pipe = ::popen(absl::StrCat(BLINK_WORKER, " ", flags, " 2>/dev/null").c_str(), "r");
+    std::FILE* pipe = ::popen(absl::StrCat(kWorker, " ", flags, " 2>/dev/null").c_str(), "r");
     std::string text;
     std::array<char, 4096> buffer;
     while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), got);
@@ -302,12 +305,12 @@ TEST_F(WorkerTest, DeletesNothingThatIsNoResult) {
 TEST_F(WorkerTest, EndsWithItsCodeWhenItsOutputOrItsResultCannotBeWritten) {
   const std::string flags =
       absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output());
-  const int full = std::system(absl::StrCat(BLINK_WORKER, " ", flags, " > /dev/full 2>/dev/null").c_str());
+  const int full = std::system(absl::StrCat(kWorker, " ", flags, " > /dev/full 2>/dev/null").c_str());
   ASSERT_TRUE(WIFEXITED(full));
   EXPECT_EQ(WEXITSTATUS(full), static_cast<int>(ExitCode::kNoResources));
   // A file that is larger than the limit is an error of the write (EFBIG), not a death by SIGXFSZ.
   const int large = std::system(
-      absl::StrCat("ulimit -f 2; ", BLINK_WORKER, " ", flags, " 2>/dev/null | cat >/dev/null; exit ${PIPESTATUS[0]}")
+      absl::StrCat("ulimit -f 2; ", kWorker, " ", flags, " 2>/dev/null | cat >/dev/null; exit ${PIPESTATUS[0]}")
           .insert(0, "bash -c '")
           .append("'")
           .c_str());
@@ -321,7 +324,7 @@ TEST_F(WorkerTest, SaysOfAFullDiskAloneThatAnotherAttemptMaySucceed) {
   const auto last_line = [&](const std::string& limit) {
     const std::string printed = folder_ + "/printed";
     std::system(
-        absl::StrCat("bash -c '(", limit, "; ", BLINK_WORKER, arguments, " 2>/dev/null) | tail -n 1 > ", printed, "'")
+        absl::StrCat("bash -c '(", limit, "; ", kWorker, arguments, " 2>/dev/null) | tail -n 1 > ", printed, "'")
             .c_str());
     return json::parse(ReadFile(printed, 1 << 16).value(), nullptr, /*allow_exceptions=*/false);
   };

@@ -16,6 +16,7 @@
 #include "common/rpc/credentials.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"
+#include "tests/testing/places.h"
 #include "tools/round/operator_client.h"
 
 namespace blink {
@@ -156,7 +157,7 @@ TEST_F(Provision, OperatorConfIsWhatTheOperatorReads) {
 }
 
 TEST(SampleConfigurations, AreWhatTheProgramsRead) {
-  const std::string deploy = BLINK_SOURCE_DIR "/deploy/";
+  const std::string deploy = testing::InSources("deploy/");
   const absl::StatusOr<OperatorConfig> config = LoadOperatorConfig(deploy + "operator.conf");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->tls.key, deploy + "tls/client.key");
