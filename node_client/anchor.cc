@@ -1,7 +1,6 @@
 #include "node_client/anchor.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -77,12 +76,7 @@ absl::StatusOr<Anchor> ReadAnchor(const std::string& path) {
 }
 
 absl::Status WriteAnchor(const std::string& path, const Anchor& anchor) {
-  // Renaming would replace a symbolic link by a file on the link's volume, which may be the journal's.
-  std::error_code error;
-  const bool link = std::filesystem::is_symlink(path, error);
-  const std::string target = link ? std::filesystem::canonical(path, error).string() : path;
-  const absl::Status written = link && error ? FileError(error.value(), "follow the link", path)
-                                             : WriteFileAtomically(target, AnchorToText(anchor));
+  const absl::Status written = WriteFileAtomically(path, AnchorToText(anchor));
   if (written.ok()) return written;
   return absl::Status(written.code(),
                       absl::StrCat("the anchor: ", written.message(),

@@ -81,7 +81,7 @@ absl::Status CheckHoldsResult(const std::string& folder, bool unfinished) {
   }
   const auto begun = [](const std::string& name) { return absl::StartsWith(name, "metrics.json.tmp"); };
   if (unfinished && std::all_of(contents.files.begin(), contents.files.end(), begun)) return absl::OkStatus();
-  const absl::StatusOr<std::string> text = ReadRegularFile(folder + "/metrics.json", kMetricsBytesMax);
+  const absl::StatusOr<std::string> text = ReadFile(folder + "/metrics.json", kMetricsBytesMax);
   const auto metrics = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   if (metrics.is_object() && metrics.contains("privacy") && metrics.contains("train")) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(folder, " holds no metrics.json of a result", kRemedy));

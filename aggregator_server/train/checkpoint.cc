@@ -232,14 +232,14 @@ absl::StatusOr<Checkpoint> DecodeCheckpoint(absl::string_view bytes, const Diges
 }
 
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path, const Digest& fingerprint) {
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kCheckpointBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kCheckpointBytesMax));
   absl::StatusOr<Checkpoint> checkpoint = DecodeCheckpoint(bytes, fingerprint);
   if (!checkpoint.ok()) return InFile(path, checkpoint.status());
   return checkpoint;
 }
 
 absl::Status CheckCheckpointFile(const std::string& path) {
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kCheckpointBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kCheckpointBytesMax));
   const absl::StatusOr<absl::string_view> content = Unwrap(bytes);
   if (!content.ok()) return InFile(path, content.status());
   return InFile(path, DecodeFields(content->substr(sizeof(Digest))).status());

@@ -49,18 +49,18 @@ std::shared_ptr<const RevocationList> Revocations::list() const {
 }
 
 absl::StatusOr<RevocationList> Revocations::ReadList(std::string* pem) const {
-  BLINK_ASSIGN_OR_RETURN(*pem, ReadRegularFile(options_.path, kListBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadRegularFile(options_.ca_path, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(*pem, ReadFile(options_.path, kListBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadFile(options_.ca_path, kPemBytesMax));
   absl::StatusOr<RevocationList> list = RevocationList::Parse(*pem, authority);
   if (!list.ok()) return InFile(options_.path, list.status());
   return list;
 }
 
 absl::Status Revocations::CompareWithMemory(const RevocationList& list) const {
-  const absl::StatusOr<std::string> pem = ReadRegularFile(options_.memory_path, kListBytesMax);
+  const absl::StatusOr<std::string> pem = ReadFile(options_.memory_path, kListBytesMax);
   if (absl::IsNotFound(pem.status())) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(pem.status());
-  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadRegularFile(options_.ca_path, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string authority, ReadFile(options_.ca_path, kPemBytesMax));
   const absl::StatusOr<RevocationList> before = RevocationList::Parse(*pem, authority);
   if (!before.ok()) {  // a new authority begins at 1 again
     spdlog::warn("{} is no list of this authority, so that nothing says which list was last in force: {}",

@@ -101,21 +101,23 @@ bool IsDiskFull(const absl::Status& status) {
 
 namespace {
 
-absl::Status CheckKind(const struct stat& info, const std::string& path, bool regular) {
+absl::Status CheckKind(const struct stat& info, const std::string& path) {
   if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
-  if (regular && !S_ISREG(info.st_mode)) {
+  if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is a device, a FIFO or a socket, not a regular file"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadAll(const std::string& path, uint64_t bytes_max, bool regular) {
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
   // Without waiting: the open of a FIFO that nobody writes to would last for ever.
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK | O_NOCTTY : 0)));
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) return FileError(errno, "open", path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return FileError(errno, "stat", path);
-  if (const absl::Status kind = CheckKind(info, path, regular); !kind.ok()) return kind;
+  if (const absl::Status kind = CheckKind(info, path); !kind.ok()) return kind;
   std::string content;
   content.reserve(info.st_size > 0 ? std::min<uint64_t>(info.st_size, bytes_max) : 0);
   char buffer[1 << 16];
@@ -131,20 +133,10 @@ absl::StatusOr<std::string> ReadAll(const std::string& path, uint64_t bytes_max,
   }
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
-  return ReadAll(path, bytes_max, /*regular=*/false);
-}
-
-absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max) {
-  return ReadAll(path, bytes_max, /*regular=*/true);
-}
-
 absl::Status CheckRegularFile(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return FileError(errno, "open", path);
-  return CheckKind(info, path, /*regular=*/true);
+  return CheckKind(info, path);
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -158,19 +150,80 @@ namespace {
 
 std::string TemporaryOf(const std::string& path) { return absl::StrCat(path, ".tmp.", ::getpid()); }
 
+// Where a file is written that is called `path`.
+struct Target {
+  std::string path;     // links followed
+  bool is_special;      // a device, a FIFO or a socket
+  int descriptor = -1;  // of standard output or standard error, where it is this file
+};
+
+absl::StatusOr<Target> FindTarget(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return FileError(EISDIR, "write", path);
+    for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+      struct stat open;
+      const bool same = ::fstat(descriptor, &open) == 0 && open.st_dev == info.st_dev && open.st_ino == info.st_ino;
+      if (same) return Target{path, !S_ISREG(info.st_mode), descriptor};
+    }
+    if (!S_ISREG(info.st_mode)) return Target{path, /*is_special=*/true};
+  }
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return Target{path, /*is_special=*/false};
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (!error) return Target{file.string(), /*is_special=*/false};
+  if (error.value() != ENOENT) return FileError(error.value(), "follow the link", path);
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is a symbolic link to nothing: make its target, or remove it"));
+}
+
+// A descriptor of the target itself, without waiting for the reader of a FIFO.
+absl::StatusOr<int> OpenTarget(const Target& target) {
+  const int fd = target.descriptor >= 0 ? ::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 3)
+                                        : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0 && errno == ENXIO) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(target.path, " cannot be written: it is a FIFO that nobody reads, or a socket"));
+  }
+  if (fd < 0) return FileError(errno, "open", target.path);
+  if (target.descriptor < 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
+// False, with errno, where it could not all be written.
+bool WriteAll(int fd, absl::string_view content) {
+  while (!content.empty()) {
+    const ssize_t put = ::write(fd, content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    content.remove_prefix(put);
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::Status CheckCanWriteFile(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return FileError(EISDIR, "write", path);
-  const std::string temporary = TemporaryOf(path);
+  BLINK_ASSIGN_OR_RETURN(const Target target, FindTarget(path));
+  if (target.is_special || target.descriptor >= 0) {
+    BLINK_ASSIGN_OR_RETURN(const int fd, OpenTarget(target));
+    ::close(fd);
+    return absl::OkStatus();
+  }
+  const std::string temporary = TemporaryOf(target.path);
   const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   if (fd.get() < 0) return FileError(errno, "create", temporary);
   return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError(errno, "remove", temporary);
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
-  const std::string temporary = TemporaryOf(path);
+  BLINK_ASSIGN_OR_RETURN(const Target target, FindTarget(path));
+  if (target.is_special || target.descriptor >= 0) {
+    BLINK_ASSIGN_OR_RETURN(const int opened, OpenTarget(target));
+    const Fd fd(opened);
+    return WriteAll(fd.get(), content) ? absl::OkStatus() : FileError(errno, "write", target.path);
+  }
+  const std::string temporary = TemporaryOf(target.path);
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (fd.get() < 0) return FileError(errno, "create", temporary);
   auto fail = [&](absl::string_view what) {
@@ -178,16 +231,11 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     ::unlink(temporary.c_str());
     return status;
   };
-  while (!content.empty()) {
-    const ssize_t put = ::write(fd.get(), content.data(), content.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail("write");
-    content.remove_prefix(put);
-  }
+  if (!WriteAll(fd.get(), content)) return fail("write");
   if (::fsync(fd.get()) != 0) return fail("fsync");
   if (::close(fd.Release()) != 0) return fail("close");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return fail("rename");
-  return SyncDirectory(ParentOf(path));
+  if (::rename(temporary.c_str(), target.path.c_str()) != 0) return fail("rename");
+  return SyncDirectory(ParentOf(target.path));
 }
 
 absl::Status MakeDirectories(const std::string& path, mode_t mode) {

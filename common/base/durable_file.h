@@ -38,15 +38,15 @@ absl::Status Reworded(const absl::Status& status, absl::string_view message);
 // The same error with `path` in front of its message: the content of that file is wrong. OK stays OK.
 absl::Status InFile(absl::string_view path, const absl::Status& status);
 
-// The whole file. OUT_OF_RANGE when it holds more than `bytes_max`.
+// The whole file. OUT_OF_RANGE when it holds more than `bytes_max`. A device, a FIFO or a socket is INVALID_ARGUMENT,
+// and is never waited for. A link to a regular file is accepted.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max);
-
-// As ReadFile, but only for regular files. A device, a FIFO or a socket is INVALID_ARGUMENT, and is never waited for.
-absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t bytes_max);
-// The refusals of ReadRegularFile, for files that are not read at once. A link to a regular file is accepted.
+// The refusals of ReadFile, for files that are not read at once.
 absl::Status CheckRegularFile(const std::string& path);
 
-// Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder.
+// Writes a temporary file beside `path`, fsyncs it, renames it over `path`, fsyncs the folder. What a symbolic link
+// leads to is replaced, not the link. A device, a FIFO or a socket is written to as it is, and so is a file that is
+// standard output or standard error. INVALID_ARGUMENT for a link to nothing.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode = 0600);
 
 // Why WriteFileAtomically could not write there now: for work that takes long, before it begins. Leaves nothing behind.

@@ -24,6 +24,7 @@ class OutputFile {
   // Replaces the file in one step. Where that fails, the text goes to standard output, so that the work is not lost,
   // and the status says so. What standard output refuses is found out at the end (EndProgram).
   absl::Status Print(const std::string& text) const {
+    std::fflush(stdout);  // the file may be standard output by another name
     const absl::Status written = path_.empty() ? absl::OkStatus() : WriteFileAtomically(path_, text, 0644);
     if (path_.empty() || !written.ok()) std::fwrite(text.data(), 1, text.size(), stdout);
     if (written.ok()) return written;

@@ -30,7 +30,7 @@ absl::Status LineError(const std::string& path, uint64_t line, absl::string_view
 // Calls row(line number, first field, rest of the line) for the rows of a file with one header line.
 template <typename F>
 absl::Status ForEachRow(const std::string& path, absl::string_view header, F row) {
-  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path, kTextFileBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTextFileBytesMax));
   absl::string_view rest = text;
   absl::ConsumePrefix(&rest, "\xEF\xBB\xBF");
   for (uint64_t number = 1; number == 1 || !rest.empty(); ++number) {  // an empty file lacks its header
@@ -182,7 +182,7 @@ absl::Status ReadSplit(const std::string& path, NodeAttributes& attributes) {
 }
 
 absl::Status ReadClassNames(const std::string& path, NodeAttributes& attributes) {
-  absl::StatusOr<std::string> text = ReadRegularFile(path, 1 << 20);
+  absl::StatusOr<std::string> text = ReadFile(path, 1 << 20);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(text.status());
   absl::string_view rest = *text;

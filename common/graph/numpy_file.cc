@@ -270,7 +270,7 @@ std::vector<float> Transposed(const std::vector<float>& values, uint64_t rows, u
 }  // namespace
 
 absl::StatusOr<FeatureMatrix> ReadDenseNpy(const std::string& path) {
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kFeatureFileBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kFeatureFileBytesMax));
   return ParseDenseNpy(bytes, path);
 }
 
@@ -294,7 +294,7 @@ absl::Status WriteDenseNpy(const FeatureMatrix& features, const std::string& pat
 }
 
 absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path) {
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadRegularFile(path, kFeatureFileBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kFeatureFileBytesMax));
   return ParseSparseNpz(bytes, path);
 }
 

@@ -64,9 +64,9 @@ class AggregatorVerifier : public tls::ExternalCertificateVerifier {
 }  // namespace
 
 absl::Status CheckTlsFiles(const TlsFiles& files) {
-  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadRegularFile(files.certificate, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string key, ReadRegularFile(files.key, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadRegularFile(files.ca, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string key, ReadFile(files.key, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
   const absl::Time now = absl::Now();
   const absl::StatusOr<CertificateInfo> info = InspectCertificate(certificate);
   if (!info.ok()) return InFile(files.certificate, info.status());
@@ -80,7 +80,7 @@ absl::Status CheckTlsFiles(const TlsFiles& files) {
 std::vector<std::string> RemindOfExpiry(const TlsFiles& files, ExpiryReminder& reminder, absl::Time now) {
   std::vector<std::string> lines;
   const auto remind = [&](const std::string& path, const char* what, const char* remedy) {
-    const absl::StatusOr<std::string> text = ReadRegularFile(path, kPemBytesMax);
+    const absl::StatusOr<std::string> text = ReadFile(path, kPemBytesMax);
     const absl::StatusOr<CertificateInfo> info = text.ok() ? InspectCertificate(*text) : text.status();
     if (!info.ok()) return;
     const std::string line = reminder.Remind(absl::StrCat(what, " ", path), info->not_after, now, remedy);

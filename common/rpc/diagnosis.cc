@@ -118,7 +118,7 @@ std::string ReadChain(SSL* ssl) {
 // What the server's certificate says that we would not accept; empty when it is the aggregator of `deployment`.
 std::string JudgeServer(SSL* ssl, const std::string& address, const std::string& deployment,
                         const std::string& ca_path) {
-  const absl::StatusOr<std::string> ca = ReadRegularFile(ca_path, kPemBytesMax);
+  const absl::StatusOr<std::string> ca = ReadFile(ca_path, kPemBytesMax);
   if (!ca.ok() || deployment.empty()) return "";
   const absl::Status judged = CheckServerCertificate(ReadChain(ssl), *ca, deployment, absl::Now());
   if (judged.ok()) return "";
@@ -247,13 +247,13 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
 }
 
 absl::Status CheckChain(const TlsFiles& files) {
-  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadRegularFile(files.certificate, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadRegularFile(files.ca, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
   return CheckIssuedBy(certificate, ca);
 }
 
 std::string DeploymentOf(const TlsFiles& files) {
-  const absl::StatusOr<std::string> certificate = ReadRegularFile(files.certificate, kPemBytesMax);
+  const absl::StatusOr<std::string> certificate = ReadFile(files.certificate, kPemBytesMax);
   if (!certificate.ok()) return "";
   const absl::StatusOr<CertificateInfo> info = InspectCertificate(*certificate);
   if (!info.ok() || info->uri_sans.size() != 1) return "";

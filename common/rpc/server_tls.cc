@@ -69,9 +69,9 @@ std::string PathOf(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 absl::StatusOr<ServerTls::Texts> ServerTls::ReadSound() const {
   BLINK_RETURN_IF_ERROR(CheckTlsFiles(files_));
   Texts texts;
-  BLINK_ASSIGN_OR_RETURN(texts.certificate, ReadRegularFile(files_.certificate, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(texts.key, ReadRegularFile(files_.key, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(texts.ca, ReadRegularFile(files_.ca, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(texts.certificate, ReadFile(files_.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(texts.key, ReadFile(files_.key, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(texts.ca, ReadFile(files_.ca, kPemBytesMax));
   // once more, since the files may have been replaced after the first look
   BLINK_RETURN_IF_ERROR(InFile(files_.key, CheckKeyPair(texts.certificate, texts.key)));
   absl::Status accepted = CheckServerCertificate(texts.certificate, texts.ca, deployment_, clock_.Now());

@@ -26,7 +26,7 @@ absl::Status CheckOwner(const std::string& folder, const std::string& header) {
   std::error_code error;
   if (std::filesystem::is_empty(folder, error) && !error) return absl::OkStatus();
   if (error) return FileError(error.value(), "read the folder", folder);
-  const absl::StatusOr<std::string> text = ReadRegularFile(folder + "/simulation", kHeaderBytesMax);
+  const absl::StatusOr<std::string> text = ReadFile(folder + "/simulation", kHeaderBytesMax);
   if (!text.ok() || !absl::StartsWith(*text, kHeader)) {
     return Refuse(folder,
                   " holds something else than the state of a simulation: name a folder that is absent or empty");

@@ -82,8 +82,7 @@ TEST_F(DurableFileTest, AFileThatMayNotBeReadIsNotMissing) {
     ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
     ASSERT_EQ(::seteuid(kNobody), 0);
   }
-  const absl::Status denied[] = {ReadFile(folder_ + "/file", 5).status(),
-                                 ReadRegularFile(folder_ + "/file", 5).status(),
+  const absl::Status denied[] = {ReadFile(folder_ + "/file", 5).status(), ReadFile(folder_ + "/file", 5).status(),
                                  FileLock::Acquire(folder_ + "/file").status()};
   const absl::Status denied_to_nobody[] = {WriteFileAtomically(folder_ + "/other", "x"),
                                            MakeDirectories(folder_ + "/more/folders"),
@@ -160,13 +159,66 @@ TEST_F(DurableFileTest, ADeviceAndAFifoAreNoRegularFiles) {
   const std::string fifo = folder_ + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   for (const std::string& path : {fifo, std::string("/dev/zero"), std::string("/dev/full")}) {
-    const absl::Status status = ReadRegularFile(path, 5).status();
+    const absl::Status status = ReadFile(path, 5).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(path));
   }
-  EXPECT_EQ(ReadRegularFile(folder_, 5).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadFile(folder_, 5).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "hello").ok());
-  EXPECT_EQ(ReadRegularFile(folder_ + "/file", 5).value(), "hello");
+  EXPECT_EQ(ReadFile(folder_ + "/file", 5).value(), "hello");
+}
+
+TEST_F(DurableFileTest, ADeviceAndAFifoAreWrittenToAndStay) {
+  const std::string fifo = folder_ + "/fifo", full = folder_ + "/full", null = folder_ + "/null";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/full", full);
+  std::filesystem::create_symlink("/dev/null", null);
+  EXPECT_EQ(WriteFileAtomically(fifo, "hello").code(), absl::StatusCode::kInvalidArgument) << "nobody reads it";
+  EXPECT_EQ(CheckCanWriteFile(fifo).code(), absl::StatusCode::kInvalidArgument);
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_TRUE(CheckCanWriteFile(fifo).ok());
+  EXPECT_TRUE(WriteFileAtomically(fifo, "hello").ok());
+  char buffer[10];
+  EXPECT_EQ(::read(reader, buffer, sizeof(buffer)), 5);
+  ::close(reader);
+  EXPECT_TRUE(IsDiskFull(WriteFileAtomically(full, "x")));
+  EXPECT_TRUE(WriteFileAtomically(null, "x").ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  for (const std::string& path : {full, null}) {
+    EXPECT_TRUE(std::filesystem::is_symlink(path) && std::filesystem::is_character_file(path)) << path;
+  }
+}
+
+TEST_F(DurableFileTest, WhatALinkLeadsToIsReplacedAndTheLinkStays) {
+  std::filesystem::create_directory(folder_ + "/elsewhere");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/elsewhere/file", "old").ok());
+  std::filesystem::create_symlink("elsewhere/file", folder_ + "/link");
+  std::filesystem::create_symlink(folder_ + "/link", folder_ + "/second");
+  EXPECT_TRUE(CheckCanWriteFile(folder_ + "/second").ok());
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/second", "new").ok());
+  EXPECT_EQ(ReadFile(folder_ + "/elsewhere/file", 5).value(), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ + "/link") && std::filesystem::is_symlink(folder_ + "/second"));
+  std::filesystem::create_symlink("nothing", folder_ + "/dangling");
+  for (const absl::Status& refused :
+       {WriteFileAtomically(folder_ + "/dangling", "x"), CheckCanWriteFile(folder_ + "/dangling")}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("symbolic link to nothing"));
+  }
+}
+
+TEST_F(DurableFileTest, StandardOutputByAnotherNameIsWrittenToInItsOrder) {
+  const std::string path = folder_ + "/output";
+  const int kept = ::dup(STDOUT_FILENO), file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::dup2(file, STDOUT_FILENO);
+  const bool before = ::write(STDOUT_FILENO, "a", 1) == 1;
+  const bool can = CheckCanWriteFile("/dev/fd/1").ok(), by_link = WriteFileAtomically("/dev/fd/1", "b").ok(),
+             by_name = WriteFileAtomically(path, "c").ok();
+  const bool after = ::write(STDOUT_FILENO, "d", 1) == 1;
+  ::dup2(kept, STDOUT_FILENO);
+  ::close(kept);
+  ::close(file);
+  EXPECT_TRUE(before && can && by_link && by_name && after);
+  EXPECT_EQ(ReadFile(path, 10).value(), "abcd");
 }
 
 TEST_F(DurableFileTest, AnOpenKeyIsToldOnceUntilItIsClosed) {
