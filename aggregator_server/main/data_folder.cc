@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
@@ -60,10 +61,10 @@ bool WasUsedBefore(const std::string& data_folder) {
 }
 
 absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss) {
-  std::error_code error;
-  if (fs::exists(data_folder + "/store/CURRENT", error) || error || !WasUsedBefore(data_folder)) {
-    return absl::OkStatus();
-  }
+  const auto is_of_a_store = [](const fs::path& path) {
+    return path.filename() == "CURRENT" || absl::StartsWith(path.filename().string(), "MANIFEST-");
+  };
+  if (!NamesIn(data_folder + "/store", is_of_a_store).empty() || !WasUsedBefore(data_folder)) return absl::OkStatus();
   const std::string lost =
       absl::StrCat(data_folder, "/store has no store, although this data folder was used before (it has ",
                    RoundsWithAFolder(data_folder).size(), " rounds and its rosters)");

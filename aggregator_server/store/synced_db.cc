@@ -82,6 +82,30 @@ absl::Status OpenError(const rocksdb::Status& status, const std::string& folder)
                                           "from a backup"));
 }
 
+// RocksDB waits for ever where one of its files is a FIFO. Without CURRENT it begins a new store among the files of the
+// old one, and deletes some of them.
+absl::Status CheckFiles(const std::string& folder) {
+  std::string newest;  // MANIFEST
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const bool is_folder = at->is_directory(error);  // as a file system has of its own
+    const absl::Status regular = is_folder ? absl::OkStatus() : CheckRegularFile(at->path().string());
+    if (absl::IsInvalidArgument(regular)) {
+      return absl::DataLossError(absl::StrCat("cannot open the store ", folder, ": ", regular.message(),
+                                              "; bring the file back, or restore the data folder from a backup"));
+    }
+    if (absl::StartsWith(name, "MANIFEST-")) newest = std::max(newest, name);
+  }
+  if (error) return FileError(error.value(), "list", folder);
+  if (newest.empty() || std::filesystem::exists(folder + "/CURRENT", error)) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("cannot open the store ", folder,
+                   ": its file CURRENT is missing, and the others are there. Bring it back from a "
+                   "backup, or write it: it holds the line ",
+                   newest));
+}
+
 // What is there, of what the mark counts.
 Acknowledged CountIn(rocksdb::DB& db) {
   Acknowledged found{.sequence = db.GetLatestSequenceNumber()};
@@ -108,10 +132,19 @@ absl::Status RefuseLoss(const std::string& folder, const Acknowledged& mark, con
 // Looks without changing anything, so that files that are missing can be brought back.
 absl::Status CheckNothingIsLost(const std::string& folder, const rocksdb::Options& options, bool accept_loss) {
   const std::optional<Acknowledged> mark = WriteMark::Read(folder);
-  if (!mark.has_value()) return absl::OkStatus();
-  Acknowledged found;
   std::error_code error;
-  if (std::filesystem::exists(folder + "/CURRENT", error)) {
+  const bool is_there = std::filesystem::exists(folder + "/CURRENT", error);
+  if (!mark.has_value()) {
+    if (is_there) {
+      spdlog::warn(
+          "the store {} has no readable file acknowledged (that of an older version has none): "
+          "nothing shows whether it has all that it acknowledged",
+          folder);
+    }
+    return absl::OkStatus();
+  }
+  Acknowledged found;
+  if (is_there) {
     rocksdb::DB* raw = nullptr;
     const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, folder, &raw);
     if (!opened.ok()) return OpenError(opened, folder);
@@ -148,6 +181,7 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
     return Reworded(lock.status(),
                     absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(), remedy));
   }
+  BLINK_RETURN_IF_ERROR(CheckFiles(folder));
   BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, options.space_to_open));
   const rocksdb::Options all_options = MakeOptions(options);
   BLINK_RETURN_IF_ERROR(CheckNothingIsLost(folder, all_options, options.accept_loss));

@@ -30,7 +30,7 @@ std::string MarkToText(const Acknowledged& acknowledged) {
 }
 
 WriteMark::WriteMark(const std::string& folder)
-    : fd_(::open(PathIn(folder).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {
+    : fd_(::open(PathIn(folder).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600)) {
   if (fd_ < 0) spdlog::warn("{}", std::string(FileError(errno, "open", PathIn(folder)).message()));
 }
 
@@ -39,15 +39,13 @@ WriteMark::~WriteMark() {
 }
 
 std::optional<Acknowledged> WriteMark::Read(const std::string& folder) {
-  const absl::StatusOr<std::string> text = ReadRegularFile(PathIn(folder), kBytes);
+  const absl::StatusOr<std::string> text = ReadFile(PathIn(folder), kBytes);
   if (absl::IsNotFound(text.status())) return std::nullopt;
   Acknowledged found;
   const std::vector<std::string> words = absl::StrSplit(text.value_or(""), ' ');
   // When it is written again, the text must be the same. So spelling and checksum need no other check.
   if (words.size() < 5 || !absl::SimpleAtoi(words[2], &found.sequence) || !absl::SimpleAtoi(words[3], &found.rounds) ||
       !absl::SimpleAtoi(words[4], &found.reports) || text->substr(0, text->find('\n') + 1) != MarkToText(found)) {
-    spdlog::warn("{} cannot be read, so that nothing shows whether the store has all that it acknowledged",
-                 PathIn(folder));
     return std::nullopt;
   }
   return found;

@@ -30,7 +30,7 @@ class WriteMark {
   WriteMark(const WriteMark&) = delete;
   WriteMark& operator=(const WriteMark&) = delete;
 
-  // nullopt: there is none, or it cannot be read (which the log says).
+  // nullopt: there is none, or it cannot be read.
   static std::optional<Acknowledged> Read(const std::string& folder);
   void Set(const Acknowledged& acknowledged);
 

@@ -1,13 +1,16 @@
 // A store that lost what it had acknowledged: a tail that is not missed, or a whole file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "aggregator_server/store/rocksdb_store.h"
 #include "aggregator_server/store/write_mark.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/log_capture.h"
 
 namespace blink {
 namespace {
@@ -125,6 +128,35 @@ TEST_F(LostTail, OfAnyFileIsRefusedOrCostsNothing) {
   EXPECT_GE(refused, 6);  // CURRENT, the manifest and the table
 }
 
+TEST_F(LostTail, OfTheFileCurrentIsRefusedWithItsContentAndNothingIsChanged) {
+  fs::remove(store_folder_ + "/CURRENT");
+  const auto files = [this] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(store_folder_)) names.insert(entry.path().filename().string());
+    return names;
+  };
+  const std::set<std::string> before = files();
+  const std::string refusal = Refusal();
+  EXPECT_THAT(refusal, HasSubstr("its file CURRENT is missing"));
+  EXPECT_FALSE(OpenRocksDbStore(store_folder_, {.accept_loss = true}).ok()) << "nothing else is lost";
+  EXPECT_EQ(files(), before);
+  std::ofstream(store_folder_ + "/CURRENT") << refusal.substr(refusal.find("MANIFEST-")) << "\n";
+  EXPECT_EQ((*OpenRocksDbStore(store_folder_))->GetRound(kRoundId)->reports(), kReports);
+}
+
+TEST_F(LostTail, OfAFileThatBecameAFifoIsRefusedWithoutWaitingForIt) {
+  fs::copy(store_folder_, folder_ / "whole");
+  for (const auto& entry : fs::directory_iterator(folder_ / "whole")) {
+    const std::string file = fs::path(store_folder_) / entry.path().filename();
+    fs::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    EXPECT_THAT(Refusal(), HasSubstr(file + " is a device, a FIFO or a socket"));
+    fs::remove(file);
+    fs::copy_file(entry.path(), file);
+  }
+  EXPECT_EQ((*OpenRocksDbStore(store_folder_))->GetRound(kRoundId)->reports(), kReports);
+}
+
 TEST_F(LostTail, IsNoneInAnOlderCopyOfTheWholeStore) {
   fs::copy(store_folder_, folder_ / "backup", fs::copy_options::recursive);
   ASSERT_TRUE((*OpenRocksDbStore(store_folder_))->CreateRound(MakeRound(kReports, testing::kOtherRoundId), "").ok());
@@ -133,11 +165,16 @@ TEST_F(LostTail, IsNoneInAnOlderCopyOfTheWholeStore) {
   EXPECT_EQ((*restored)->ListRounds().size(), 1u);
 }
 
-TEST_F(LostTail, IsNotLookedForWithoutAMarkOrWithOneThatCannotBeRead) {
+TEST_F(LostTail, IsNotLookedForWithoutAReadableMarkWhichTheLogSays) {
+  LogCapture log;
   std::ofstream(store_folder_ + "/acknowledged") << "blink-store-mark 1 999999999 1 100 0\n";
   EXPECT_TRUE(OpenRocksDbStore(store_folder_).ok());
+  EXPECT_THAT(log.Take(), HasSubstr("has no readable file acknowledged"));
+  EXPECT_TRUE(OpenRocksDbStore(store_folder_).ok());
+  EXPECT_EQ(log.Take(), "");
   fs::remove(store_folder_ + "/acknowledged");  // as an older version leaves it
   EXPECT_TRUE(OpenRocksDbStore(store_folder_).ok());
+  EXPECT_THAT(log.Take(), HasSubstr("has no readable file acknowledged"));
   EXPECT_EQ(WriteMark::Read(store_folder_)->reports, kReports);
 }
 
