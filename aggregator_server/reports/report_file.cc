@@ -58,7 +58,9 @@ class HashingReader {
     out.resize(bytes);
     if (bytes > 0 && std::fread(out.data(), 1, bytes, file_.get()) != bytes) {
       if (std::ferror(file_.get())) return FileError(errno, "read", path_);
-      return absl::DataLossError(absl::StrCat(path_, " is truncated: fetch the round's folder again"));
+      return absl::DataLossError(absl::StrCat(path_,
+                                              " is truncated: fetch the round's folder again, or on the aggregator "
+                                              "remove the file and restart: it is written anew"));
     }
     if (hashing_) hash_->Update(out);
     return absl::OkStatus();
@@ -84,13 +86,15 @@ class HashingReader {
 
 absl::StatusOr<v1::Round> ReadRound(const std::string& folder) {
   const std::string path = folder + "/round.json";
-  BLINK_ASSIGN_OR_RETURN(const std::string json, ReadRegularFile(path, kRoundJsonBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kRoundJsonBytesMax));
   v1::Round round;
   if (const auto status = google::protobuf::util::JsonStringToMessage(json, &round); !status.ok()) {
     return absl::DataLossError(absl::StrCat(path, " is not the description of a round: ", status.ToString()));
   }
   if (const absl::Status id = ValidateRoundId(round.round_id()); !id.ok()) {  // Hybrid's ties hang on it
-    return absl::DataLossError(absl::StrCat(path, ": ", id.message(), "; fetch the round's folder again"));
+    return absl::DataLossError(absl::StrCat(
+        path, ": ", id.message(),
+        "; fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew"));
   }
   return round;
 }
@@ -181,7 +185,9 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   const std::string path = folder + "/reports.blr";
   BLINK_ASSIGN_OR_RETURN(HashingReader reader, HashingReader::Open(path));
   auto damaged = [&path](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what, "; fetch the round's folder again"));
+    return absl::DataLossError(absl::StrCat(
+        path, " is damaged: ", what,
+        "; fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew"));
   };
   std::string bytes;
   BLINK_RETURN_IF_ERROR(reader.Read(kMagicBytes, bytes));
@@ -205,9 +211,11 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
     if (node >= parameters.node_count()) return damaged("a node is not on the roster");
     absl::StatusOr<PrivateReport> report = DecodeReport(parameters, static_cast<NodeIndex>(node), coded);
     if (!report.ok() && result.reports.report_count() == 0) {  // its digest names the parameters
-      return absl::DataLossError(absl::StrCat(
-          path, ": node ", node, ": ", report.status().message(), "; either it is damaged, or ", folder,
-          "/round.json (n = ", parameters.node_count(), ") is of another round: fetch the round's folder again"));
+      return absl::DataLossError(absl::StrCat(path, ": node ", node, ": ", report.status().message(),
+                                              "; either it is damaged, or ", folder,
+                                              "/round.json (n = ", parameters.node_count(),
+                                              ") is of another round: fetch the round's folder again, or on the "
+                                              "aggregator remove the file and restart: it is written anew"));
     }
     if (!report.ok()) return damaged(absl::StrCat("node ", node, ": ", report.status().message()));
     coded_bytes += size;
@@ -219,14 +227,16 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
   if (ParseLittleEndian<uint64_t>(bytes.data()) != result.reports.report_count()) return damaged("reports are missing");
   if (result.round.active_nodes() > parameters.node_count()) {
-    return absl::DataLossError(absl::StrCat(folder, "/round.json counts ", result.round.active_nodes(),
-                                            " active nodes of ", parameters.node_count(),
-                                            ": fetch the round's folder again"));
+    return absl::DataLossError(absl::StrCat(
+        folder, "/round.json counts ", result.round.active_nodes(), " active nodes of ", parameters.node_count(),
+        ": fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew"));
   }
   if (result.round.reports() != result.reports.report_count()) {
-    return absl::DataLossError(absl::StrCat(
-        path, " holds ", result.reports.report_count(), " reports, but ", folder, "/round.json counts ",
-        result.round.reports(), ": they are of different rounds, or one is outdated; fetch the round's folder again"));
+    return absl::DataLossError(
+        absl::StrCat(path, " holds ", result.reports.report_count(), " reports, but ", folder, "/round.json counts ",
+                     result.round.reports(),
+                     ": they are of different rounds, or one is outdated; fetch the round's folder again, or on the "
+                     "aggregator remove the file and restart: it is written anew"));
   }
   const Digest expected = reader.Finish();
   reader.StopHashing();

@@ -93,7 +93,7 @@ nlohmann::ordered_json NameJson(const std::optional<Value>& value, const char* (
 //   privacy, reports, plausibility, estimate
 //   train         accuracies, macro-F1, ROC-AUC, device, threads, seed, hyper-parameters, warnings; what was searched;
 //                 null of the model none, as the next
-//   files         digests of the other files; WriteResultFolder adds it
+//   files, sha256 digests of the other files and of this one; WriteResultFolder adds them
 //   classes       how many, of the test nodes the figures of the first 1,000, and of up to 64 their confusion matrix
 // `active`: n less the retired nodes; 0: n. A retired node is not missing.
 nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,

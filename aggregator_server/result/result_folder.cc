@@ -96,12 +96,8 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
     return absl::InternalError("the result has another number of predictions than there are nodes");
   }
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
-  // The names of classes are the operator's bytes: what is no UTF-8 in them must not cost the round its result.
   nlohmann::ordered_json metrics = MetricsJson(parameters, reports, analysis, origin, active);
-  const auto write_metrics = [&] {
-    const std::string text = metrics.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    return WriteFileAtomically(folder + "/metrics.json", text + "\n");
-  };
+  const auto write_metrics = [&] { return WriteFileAtomically(folder + "/metrics.json", SealMetrics(metrics)); };
   BLINK_RETURN_IF_ERROR(write_metrics());  // the first file, by which the folder is known for a result's
   BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis, attributes.ids));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees, attributes.ids)));

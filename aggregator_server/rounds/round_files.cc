@@ -28,7 +28,7 @@ absl::Status RoundFiles::Write(const v1::Round& round, ReportStore& store) const
 bool RoundFiles::LacksReportsOf(const v1::Round& round) const {
   const auto lacks = [&](const char* name) {
     std::error_code error;
-    return !std::filesystem::exists(folder_ + name, error) && !error;
+    return !std::filesystem::is_regular_file(folder_ + name, error) && (!error || error.value() == ENOENT);
   };
   return IsTerminal(round.state()) && round.reports() > 0 && (lacks("/round.json") || lacks("/reports.blr"));
 }

@@ -31,8 +31,22 @@ absl::StatusOr<nlohmann::ordered_json> DigestFile(const std::string& path) {
   return nlohmann::ordered_json{{"bytes", bytes}, {"sha256", DigestToHex(digest.Finish())}};
 }
 
-absl::Status Damaged(const std::string& artifact) {
+absl::Status Damaged(absl::string_view artifact) {
   return absl::DataLossError(absl::StrCat(artifact, " is damaged on the disk of the aggregator", kRemedy));
+}
+
+absl::Status CheckIsThere(const std::string& folder, absl::string_view artifact) {
+  std::error_code error;
+  // not through a link, which may lead anywhere
+  const auto status = std::filesystem::symlink_status(absl::StrCat(folder, "/", artifact), error);
+  if (status.type() == std::filesystem::file_type::regular) return absl::OkStatus();
+  if (status.type() != std::filesystem::file_type::not_found) return Damaged(artifact);
+  return absl::DataLossError(absl::StrCat(artifact, " is missing on the disk of the aggregator", kRemedy));
+}
+
+std::string TextOf(const nlohmann::ordered_json& metrics) {
+  // The names of classes are the operator's bytes: what is no UTF-8 in them must not cost the round its result.
+  return metrics.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -48,30 +62,30 @@ absl::StatusOr<nlohmann::ordered_json> DigestArtifacts(const std::string& folder
   return files;
 }
 
+std::string SealMetrics(nlohmann::ordered_json metrics) {
+  metrics.erase("sha256");
+  metrics["sha256"] = DigestToHex(Sha256Of(TextOf(metrics)));
+  return TextOf(metrics);
+}
+
 absl::StatusOr<ArtifactCheck> ArtifactCheck::Begin(const std::string& folder, const std::string& artifact) {
-  const absl::StatusOr<std::string> text = ReadRegularFile(absl::StrCat(folder, "/", kMetrics), kMetricsBytesMax);
-  if (absl::IsNotFound(text.status())) {
-    return absl::NotFoundError(absl::StrCat("the aggregator's folder of this round has no ", kMetrics, kRemedy));
-  }
-  if (absl::IsInvalidArgument(text.status()) || absl::IsOutOfRange(text.status())) {
-    return Damaged(std::string(kMetrics));  // no regular file, or a far too large one
-  }
+  BLINK_RETURN_IF_ERROR(CheckIsThere(folder, kMetrics));
+  const absl::StatusOr<std::string> text = ReadFile(absl::StrCat(folder, "/", kMetrics), kMetricsBytesMax);
+  if (absl::IsOutOfRange(text.status())) return Damaged(kMetrics);
   BLINK_RETURN_IF_ERROR(text.status());
-  const auto metrics = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!metrics.is_object()) return Damaged(std::string(kMetrics));
+  const auto metrics = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!metrics.is_object()) return Damaged(kMetrics);
   ArtifactCheck check(artifact);
   const auto files = metrics.find("files");
-  if (files == metrics.end() || artifact == kMetrics) return check;
-  const auto file = files->is_object() ? files->find(artifact) : files->end();
+  if (files == metrics.end() && !metrics.contains("sha256")) return check;
+  if (*text != SealMetrics(metrics)) return Damaged(kMetrics);
+  if (artifact == kMetrics || files == metrics.end()) return check;
+  const auto file = files->find(artifact);
   if (file == files->end()) return absl::NotFoundError(absl::StrCat("the result has no ", artifact));
-  const auto digest = file->is_object() ? file->find("sha256") : file->end();
-  if (digest == file->end() || !digest->is_string()) return Damaged(std::string(kMetrics));
+  const auto digest = file->find("sha256");
+  if (digest == file->end() || !digest->is_string()) return Damaged(kMetrics);
   check.recorded_ = digest->get<std::string>();
-  const absl::Status regular = CheckRegularFile(absl::StrCat(folder, "/", artifact));
-  if (absl::IsNotFound(regular)) {
-    return absl::DataLossError(absl::StrCat(artifact, " is missing on the disk of the aggregator", kRemedy));
-  }
-  if (absl::IsInvalidArgument(regular)) return Damaged(artifact);
+  BLINK_RETURN_IF_ERROR(CheckIsThere(folder, artifact));
   return check;
 }
 

@@ -19,12 +19,16 @@ namespace blink {
 // metrics.json.
 absl::StatusOr<nlohmann::ordered_json> DigestArtifacts(const std::string& folder);
 
+// The text of metrics.json. Its last member "sha256" is the digest of the text without that member, so that a change of
+// the file is seen in itself.
+std::string SealMetrics(nlohmann::ordered_json metrics);
+
 // Compares a file with what the metrics.json beside it records, while it is read piece by piece.
 class ArtifactCheck {
  public:
-  // Checks metrics.json as a whole, if that is the artifact. Returns DATA_LOSS when the folder's metrics.json is
-  // damaged or the artifact is no regular file, and NOT_FOUND when metrics.json records no such artifact. A result of
-  // a version that recorded nothing passes.
+  // Returns DATA_LOSS when the folder's metrics.json is missing or damaged, or when the artifact is missing or no
+  // regular file, and NOT_FOUND when metrics.json records no such artifact. Of a result of a version that recorded
+  // nothing, only a metrics.json that is no JSON is refused.
   static absl::StatusOr<ArtifactCheck> Begin(const std::string& folder, const std::string& artifact);
 
   void Update(absl::string_view bytes);

@@ -488,7 +488,7 @@ TEST_F(AggregatorRpcTest, DoesNotStartWithoutTheResultsOfItsRoundsUnlessToldOthe
   request.set_artifact("predictions.csv");
   grpc::ClientContext context;
   const grpc::Status gone = Operator()->GetResult(&context, request)->Finish();
-  EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(gone.error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_THAT(gone.error_message(), HasSubstr("make the result again with blink-worker"));
   options_.accept_data_loss = false;
   StartAggregator();  // once is enough

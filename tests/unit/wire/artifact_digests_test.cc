@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "common/base/durable_file.h"
 #include "gmock/gmock.h"
@@ -23,7 +26,7 @@ class ArtifactDigests : public testing::FolderTest {
     Write("model.pt", std::string(3'000'000, '\0'));
     Write("notes.txt", "somebody's");
     metrics_["files"] = DigestArtifacts(folder_).value();
-    Write("metrics.json", metrics_.dump());
+    Write("metrics.json", SealMetrics(metrics_));
   }
 
   // What a reader of the file learns at its end.
@@ -74,6 +77,9 @@ TEST_F(ArtifactDigests, RefuseWhatIsNoRegularFileWithoutWaitingForIt) {
     std::filesystem::create_directory(Path(name));
     EXPECT_EQ(ArtifactCheck::Begin(folder_, name).status().code(), absl::StatusCode::kDataLoss);
     std::filesystem::remove(Path(name));
+    std::filesystem::create_symlink(Path("model.pt"), Path(name));
+    EXPECT_EQ(ArtifactCheck::Begin(folder_, name).status().code(), absl::StatusCode::kDataLoss);
+    std::filesystem::remove(Path(name));
   }
 }
 
@@ -83,24 +89,43 @@ TEST_F(ArtifactDigests, OfWhatTheResultNeverHadSayNotFound) {
 }
 
 TEST_F(ArtifactDigests, RefuseDamagedMetricsForEveryFile) {
-  const std::string good = metrics_.dump();
+  const std::string good = SealMetrics(metrics_);
   nlohmann::ordered_json wrong = metrics_;
   wrong["files"]["links.csv"] = 4;
-  for (const std::string& text : {std::string(), good.substr(0, good.size() / 2), std::string("[]"), wrong.dump()}) {
-    Write("metrics.json", text);
+  std::vector<std::string> texts = {"", "[]", good + " ", SealMetrics(wrong), metrics_.dump()};
+  for (size_t size = 0; size < good.size(); size += 7) texts.push_back(good.substr(0, size));
+  for (size_t at = 0; at < good.size(); ++at) {
+    texts.push_back(good);
+    texts.back()[at] ^= 1;
+  }
+  texts.push_back(good.substr(0, good.size() - 1));
+  for (const std::string& text : texts) {
+    std::ofstream(Path("metrics.json")) << text;
     EXPECT_EQ(Check("links.csv").code(), absl::StatusCode::kDataLoss) << text;
   }
-  Write("metrics.json", good.substr(0, good.size() - 1));
   EXPECT_EQ(Check("metrics.json").code(), absl::StatusCode::kDataLoss);
   std::filesystem::remove(Path("metrics.json"));
   const absl::Status refused = ArtifactCheck::Begin(folder_, "links.csv").status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("blink-worker"));
+}
+
+TEST_F(ArtifactDigests, SealTheSameTextAgainWhateverIsInIt) {
+  for (nlohmann::ordered_json value :
+       {nlohmann::ordered_json(0.1), nlohmann::ordered_json(-0.0), nlohmann::ordered_json(1e300),
+        nlohmann::ordered_json(3.0f), nlohmann::ordered_json(~uint64_t{0}), nlohmann::ordered_json(std::nan("")),
+        nlohmann::ordered_json("a\xff\"\n"), nlohmann::ordered_json(nullptr), nlohmann::ordered_json::array()}) {
+    metrics_["value"] = value;
+    const std::string text = SealMetrics(metrics_);
+    EXPECT_EQ(SealMetrics(nlohmann::ordered_json::parse(text)), text);
+    Write("metrics.json", text);
+    EXPECT_TRUE(Check("links.csv").ok()) << text;
+  }
 }
 
 TEST_F(ArtifactDigests, PassWhatAnOlderVersionDidNotRecord) {
   metrics_.erase("files");
-  Write("metrics.json", metrics_.dump());
+  Write("metrics.json", metrics_.dump(2));
   Write("links.csv", "0,7\n");
   EXPECT_TRUE(Check("links.csv").ok());
 }
