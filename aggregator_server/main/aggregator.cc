@@ -53,10 +53,15 @@ absl::StatusOr<std::vector<Roster>> ReadEarlierRosters(const std::string& data_f
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(data_folder + "/rosters", error)) {
     if (entry.path().extension() != ".json") continue;  // the remains of a write that a crash ended
-    BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(entry.path().string(), kRosterBytesMax));
-    absl::StatusOr<Roster> roster = Roster::FromJson(text);
+    const absl::StatusOr<std::string> text = ReadFile(entry.path().string(), kRosterBytesMax);
+    if (!text.ok() && !absl::IsInvalidArgument(text.status()) && !absl::IsOutOfRange(text.status())) {
+      return text.status();
+    }
+    absl::StatusOr<Roster> roster = text.ok() ? Roster::FromJson(*text) : text.status();
     if (!roster.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat(entry.path().string(), ": ", roster.status().message()));
+      return absl::DataLossError(absl::StrCat("a roster that was in use before cannot be read: ", entry.path().string(),
+                                              ": ", roster.status().message(),
+                                              "; bring it back from a backup of the data folder"));
     }
     rosters.push_back(*std::move(roster));
   }
