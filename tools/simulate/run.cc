@@ -172,6 +172,7 @@ class Simulator {
                                               ? RunTrialOnReports(spec, t, progress)
                                               : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
       so_far_.Add(std::move(trial));
+      BLINK_RETURN_IF_ERROR(result_written_);  // only now, so that the trial's figures are printed all the same
     }
     if (options_.bounds) {
       BLINK_ASSIGN_OR_RETURN(Trial true_links,
@@ -339,9 +340,9 @@ class Simulator {
     };
     BLINK_ASSIGN_OR_RETURN(Analysis analysis, Analyse(reports, dataset_.attributes, spec, analysis_options));
     if (index == 0 && place_.has_value()) {
-      BLINK_RETURN_IF_ERROR(WriteResultFolder(place_->temporary(), *simulation_.parameters, reports.report_count(),
-                                              analysis, dataset_.attributes, *simulation_.origin));
-      BLINK_RETURN_IF_ERROR(place_->Publish());
+      result_written_ = WriteResultFolder(place_->temporary(), *simulation_.parameters, reports.report_count(),
+                                          analysis, dataset_.attributes, *simulation_.origin);
+      if (result_written_.ok()) result_written_ = place_->Publish();
     }
     const std::optional<uint64_t> trained_true_positives = CountTrueLinksTrainedOn(analysis);
     const SeenFigures seen = FiguresOfSeen(analysis.estimates, analysis.trained);
@@ -363,6 +364,7 @@ class Simulator {
   const SimulateOptions& options_;
   const Dataset dataset_;
   std::optional<ResultPlace> place_;  // of the first trial's result
+  absl::Status result_written_;       // there
   std::optional<RoundFolder> folder_;
   v1::TrainingSpec spec_;  // normalised
   Ingredients ingredients_;
