@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -228,6 +229,11 @@ class LayoutFinder {
       if (column < fields) continue;
       return ErrorAt(name_, rows_[0].number,
                      absl::StrCat(form_.flag, " names column ", column + 1, ", but there are ", fields, " fields"));
+    }
+    std::set<size_t> named;
+    for (const size_t column : layout_.columns) {
+      if (named.insert(column).second) continue;
+      return absl::InvalidArgumentError(absl::StrCat(form_.flag, " names column ", column + 1, " twice"));
     }
     return absl::OkStatus();
   }

@@ -281,6 +281,8 @@ TEST_F(EdgeListTest, RefusesColumnsThatAreNotClear) {
   EXPECT_THAT(Error("a,b,c\n0,1,2\n", Columns({"a", "d"})), AllOf(HasSubstr("\"d\""), HasSubstr("a, b, c")));
   EXPECT_THAT(Error("0,1,2\n0,1\n", Columns({"1", "3"})), HasSubstr("line 2"));
   EXPECT_THAT(Error("0,1\n", Columns({"0", "1"})), HasSubstr("from 1"));
+  EXPECT_THAT(Error("0,1\n", Columns({"1", "1"})), HasSubstr("names column 1 twice"));
+  EXPECT_THAT(Error("a,b\n0,1\n", Columns({"b", "2"})), HasSubstr("names column 2 twice"));
   Error("0,1\n", Columns({"99999999999", "1"}));
   Error("0,1\n", Columns({"1-4000000000"}));
 }
