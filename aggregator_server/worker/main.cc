@@ -143,8 +143,10 @@ absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpe
                              v1::Implausible implausible) {
   const MemoryNeed need = NeedOfAnalysis(spec, attributes, &parameters, implausible, /*links=*/0);
   const MachineMemory memory = FindMachineMemory();
-  spdlog::info("this needs {}; {} has {}, and {} has {} free", DescribeMemoryNeed(need), memory.total_of,
-               FormatBytes(static_cast<double>(memory.total)), memory.available_of,
+  const bool is_one = std::string(memory.total_of) == memory.available_of;
+  spdlog::info("this needs {}; {} has {}, {} {} free", DescribeMemoryNeed(need), memory.total_of,
+               FormatBytes(static_cast<double>(memory.total)),
+               is_one ? "of which" : absl::StrCat("and ", memory.available_of, " has"),
                FormatBytes(static_cast<double>(memory.available)));
   return options.ignore_memory ? absl::OkStatus() : CheckMemory(need, memory.total, memory.total_of);
 }
