@@ -239,14 +239,12 @@ class FirstProcess(BlinkTest):
         attributes, links = self.folder / "attributes", self.folder / "links.csv"
         attributes.mkdir()
         (attributes / "labels.csv").write_text("node,label\n" + "".join(f"{i},1\n" for i in range(5_000_000)))  # 1 s
-        for fifo in (links, self.folder / "kit.json"):
-            os.mkfifo(fifo)  # whoever reads it waits
+        os.mkfifo(links)  # whoever reads it waits
         for command, has_begun in (
                 (("blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", 100000),
                  self.handles_signals),
                 (("blink", "audit", "mechanism", "--reports", 10**9), self.handles_signals),
                 (("blink", "dataset", "convert", "--input", links, "--output", "x"), self.reads(links)),
-                (("blink-node", "account", "--kit", self.folder, "--journal", "x"), self.handles_signals),
                 (("blink-worker", "--round-folder", self.folder, "--attributes", attributes, "--output",
                   self.folder / "result"), self.handles_signals)):
             for number, code in self.CODES:
