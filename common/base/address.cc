@@ -17,10 +17,24 @@ namespace {
 
 constexpr size_t kHostCharactersMax = 253;  // RFC 1035 section 2.3.4
 constexpr size_t kLabelCharactersMax = 63;
+constexpr absl::string_view kOfMany = "the host is a broadcast or multicast address, which is no one machine's";
 
 bool IsV4(const std::string& host) {
   in_addr parsed{};
   return ::inet_pton(AF_INET, host.c_str(), &parsed) == 1;
+}
+
+// Of broadcast (255.255.255.255) or multicast (224.0.0.0/4, ff00::/8): no one machine has it. `host` is normalized.
+bool IsOfMany(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &v6) == 1) {
+    if (!IN6_IS_ADDR_V4MAPPED(&v6)) return IN6_IS_ADDR_MULTICAST(&v6);
+    std::memcpy(&v4, v6.s6_addr + 12, sizeof(v4));
+  } else if (::inet_pton(AF_INET, host.c_str(), &v4) != 1) {
+    return false;
+  }
+  return v4.s_addr == INADDR_BROADCAST || IN_MULTICAST(ntohl(v4.s_addr));
 }
 
 // The one spelling of an IPv6 address, with its zone ("fe80::1%eth0"); empty when `host` is none.
@@ -87,6 +101,7 @@ absl::StatusOr<Address> ParseAddress(absl::string_view text, AddressUse use) {
   if (host.front() == '[' && host.back() == ']') {
     address.host = NormalizeV6(host.substr(1, host.size() - 2));
     if (address.host.empty()) return NotAnAddress(text, "what is in the brackets is no IPv6 address");
+    if (IsOfMany(address.host)) return NotAnAddress(text, kOfMany);
     return address;
   }
   if (absl::StrContains(host, ':')) {
@@ -95,6 +110,7 @@ absl::StatusOr<Address> ParseAddress(absl::string_view text, AddressUse use) {
   if (!IsV4(host) && !IsHostName(host)) {
     return NotAnAddress(text, "the host is neither a name nor an IP address");
   }
+  if (IsOfMany(host)) return NotAnAddress(text, kOfMany);
   address.host = host;
   return address;
 }

@@ -276,6 +276,7 @@ class AggregatorProcess(unittest.TestCase):
     def test_refuses_an_address_that_is_none_or_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             for listen, code in (("127.0.0.1:99999", 2), ("127.0.0.1:x", 2), ("127.0.0.1:", 2),
+                                 ("255.255.255.255:7443", 2), ("224.0.0.1:7443", 2), ("[ff02::1]:7443", 2),
                                  (f"127.0.0.1:{taken.getsockname()[1]}", 6)):
                 ended, text = self.run_to_end(self.flags(listen=listen) + ["--insecure"])
                 self.assertEqual(ended, code, text)

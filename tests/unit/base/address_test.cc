@@ -75,6 +75,19 @@ TEST(ParseAddress, RefusesAPortThatIsNone) {
   }
 }
 
+TEST(ParseAddress, RefusesAnAddressThatIsNoOneMachines) {
+  for (const char* text : {"255.255.255.255:1", "224.0.0.1:1", "239.255.255.255:1", "[ff02::1]:1", "[ff02::1%eth0]:1",
+                           "[FF00::]:1", "[::ffff:224.0.0.1]:1", "[::ffff:255.255.255.255]:1"}) {
+    for (const AddressUse use : {AddressUse::kConnect, AddressUse::kListen}) {
+      EXPECT_THAT(Refusal(text, use), HasSubstr("broadcast or multicast")) << text;
+    }
+  }
+  for (const char* text : {"223.255.255.255:1", "240.0.0.1:1", "255.255.255.254:1", "[fe80::1]:1",
+                           "[::ffff:127.0.0.1]:1", "[::]:1", "224.example.org:1"}) {
+    EXPECT_TRUE(ParseAddress(text, AddressUse::kListen).ok()) << text;
+  }
+}
+
 TEST(ParseAddress, RefusesAHostThatIsNone) {
   for (const char* text :
        {"a b:1",       "host:1\"",    "ho\"st:1",    " host:1",       "ho\\st:1",   "a..b:1",       ".host:1",
