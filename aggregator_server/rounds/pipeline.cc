@@ -123,7 +123,9 @@ absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
   if (!facts.ok()) {
     return absl::FailedPreconditionError(absl::StrCat("no round can be trained: ", facts.status().message()));
   }
-  if (!gpus_.has_value()) BLINK_RETURN_IF_ERROR(AskForGpus());
+  // Without a model nothing depends on the answer, which may take a while on a busy machine.
+  const bool trains = round.training().model() != v1::MODEL_NONE;
+  if (trains && !gpus_.has_value()) BLINK_RETURN_IF_ERROR(AskForGpus());
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   BLINK_RETURN_IF_ERROR(
       CheckTrainable(round.training(), *facts,
@@ -158,7 +160,7 @@ absl::Status Pipeline::AskForGpus() {
     return absl::FailedPreconditionError(absl::StrCat("no round can be trained, the worker does not start: ", why));
   }
   if (exit.ok()) gpus_ = exit->gpus;
-  if (!gpus_.has_value()) spdlog::warn("it is not known which GPUs the worker has: it did not answer {}", why);
+  if (!gpus_.has_value()) spdlog::warn("it is not known which GPUs the worker has: it did not answer: {}", why);
   return absl::OkStatus();
 }
 

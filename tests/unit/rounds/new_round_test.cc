@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "tests/testing/log_capture.h"
 #include "tests/unit/rounds/pipeline_fixture.h"
 
 namespace blink {
@@ -177,6 +180,26 @@ TEST_F(PipelineTest, OfNodesOfWhichNothingIsKnownTakesRoundsWithoutAModelAlone) 
     EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << artifact;
     EXPECT_THAT(std::string(missing.message()), HasSubstr("trained no model"));
   }
+}
+
+TEST_F(PipelineTest, AsksTheWorkerForGpusOnlyWhereAModelIsTrained) {
+  options_.facts = [] {
+    return TrainingFacts{.nodes = kNodes, .classes = 2, .labelled_train = 5, .labelled_validation = 5};
+  };
+  options_.worker_path = folder_ / "worker";
+  const std::string asked = folder_ / "asked";
+  const std::string script = absl::StrCat("#!/bin/sh\ntouch ", asked, "\nkill -9 $$\n");
+  ASSERT_TRUE(WriteFileAtomically(options_.worker_path, script, 0755).ok());
+  StartPipeline();
+  const LogCapture captured;
+  v1::CreateRoundRequest request = Request();
+  request.mutable_training()->Clear();
+  request.mutable_training()->set_model(v1::MODEL_NONE);
+  EXPECT_TRUE(pipeline_->CreateRound(request).ok());
+  EXPECT_FALSE(std::filesystem::exists(asked));
+  EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
+  EXPECT_TRUE(std::filesystem::exists(asked));
+  EXPECT_THAT(captured.text(), HasSubstr("it is not known which GPUs the worker has: it did not answer: "));
 }
 
 TEST_F(PipelineTest, RefusesRoundsWhileTheWorkerDoesNotStart) {
