@@ -11,6 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/grpc_log.h"
 #include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 
@@ -81,6 +82,7 @@ class GrpcLink::Call {
 };
 
 absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit, GrpcLinkOptions options) {
+  InstallGrpcLog();
   const TlsFiles files{kit.certificate_path(), kit.key_path(), kit.ca_path()};
   if (kit.insecure) {
     BLINK_RETURN_IF_ERROR(RequireLoopback(kit.aggregator));

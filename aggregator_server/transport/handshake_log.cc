@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator_server/transport/grpc_log.h"
 #include "aggregator_server/transport/handshake_words.h"
 #include "common/base/logging.h"
 #include "common/pki/identity.h"
+#include "common/rpc/grpc_log.h"
 
 namespace blink {
 namespace {

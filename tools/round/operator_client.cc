@@ -11,6 +11,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
+#include "common/rpc/grpc_log.h"
 #include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
 #include "common/wire/retry_policy.h"
@@ -77,6 +78,7 @@ bool IsAggregatorsAnswer(const absl::Status& status) { return status.GetPayload(
 
 absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, absl::Duration timeout) {
   BLINK_RETURN_IF_ERROR(CheckConfig(config));
+  InstallGrpcLog();
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!config.insecure) {
     BLINK_ASSIGN_OR_RETURN(credentials, MakeClientCredentials(config.tls, config.deployment));

@@ -1,9 +1,9 @@
-// What gRPC itself says, in the log of the aggregator.
+// What gRPC itself says, in the log of a program.
 //
 // A peer can make gRPC say the same thing thousands of times a second, so each place in its sources is heard once in
 // kQuiet. The next line of a place tells how many were left out. At level debug, every line is written.
-#ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_GRPC_LOG_H_
-#define BLINK_AGGREGATOR_SERVER_TRANSPORT_GRPC_LOG_H_
+#ifndef BLINK_COMMON_RPC_GRPC_LOG_H_
+#define BLINK_COMMON_RPC_GRPC_LOG_H_
 
 #include <cstdint>
 #include <map>
@@ -33,9 +33,9 @@ class GrpcLines {
   std::map<std::pair<std::string, int>, Place> places_;
 };
 
-// Sends gRPC's lines to the log from now on.
+// Sends gRPC's lines to the log from now on. After InitLogging.
 void InstallGrpcLog();
 
 }  // namespace blink
 
-#endif  // BLINK_AGGREGATOR_SERVER_TRANSPORT_GRPC_LOG_H_
+#endif  // BLINK_COMMON_RPC_GRPC_LOG_H_

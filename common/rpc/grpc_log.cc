@@ -1,7 +1,8 @@
-#include "aggregator_server/transport/grpc_log.h"
+#include "common/rpc/grpc_log.h"
 
 #include <grpc/support/log.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -17,8 +18,9 @@ namespace {
 void OnGrpcLog(gpr_log_func_args* line) {
   static GrpcLines& lines = *new GrpcLines;  // gRPC's threads may outlive main
   const absl::string_view text(line->message);
-  // what a client asked for
-  const bool ours = absl::StrContains(text, "andshake") || absl::StrContains(text, "server name");
+  // What a client asked for, and what both sides say of a connection in words of their own.
+  const bool ours = absl::StrContains(text, "andshake") || absl::StrContains(text, "server name") ||
+                    absl::StrContains(text, "cancel_check_peer");
   const bool is_told = line->severity == GPR_LOG_SEVERITY_ERROR && !ours;
   const auto left_out =
       is_told ? lines.Admit(line->file, line->line, absl::Now()) : std::optional<uint64_t>(std::nullopt);
@@ -44,6 +46,12 @@ std::optional<uint64_t> GrpcLines::Admit(const std::string& file, int line, absl
   return std::exchange(place.left_out, 0);
 }
 
-void InstallGrpcLog() { gpr_set_log_function(OnGrpcLog); }
+void InstallGrpcLog() {
+  // gRPC's threads may outlive main, and the log does not. It exists before what is registered here, so it ends after.
+  spdlog::default_logger_raw();
+  static const int registered = std::atexit([] { gpr_set_log_function([](gpr_log_func_args*) {}); });
+  (void)registered;
+  gpr_set_log_function(OnGrpcLog);
+}
 
 }  // namespace blink
