@@ -3,11 +3,8 @@
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_context.h>
 
-#include <atomic>
-
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "common/base/logging.h"
+#include "aggregator_server/transport/refusal_log.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/credentials.h"
 
@@ -68,13 +65,7 @@ absl::StatusOr<uint64_t> Authenticator::OpenStream(const grpc::ServerContextBase
 }
 
 void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status) {
-  constexpr int kPerSecondMax = 5;
-  static std::atomic<int64_t> second{0};
-  static std::atomic<int> logged{0};
-  const int64_t now = absl::ToUnixSeconds(absl::Now());
-  if (second.exchange(now) != now) logged = 0;
-  if (logged.fetch_add(1) < kPerSecondMax)
-    spdlog::warn("refused {}: {}", context.peer(), status.ToString(absl::StatusToStringMode::kWithNoExtraData));
+  Refusals().Report(context.peer(), status);
 }
 
 }  // namespace blink

@@ -42,7 +42,7 @@ class Authenticator {
   CertificateGuard& guard_;
 };
 
-// Logs a refusal, at most a few a second, so that a misled fleet does not fill the disk.
+// Logs a refusal (refusal_log.h).
 void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status);
 
 }  // namespace blink

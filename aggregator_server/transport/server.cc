@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "aggregator_server/transport/handshake_log.h"
 #include "aggregator_server/transport/health.h"
+#include "aggregator_server/transport/refusal_log.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 
@@ -54,6 +55,7 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   std::unique_ptr<AggregatorServer> started(
       new AggregatorServer(std::move(tls), std::move(acceptor), std::move(server)));
   started->acceptor_->Start(std::move(sink), [server = started.get()] {
+    Refusals().Look();
     if (server->tls_ != nullptr) server->tls_->Look(server->reread_certificate_.exchange(false));
   });
   return started;
@@ -65,6 +67,7 @@ void AggregatorServer::Shutdown(absl::Duration grace) {
   acceptor_->Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
+  Refusals().Summarize();
 }
 
 }  // namespace blink
