@@ -146,6 +146,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   BLINK_RETURN_IF_ERROR(rounds->Start());
   ServerOptions server = options.server;
   server.deployment = options.deployment.name;
+  server.revocations = aggregator->guard_->revocations();
   BLINK_ASSIGN_OR_RETURN(aggregator->server_, AggregatorServer::Start(server, {aggregator->node_service_.get(),
                                                                                aggregator->operator_service_.get()}));
   return aggregator;

@@ -244,7 +244,7 @@ void Acceptor::Loop() {
     }
     if (const auto now = std::chrono::steady_clock::now(); now - looked >= std::chrono::milliseconds(kLookEveryMs)) {
       looked = now;
-      books_->failures.Look();
+      books_->Look();
       if (each_second_) each_second_();
     }
     if (ready <= 0) continue;

@@ -1,6 +1,7 @@
 #include "aggregator_server/transport/certificate_guard.h"
 
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,16 +79,32 @@ size_t CertificateGuard::open_streams() {
 
 void CertificateGuard::CutStreams() {
   const std::lock_guard<std::mutex> lock(streams_mutex_);
+  struct Line {
+    Info certificate;
+    std::string who;
+    absl::Status why;
+    int more = 0;
+  };
+  std::map<std::string, Line> lines;  // by serial number: a thief may hold thousands of streams
   for (auto entry = streams_.begin(); entry != streams_.end();) {
     const absl::Status good = Judge(*entry->second.certificate);
     if (good.ok()) {
       ++entry;
       continue;
     }
-    spdlog::warn("cut a stream of {} ({}): {}", entry->second.who, entry->second.certificate->subject,
-                 std::string(good.message()));
-    entry->second.cut(good);
+    const Stream& stream = entry->second;
+    const auto [line, is_first] = lines.try_emplace(stream.certificate->serial);
+    if (is_first) {
+      line->second = {stream.certificate, stream.who, good};
+    } else {
+      ++line->second.more;
+    }
+    stream.cut(good);
     entry = streams_.erase(entry);
+  }
+  for (const auto& [serial, line] : lines) {
+    spdlog::warn("cut a stream of {} ({}){}: {}", line.who, line.certificate->subject,
+                 line.more > 0 ? absl::StrCat(", and ", line.more, " more") : "", std::string(line.why.message()));
   }
 }
 

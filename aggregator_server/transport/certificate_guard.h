@@ -47,6 +47,8 @@ class CertificateGuard {
   // Reads the revocation list anew, now (SIGHUP).
   void RereadRevocations();
   size_t open_streams();
+  // Absent where only dates are checked.
+  std::shared_ptr<const Revocations> revocations() const { return revocations_; }
 
  private:
   using Info = std::shared_ptr<const CertificateInfo>;
@@ -60,7 +62,7 @@ class CertificateGuard {
   void Loop();
   void CutStreams();
 
-  const std::unique_ptr<Revocations> revocations_;
+  const std::shared_ptr<Revocations> revocations_;
   Clock& clock_;
 
   std::mutex cache_mutex_;

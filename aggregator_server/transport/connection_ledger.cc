@@ -123,7 +123,8 @@ absl::StatusOr<uint64_t> ConnectionLedger::Arrive(const std::string& host, int f
   return id;
 }
 
-absl::Status ConnectionLedger::Finish(uint64_t id, const std::string& name, bool is_operator) {
+absl::Status ConnectionLedger::Finish(uint64_t id, const std::string& name, bool is_operator,
+                                      const std::string& serial) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = connections_.find(id);
   if (found == connections_.end() || found->second.state != State::kHandshake) return absl::OkStatus();
@@ -143,10 +144,49 @@ absl::Status ConnectionLedger::Finish(uint64_t id, const std::string& name, bool
     return status;
   }
   connection.name = name;
+  connection.serial = serial;
   connection.state = is_operator ? State::kOperator : State::kNode;
   ++(is_operator ? operators_ : nodes_);
   ++by_name_[name];
   return absl::OkStatus();
+}
+
+void ConnectionLedger::DisownLocked(Connection& connection, uint64_t id, Time now) {
+  if (connection.state == State::kLeaving) return;
+  Release(connection, id);
+  connection.state = State::kHandshake;
+  AddHandshake(connection.host, id);
+  disowned_.emplace_back(now, id);
+}
+
+void ConnectionLedger::Disown(uint64_t id, Time now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto found = connections_.find(id); found != connections_.end()) DisownLocked(found->second, id, now);
+}
+
+std::map<std::pair<std::string, std::string>, int> ConnectionLedger::DisownAll(
+    const std::function<bool(const std::string&)>& is_revoked, Time now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::pair<std::string, std::string>, int> disowned;
+  for (auto& [id, connection] : connections_) {
+    const bool finished = connection.state == State::kNode || connection.state == State::kOperator;
+    if (!finished || !is_revoked(connection.serial)) continue;
+    DisownLocked(connection, id, now);
+    ++disowned[{connection.name, connection.serial}];
+  }
+  return disowned;
+}
+
+void ConnectionLedger::CutDisowned(Time now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  while (!disowned_.empty() && now - disowned_.front().first >= kDisownedFor && leaving_ < limits_.leaving) {
+    const uint64_t id = disowned_.front().second;
+    disowned_.pop_front();
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.state != State::kHandshake) continue;
+    RemoveHandshake(found->second.host, id);
+    CutLocked(found->second);
+  }
 }
 
 bool ConnectionLedger::Leave(uint64_t id) {

@@ -22,12 +22,17 @@
 // the oldest handshake of the address that has most of them is cut, if that address has more than the newcomer's. So a
 // few addresses with many handshakes do not keep out one that has few.
 //
+// A connection whose certificate is revoked counts as a handshake of its address again, and not with its name: who has
+// the new certificate of that name gets in. It is cut after kDisownedFor, so that its calls can be told why.
+//
 // This class keeps the books and knows no socket but by number. The acceptor calls Arrive, on one thread. OpenSSL's
 // hooks (handshake_log.cc) call the rest, on gRPC's threads.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_CONNECTION_LEDGER_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_CONNECTION_LEDGER_H_
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -35,6 +40,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -61,6 +67,8 @@ struct ConnectionLimits {
 class ConnectionLedger {
  public:
   using Cut = std::function<void(int fd)>;
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr auto kDisownedFor = std::chrono::seconds(10);
 
   // `cut` ends a connection; it must not close the descriptor.
   ConnectionLedger(const ConnectionLimits& limits, Cut cut) : limits_(limits), cut_(std::move(cut)) {}
@@ -68,7 +76,14 @@ class ConnectionLedger {
   // A connection from `host` was accepted as `fd`. Returns its id. RESOURCE_EXHAUSTED: refuse it; the message says why.
   absl::StatusOr<uint64_t> Arrive(const std::string& host, int fd);
   // Its handshake is over: `name` is in its certificate. RESOURCE_EXHAUSTED: there is no room for it, and it was cut.
-  absl::Status Finish(uint64_t id, const std::string& name, bool is_operator);
+  absl::Status Finish(uint64_t id, const std::string& name, bool is_operator, const std::string& serial = "");
+  // Its certificate is revoked.
+  void Disown(uint64_t id, Time now);
+  // Disowns all whose serial number `is_revoked`. Returns how many, by name and serial number.
+  std::map<std::pair<std::string, std::string>, int> DisownAll(
+      const std::function<bool(const std::string&)>& is_revoked, Time now);
+  // Cuts those that were disowned kDisownedFor ago. Once a second.
+  void CutDisowned(Time now);
   // It is gone. Returns whether it was cut before. Does nothing for an id that is unknown.
   bool Leave(uint64_t id);
 
@@ -80,7 +95,7 @@ class ConnectionLedger {
  private:
   enum class State { kHandshake, kNode, kOperator, kLeaving };
   struct Connection {
-    std::string host, name;
+    std::string host, name, serial;
     int fd = -1;  // -1: gRPC has closed it, and another connection has its number
     State state = State::kHandshake;
   };
@@ -92,6 +107,7 @@ class ConnectionLedger {
   void RemoveHandshake(const std::string& host, uint64_t id);
   bool MakeRoomFor(const std::string& host);  // false: nobody has more handshakes than `host`
   void CutLocked(Connection& connection);
+  void DisownLocked(Connection& connection, uint64_t id, Time now);
   void Release(Connection& connection, uint64_t id);  // what its state had counted
 
   const ConnectionLimits limits_;
@@ -103,6 +119,7 @@ class ConnectionLedger {
   std::unordered_map<std::string, std::set<uint64_t>> by_host_;  // handshakes; ids ascend with time
   std::set<Rank> ranks_;                                         // of by_host_
   std::unordered_map<std::string, int> by_name_;                 // finished
+  std::deque<std::pair<Time, uint64_t>> disowned_;               // some may be gone
   int handshakes_ = 0, nodes_ = 0, operators_ = 0, leaving_ = 0;
 };
 

@@ -4,17 +4,23 @@
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 
+#include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "aggregator_server/transport/handshake_words.h"
 #include "common/base/logging.h"
 #include "common/pki/identity.h"
+#include "common/pki/serial.h"
 #include "common/rpc/grpc_log.h"
 
 namespace blink {
 namespace {
+
+constexpr size_t kRevokedNamed = 5;  // certificates, when a list revokes many
 
 // What is known of one connection; owned by its SSL object. Only the thread that drives that object touches it.
 struct Observed {
@@ -56,12 +62,23 @@ void FinishHandshake(Observed& observed, SSL* ssl) {
   const std::string name = certificate != nullptr ? ReadName(certificate) : std::string();
   const absl::StatusOr<Identity> identity = Identity::FromUri(name);
   const bool is_operator = identity.ok() && identity->kind == Identity::Kind::kOperator;
-  const absl::Status taken = observed.books->ledger.Finish(observed.id, name, is_operator);
-  if (taken.ok()) return;
+  const std::string serial = certificate != nullptr ? ReadSerial(certificate) : std::string();
+  ConnectionBooks& books = *observed.books;
   const std::string who = name.empty() ? "a certificate without a blink:// name" : name;
-  observed.books->failures.Report(
-      "too many of one certificate", observed.address.host, who,
-      absl::StrCat("refused a connection of ", who, " from ", observed.address.peer, ": ", taken.message()));
+  const auto report = [&](const char* kind, const std::string& whose, const absl::Status& why) {
+    books.failures.Report(
+        kind, observed.address.host, whose,
+        absl::StrCat("refused a connection of ", who, " from ", observed.address.peer, ": ", why.message()));
+  };
+  absl::Status revoked = books.CheckSerial(serial);
+  if (revoked.ok()) {
+    const absl::Status taken = books.ledger.Finish(observed.id, name, is_operator, serial);
+    if (!taken.ok()) return report("too many of one certificate", who, taken);
+    revoked = books.CheckSerial(serial);  // a list that came meanwhile did not find it in the ledger
+  }
+  if (revoked.ok()) return;
+  books.ledger.Disown(observed.id, std::chrono::steady_clock::now());
+  report("revoked certificate", absl::StrCat(who, " ", serial), revoked);
 }
 
 void OnMessage(int sent, int, int type, const void* data, size_t size, SSL* ssl, void*) {
@@ -144,6 +161,33 @@ PeerAddress PeerAddress::Of(const sockaddr_storage& address, socklen_t size) {
   }
   const std::string host = Show(&shown, size, port, sizeof(port));
   return {absl::StrCat(host, ":", port), host};
+}
+
+absl::Status ConnectionBooks::CheckSerial(const std::string& serial) const {
+  return revocations != nullptr ? revocations->CheckSerial(serial) : absl::OkStatus();
+}
+
+void ConnectionBooks::Look() {
+  failures.Look();
+  const auto now = std::chrono::steady_clock::now();
+  if (revocations != nullptr && revocations->list() != seen_) {
+    seen_ = revocations->list();
+    const auto disowned =
+        ledger.DisownAll([this](const std::string& serial) { return seen_->Find(serial) != nullptr; }, now);
+    int connections = 0;
+    std::vector<std::string> shown;
+    for (const auto& [whose, count] : disowned) {
+      connections += count;
+      if (shown.size() < kRevokedNamed) {
+        shown.push_back(absl::StrCat(whose.first, " with serial number ", whose.second, " (", count, ")"));
+      }
+    }
+    if (shown.size() < disowned.size()) shown.push_back(absl::StrCat(disowned.size() - shown.size(), " more"));
+    if (connections > 0) {
+      spdlog::warn("cutting {} connections whose certificate is revoked: {}", connections, absl::StrJoin(shown, ", "));
+    }
+  }
+  ledger.CutDisowned(now);
 }
 
 void HandshakeLog::Install() {

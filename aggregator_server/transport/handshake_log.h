@@ -23,6 +23,7 @@
 
 #include "aggregator_server/transport/connection_ledger.h"
 #include "aggregator_server/transport/failure_log.h"
+#include "aggregator_server/transport/revocations.h"
 
 namespace blink {
 
@@ -35,8 +36,17 @@ struct PeerAddress {
 // What one acceptor keeps of its connections. They may outlive it.
 struct ConnectionBooks {
   ConnectionBooks(const ConnectionLimits& limits, ConnectionLedger::Cut cut) : ledger(limits, std::move(cut)) {}
+  // Once a second, on one thread: disowns the connections of certificates that a new list revokes, and writes the log.
+  void Look();
+  absl::Status CheckSerial(const std::string& serial) const;
+
   ConnectionLedger ledger;
   FailureLog failures;
+  // Absent: no certificate is revoked. Set before the first connection.
+  std::shared_ptr<const Revocations> revocations;
+
+ private:
+  std::shared_ptr<const RevocationList> seen_;
 };
 
 class HandshakeLog {

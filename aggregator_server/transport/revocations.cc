@@ -145,13 +145,18 @@ void Revocations::WarnWhenOutdated() {
   if (!line.empty()) spdlog::warn("{}", line);
 }
 
-absl::Status Revocations::Check(const CertificateInfo& certificate) const {
+absl::Status Revocations::CheckSerial(const std::string& serial) const {
   const std::shared_ptr<const RevocationList> list = this->list();
-  if (const RevokedCertificate* const revoked = list->Find(certificate.serial); revoked != nullptr) {
-    return absl::UnauthenticatedError(absl::StrCat(
-        "the certificate with serial number ", certificate.serial, " was revoked on ", TimeText(revoked->when), " (",
-        revoked->reason, "): unless its owner was retired, make a new key and have it signed (blink provision sign)"));
-  }
+  const RevokedCertificate* const revoked = list->Find(serial);
+  if (revoked == nullptr) return absl::OkStatus();
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the certificate with serial number ", serial, " was revoked on ", TimeText(revoked->when), " (", revoked->reason,
+      "): unless its owner was retired, make a new key and have it signed (blink provision sign)"));
+}
+
+absl::Status Revocations::Check(const CertificateInfo& certificate) const {
+  BLINK_RETURN_IF_ERROR(CheckSerial(certificate.serial));
+  const std::shared_ptr<const RevocationList> list = this->list();
   if (options_.refuse_when_outdated && clock_.Now() > list->next_update()) {
     return absl::UnavailableError(absl::StrCat("the aggregator's revocation list was valid until ",
                                                TimeText(list->next_update()),

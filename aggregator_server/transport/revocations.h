@@ -40,6 +40,8 @@ class Revocations {
 
   // UNAUTHENTICATED with serial number, date, reason and remedy; UNAVAILABLE: the list is outdated and that counts.
   absl::Status Check(const CertificateInfo& certificate) const;
+  // The same, of the list's entries alone.
+  absl::Status CheckSerial(const std::string& serial) const;
 
   // Looks at the file, and reads it when it has changed, or `always`. Returns whether another list is in force now. Not
   // from two threads at a time.

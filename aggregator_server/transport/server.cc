@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
     credentials = grpc::InsecureServerCredentials();
   }
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
+  acceptor->books().revocations = options.revocations;
   grpc::ServerBuilder builder;
   if (!options.health_socket.empty()) ServeHealth(options.health_socket, builder);
   using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator_server/transport/acceptor.h"
+#include "aggregator_server/transport/revocations.h"
 #include "common/rpc/credentials.h"
 #include "common/rpc/server_tls.h"
 
@@ -23,6 +24,8 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
   std::string deployment;              // that the certificate must name
   std::string health_socket;           // where health checks ask (health.h); empty: nowhere
+  // Connections of certificates on this list are cut; absent: there is none.
+  std::shared_ptr<const Revocations> revocations;
   int streams_per_connection_max = 1024;
   uint64_t memory_bytes_max = 512 << 20;  // of gRPC's buffers
 };

@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/pki/openssl_pem.h"
 #include "common/pki/pki.h"
+#include "common/pki/serial.h"
 
 namespace blink {
 namespace pki_internal {
@@ -120,15 +121,6 @@ std::string AddressOf(const ASN1_OCTET_STRING* bytes) {
   return text;
 }
 
-std::string SerialOf(X509* certificate) {
-  BIGNUM* number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr);
-  char* hex = number != nullptr ? BN_bn2hex(number) : nullptr;
-  std::string serial = hex != nullptr ? absl::AsciiStrToLower(hex) : std::string();
-  OPENSSL_free(hex);
-  BN_free(number);
-  return serial;
-}
-
 std::string KeyDigestOf(X509_PUBKEY* key) {
   unsigned char* encoded = nullptr;
   const int size = i2d_X509_PUBKEY(key, &encoded);
@@ -140,12 +132,21 @@ std::string KeyDigestOf(X509_PUBKEY* key) {
 
 }  // namespace
 
+std::string ReadSerial(X509* certificate) {
+  BIGNUM* number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr);
+  char* hex = number != nullptr ? BN_bn2hex(number) : nullptr;
+  std::string serial = hex != nullptr ? absl::AsciiStrToLower(hex) : std::string();
+  OPENSSL_free(hex);
+  BN_free(number);
+  return serial;
+}
+
 absl::StatusOr<CertificateInfo> InspectCertificate(const std::string& certificate) {
   BLINK_ASSIGN_OR_RETURN(CertificatePtr x509, pki_internal::ParseCertificate(certificate));
   CertificateInfo info;
   BLINK_ASSIGN_OR_RETURN(info.not_before, TimeOf(X509_get0_notBefore(x509.get())));
   BLINK_ASSIGN_OR_RETURN(info.not_after, TimeOf(X509_get0_notAfter(x509.get())));
-  info.serial = SerialOf(x509.get());
+  info.serial = ReadSerial(x509.get());
   info.subject = NameOf(X509_get_subject_name(x509.get()));
   info.issuer = NameOf(X509_get_issuer_name(x509.get()));
   info.key_digest = KeyDigestOf(X509_get_X509_PUBKEY(x509.get()));

@@ -1,6 +1,7 @@
 """Hostile peers and ordinary bad networks, with the real programs: what comes in at the port, and what surrounds a
 node. Beside every nuisance a fleet has to complete its round."""
 import contextlib
+import json
 import os
 import pathlib
 import resource
@@ -223,8 +224,8 @@ class Descriptors(BlinkTest):
             connections.append(connection)
         return connections
 
-    def authenticated(self, count):
-        tls = self.blink.kit(self.names[0]) / "tls"
+    def authenticated(self, count, tls=None):
+        tls = tls or self.blink.kit(self.names[0]) / "tls"
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.load_cert_chain(tls / "client.crt", tls / "client.key")
@@ -267,6 +268,47 @@ class Descriptors(BlinkTest):
                     for connection in one + few + known:
                         connection.close()
                     self.assertEqual(self.blink.aggregator.terminate(), blinktest.OK)
+
+    def test_a_revoked_certificate_does_not_lock_out_the_next_one_of_its_name(self):
+        with Deployment(nodes=NODES, kits=3) as self.blink:
+            self.names = self.blink.kits()
+            name, out, tls = self.names[0], self.blink.out, self.blink.kit(self.names[0]) / "tls"
+            aggregator = self.blink.start_aggregator(descriptors=256)
+            round_id = self.blink.create_round()
+            stolen = self.blink.folder / "stolen"
+            shutil.copytree(tls, stolen)
+            share = Shares(256).of_one_name
+            held = self.authenticated(share, stolen)
+            self.assertEqual(still_open(held), share)
+            enrolled = json.loads((out / "enrolment.json").read_text())
+            entry = next(entry for entry in enrolled["enrolled"] if entry["name"] == name)
+            serial = entry["certificates"][0]["serial"]
+            must("blink", "provision", "request", "--key", tls / "new.key", "--request", tls / "new.csr", "--name",
+                 name)
+            must("blink", "provision", "sign", "--out", out, "--name", name, "--request", tls / "new.csr",
+                 "--certificate", tls / "new.crt")
+            (tls / "new.key").replace(tls / "client.key")
+            (tls / "new.crt").replace(tls / "client.crt")
+            must("blink", "provision", "revoke", "--out", out, "--name", name, "--serial", serial)
+            shutil.copy(out / "revoked.crl.pem", out / "aggregator" / "tls" / "new.pem")
+            (out / "aggregator" / "tls" / "new.pem").replace(out / "aggregator" / "tls" / "revoked.crl.pem")
+            whose = f"blink://e2e/{name.replace('-', '/', 1)}"
+            wait_until(lambda: f"cutting {share} connections whose certificate is revoked: {whose} with serial number "
+                       f"{serial} ({share})" in aggregator.log(), "the line of the cut")
+            again = self.authenticated(share, stolen)  # the thief comes again at once
+            done = run("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name),
+                       "--round", round_id, "--leave", "at-receipt", "--give-up-after", 60)
+            self.assertEnds(done, blinktest.OK)
+            wait_until(lambda: still_open(held + again) == 0, "the connections of the revoked certificate to be cut")
+            refused = [line for line in aggregator.log().splitlines() if f"refused a connection of {whose} " in line]
+            self.assertEqual(len(refused), 1, refused)
+            self.assertIn(f"the certificate with serial number {serial} was revoked on ", refused[0])
+            # Who still has the old certificate is told so.
+            for file in ("client.key", "client.crt"):
+                shutil.copy(stolen / file, tls / file)
+            done = run("blink-node", "run", "--kit", self.blink.kit(name), "--journal", self.blink.journal(name),
+                       "--round", round_id, "--leave", "when-sealed", "--give-up-after", 60)
+            self.assertEnds(done, blinktest.REFUSED_BY_PEER, "was revoked on")
 
     def test_too_few_descriptors_are_refused_at_the_start(self):
         with Deployment(nodes=NODES, kits=1) as blink:

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "tests/testing/aggregator_fixtures.h"
+#include "tests/testing/log_capture.h"
 
 namespace blink {
 namespace {
@@ -79,7 +80,8 @@ TEST_F(CertificateGuardTest, RefusesARevokedCertificateByItsSerialNumber) {
 
 TEST_F(CertificateGuardTest, ANewListCutsTheStreamsOfWhomItNamesAndNoOther) {
   Publish(List(1));
-  const auto guard = Guard();
+  const LogCapture captured;
+  auto guard = Guard();
   const std::string revoked = Certificate(), good = Certificate();
   std::atomic<int> cuts{0}, wrong{0};
   absl::Status why;
@@ -99,6 +101,11 @@ TEST_F(CertificateGuardTest, ANewListCutsTheStreamsOfWhomItNamesAndNoOther) {
   EXPECT_EQ(guard->open_streams(), 1u);
   EXPECT_FALSE(guard->Check(revoked).ok());
   EXPECT_TRUE(guard->Check(good).ok());
+  guard.reset();
+  const std::string log = captured.text();
+  EXPECT_THAT(log,
+              AllOf(HasSubstr("cut a stream of "), HasSubstr(", and 1 more: the certificate with serial number ")));
+  EXPECT_EQ(log.find("cut a stream"), log.rfind("cut a stream")) << "one line for a certificate: " << log;
 }
 
 TEST_F(CertificateGuardTest, AnExpiredCertificateIsRefusedAndItsStreamCut) {

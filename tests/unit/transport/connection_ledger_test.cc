@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <vector>
@@ -208,6 +209,57 @@ TEST(ConnectionLedger, NodesTogetherLeaveRoomForOperatorsAndHandshakes) {
     EXPECT_NE(machine.Connect("192.0.2.1"), 0u) << "somebody can always begin";
     EXPECT_LE(machine.most_used, descriptors - std::min(512, descriptors / 2)) << descriptors;
   }
+}
+
+TEST(ConnectionLedger, ARevokedCertificateLeavesItsNameToTheNextOne) {
+  for (const int descriptors : kDescriptors) {
+    Machine machine(descriptors);
+    const std::string name = "blink://demo/node/1";
+    const ConnectionLedger::Time now;
+    std::vector<uint64_t> ids;
+    for (int i = 0; i < machine.limits.per_name; ++i) {
+      ids.push_back(machine.Connect("192.0.2.1"));
+      ASSERT_TRUE(machine.ledger.Finish(ids.back(), name, false, "0a").ok());
+    }
+    const uint64_t other = machine.Connect("192.0.2.1");
+    ASSERT_TRUE(machine.ledger.Finish(other, "blink://demo/node/2", false, "0b").ok());
+    const auto is_revoked = [](const std::string& serial) { return serial == "0a"; };
+    const auto disowned = machine.ledger.DisownAll(is_revoked, now);
+    ASSERT_EQ(disowned.size(), 1u);
+    EXPECT_EQ(disowned.at({name, "0a"}), machine.limits.per_name);
+    EXPECT_THAT(machine.ledger.DisownAll(is_revoked, now), IsEmpty()) << "they are disowned already";
+    EXPECT_EQ(machine.ledger.finished(name), 0) << descriptors;
+    EXPECT_EQ(machine.ledger.unfinished("192.0.2.1"), machine.limits.per_name) << descriptors;
+    EXPECT_TRUE(machine.ledger.Finish(machine.Connect("192.0.2.2"), name, false, "0c").ok()) << descriptors;
+    machine.CloseCut();
+    machine.ledger.CutDisowned(now + ConnectionLedger::kDisownedFor - std::chrono::milliseconds(1));
+    EXPECT_THAT(machine.cut, IsEmpty()) << "their calls are still told why";
+    machine.Close(ids[0]);
+    while (machine.ledger.unfinished("192.0.2.1") > 0) {
+      machine.ledger.CutDisowned(now + ConnectionLedger::kDisownedFor);
+      ASSERT_FALSE(machine.cut.empty()) << descriptors;
+      EXPECT_LE(static_cast<int>(machine.cut.size()), machine.limits.leaving) << descriptors;
+      machine.CloseCut();
+    }
+    EXPECT_EQ(machine.ledger.open(), 2) << "of the new certificate, and of another name";
+  }
+}
+
+TEST(ConnectionLedger, WhoseCertificateIsRevokedAlreadyIsNeverCountedWithItsName) {
+  Machine machine(256);
+  const ConnectionLedger::Time now;
+  int taken = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t id = machine.Connect("192.0.2.1");
+    if (id != 0) machine.ledger.Disown(id, now);
+    taken += id != 0;
+  }
+  EXPECT_EQ(taken, machine.limits.handshakes_per_host) << "an address has its share, whatever it shows";
+  machine.ledger.CutDisowned(now + ConnectionLedger::kDisownedFor);
+  EXPECT_FALSE(machine.cut.empty());
+  machine.ledger.Disown(machine.used[machine.cut[0]], now);
+  machine.ledger.Disown(123'456, now);
+  EXPECT_EQ(machine.ledger.unfinished("192.0.2.1"), taken - static_cast<int>(machine.cut.size()));
 }
 
 TEST(ConnectionLedger, WhatLeavesMakesRoomAgain) {
