@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
@@ -62,7 +61,7 @@ bool WasUsedBefore(const std::string& data_folder) {
 
 absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss) {
   const auto is_of_a_store = [](const fs::path& path) {
-    return path.filename() == "CURRENT" || absl::StartsWith(path.filename().string(), "MANIFEST-");
+    return path.filename() == "CURRENT" || path.extension() == ".sst" || path.extension() == ".log";
   };
   if (!NamesIn(data_folder + "/store", is_of_a_store).empty() || !WasUsedBefore(data_folder)) return absl::OkStatus();
   const std::string lost =

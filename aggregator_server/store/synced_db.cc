@@ -85,7 +85,8 @@ absl::Status OpenError(const rocksdb::Status& status, const std::string& folder)
 // RocksDB waits for ever where one of its files is a FIFO. Without CURRENT it begins a new store among the files of the
 // old one, and deletes some of them.
 absl::Status CheckFiles(const std::string& folder) {
-  std::string newest;  // MANIFEST
+  std::string newest;      // MANIFEST
+  bool is_in_use = false;  // not one whose making ended before there was a CURRENT
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
@@ -96,9 +97,10 @@ absl::Status CheckFiles(const std::string& folder) {
                                               "; bring the file back, or restore the data folder from a backup"));
     }
     if (absl::StartsWith(name, "MANIFEST-")) newest = std::max(newest, name);
+    is_in_use = is_in_use || name == "acknowledged" || absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
   }
   if (error) return FileError(error.value(), "list", folder);
-  if (newest.empty() || std::filesystem::exists(folder + "/CURRENT", error)) return absl::OkStatus();
+  if (newest.empty() || !is_in_use || std::filesystem::exists(folder + "/CURRENT", error)) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("cannot open the store ", folder,
                    ": its file CURRENT is missing, and the others are there. Bring it back from a "
