@@ -62,6 +62,7 @@ absl::Status RefuseForeign(const std::string& anchor_path, const std::string& fo
   }
   const auto old = ReadAnchor(anchor_path);
   if (absl::IsFailedPrecondition(old.status())) return old.status();  // of another format: of value to its program
+  if (absl::IsInvalidArgument(old.status())) return old.status();     // a device or a folder: no file to replace
   if (!old.ok() || old->journal == id) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(anchor_path, " is the anchor of another journal: name another file"));
 }
@@ -141,13 +142,15 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenReadOnly(const std::string
 absl::StatusOr<std::unique_ptr<Journal>> Journal::OpenFile(const std::string& folder, const JournalIdentity& identity,
                                                            Mode mode, const std::string& anchor_path) {
   const std::string path = JournalPath(folder);
-  const int fd = ::open(path.c_str(), (mode == Mode::kReadOnly ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-  if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+  const absl::Status regular = CheckRegularFile(path);  // the open of a FIFO would last for ever
+  if (absl::IsNotFound(regular)) {
     return absl::NotFoundError(
         absl::StrCat("there is no journal at ", path,
                      ": a node without its journal could report twice. Give the right --journal; only for a "
                      "node that never reported, make one with blink-node init"));
   }
+  BLINK_RETURN_IF_ERROR(regular);
+  const int fd = ::open(path.c_str(), (mode == Mode::kReadOnly ? O_RDONLY : O_RDWR) | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "open", path);
   std::optional<FileLock> lock;
   if (mode != Mode::kReadOnly) {

@@ -79,6 +79,7 @@ class Journal final : public JournalIndex {
  public:
   // Opens a journal for `identity`. Errors:
   //   NOT_FOUND            the journal or the anchor is missing
+  //   INVALID_ARGUMENT     the journal or the anchor is not a regular file
   //   ABORTED              another process holds the journal
   //   DATA_LOSS            journal or anchor is damaged, or the journal is an older copy
   //   FAILED_PRECONDITION  the journal is of another format, deployment or range; the roster is older or smaller than

@@ -117,14 +117,14 @@ absl::StatusOr<KitConfig> LoadKitConfig(const std::string& folder) {
 
 absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entries_max) {
   const std::string path = config.folder + "/lists.csv";
-  FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) {
-    const int error = errno;
-    const absl::Status status = FileError(error, "open", path);
-    if (error != ENOENT) return status;
-    return Reworded(status,
-                    absl::StrCat(status.message(), ": write this kit's links there, after a line node,neighbour"));
+  const absl::Status regular = CheckRegularFile(path);
+  if (absl::IsNotFound(regular)) {
+    return Reworded(regular,
+                    absl::StrCat(regular.message(), ": write this kit's links there, after a line node,neighbour"));
   }
+  BLINK_RETURN_IF_ERROR(regular);
+  FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return FileError(errno, "open", path);
   LineReader reader{file};
   uint64_t number = 0;
   auto error = [&](const std::string& what) {
@@ -177,10 +177,7 @@ absl::StatusOr<AdjacencyLists> LoadLists(const KitConfig& config, uint64_t entri
     lists.offsets[node - config.first_node + 1] = lists.neighbours.size();
     last_node = node, last_neighbour = neighbour, any = true;
   }
-  if (std::ferror(file)) {
-    if (errno == EISDIR) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
-    return FileError(errno, "read", path);
-  }
+  if (std::ferror(file)) return FileError(errno, "read", path);
   if (!header)
     return absl::InvalidArgumentError(absl::StrCat(path, ": empty; the first line must be \"node,neighbour\""));
   for (size_t i = 1; i < lists.offsets.size(); ++i) lists.offsets[i] = std::max(lists.offsets[i], lists.offsets[i - 1]);

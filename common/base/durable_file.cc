@@ -114,7 +114,11 @@ absl::Status CheckKind(const struct stat& info, const std::string& path) {
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
   // Without waiting: the open of a FIFO that nobody writes to would last for ever.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (fd.get() < 0) return FileError(errno, "open", path);
+  if (fd.get() < 0) {
+    const int error = errno;
+    BLINK_RETURN_IF_ERROR(CheckRegularFile(path));  // a socket cannot even be opened
+    return FileError(error, "open", path);
+  }
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return FileError(errno, "stat", path);
   if (const absl::Status kind = CheckKind(info, path); !kind.ok()) return kind;

@@ -230,6 +230,18 @@ class BadNodes(BlinkTest):
         self.assertEnds(self.node(), blinktest.JOURNAL, "journal")
         self.assertEqual(self.blink.reports(self.round_id), 0)
 
+    def test_a_fifo_in_place_of_a_file_is_refused_and_not_waited_for(self):
+        kit, journal = self.blink.kit(self.name), self.blink.journal(self.name)
+        for path, code in ((kit / "kit.json", blinktest.BAD_INPUT), (kit / "policy.json", blinktest.BAD_INPUT),
+                           (kit / "lists.csv", blinktest.BAD_INPUT), (kit / "tls/client.crt", blinktest.BAD_INPUT),
+                           (kit / "tls/client.key", blinktest.BAD_INPUT), (kit / "tls/ca.crt", blinktest.BAD_INPUT),
+                           (journal / "journal.blj", blinktest.JOURNAL)):
+            path.rename(self.blink.folder / "kept")
+            os.mkfifo(path)
+            self.assertEnds(self.node(), code, f"{path} is a device, a FIFO", "not a regular file")
+            (self.blink.folder / "kept").replace(path)
+        self.assert_untouched()
+
     def test_the_journal_of_another_kit_is_refused(self):
         mine, theirs = self.blink.kits()[:2]
         done = run("blink-node", "run", "--kit", self.blink.kit(mine), "--journal", self.blink.journal(theirs),

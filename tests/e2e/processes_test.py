@@ -1,5 +1,6 @@
 """How the programs live as processes: started with closed standard descriptors, with signals that somebody blocked, and
 as process 1 of a container."""
+import contextlib
 import errno
 import itertools
 import os
@@ -195,12 +196,12 @@ class FirstProcess(BlinkTest):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
         self.addCleanup(shutil.rmtree, self.folder, True)
 
-    def end(self, number, command, has_begun, environment=None):
+    def end(self, number, command, has_begun, environment=None, stdout=None):
         """The exit code of a command that is process 1 and gets a signal once it has begun."""
         log = self.folder / "log"
         with open(log, "wb") as out:
-            outer = subprocess.Popen([*self.unshare, *map(str, command)], stdin=subprocess.DEVNULL, stdout=out,
-                                     stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
+            outer = subprocess.Popen([*self.unshare, *map(str, command)], stdin=subprocess.DEVNULL,
+                                     stdout=stdout or out, stderr=out, env={**os.environ, **(environment or {})})
         self.addCleanup(outer.wait)
         self.addCleanup(outer.kill)
         children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
@@ -220,6 +221,18 @@ class FirstProcess(BlinkTest):
         """Before that it still loads its libraries."""
         caught = re.search(r"SigCgt:\s*([0-9a-f]+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)
         return int(caught, 16) & 1 << signal.SIGTERM - 1
+
+    def full_pipe(self):
+        """The end of a pipe that nobody empties: whoever prints into it waits."""
+        ends = os.pipe()
+        for end in ends:
+            self.addCleanup(os.close, end)
+        os.set_blocking(ends[1], False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(ends[1], bytes(4096))
+        os.set_blocking(ends[1], True)
+        return ends[1]
 
     def reads(self, fifo):
         """Whether the program has opened this pipe, which then stays open and empty."""
@@ -258,11 +271,13 @@ class FirstProcess(BlinkTest):
             watch = [blinktest.BIN_DIR / "blink", "round", "watch", "--config", blink.operator, round_id]
             node = [blinktest.BIN_DIR / "blink-node", "run", "--kit", blink.kit(blink.kits()[0]), "--journal",
                     blink.journal(blink.kits()[0]), "--daemon"]
+            account = [node[0], "account", *node[2:6]]
             script = [blinktest.SOURCE_DIR / "deploy" / "simulation-operator"]
             environment = {"PATH": f"{blinktest.BIN_DIR}:{os.environ['PATH']}", "BLINK_OPERATOR": str(blink.operator)}
             for number, code in self.CODES:
                 self.assertEqual(self.end(number, watch, lambda log, _: "reports" in log), code)
                 self.assertEqual(self.end(number, node, lambda log, _: "reports to" in log), 0)
+                self.assertEqual(self.end(number, account, self.handles_signals, stdout=self.full_pipe()), code)
                 self.assertEqual(self.end(number, script, lambda log, _: "reports" in log, environment), code)
             self.assertEqual(blink.aggregator.terminate(), 0)
             aggregator = [blinktest.BIN_DIR / "blink-aggregator", "--config",

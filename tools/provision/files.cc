@@ -65,10 +65,11 @@ absl::Status CopyRevocationList(const std::string& out, const std::string& targe
 absl::StatusOr<Enrolment> LoadEnrolment(const std::string& out) {
   const std::string path = out + "/enrolment.json";
   absl::StatusOr<std::string> text = ReadFile(path, kEnrolmentBytesMax);
-  if (!text.ok()) {
+  if (absl::IsNotFound(text.status())) {
     return Reworded(text.status(),
                     absl::StrCat(text.status().message(), ": make an authority first (blink provision init)"));
   }
+  BLINK_RETURN_IF_ERROR(text.status());
   absl::StatusOr<Enrolment> enrolment = Enrolment::FromJson(*text);
   if (!enrolment.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", enrolment.status().message()));
   return enrolment;

@@ -155,13 +155,15 @@ TEST(FileError, TellsTheCasesApart) {
   EXPECT_FALSE(IsDiskFull(absl::ResourceExhaustedError("no memory")));
 }
 
-TEST_F(DurableFileTest, ADeviceAndAFifoAreNoRegularFiles) {
-  const std::string fifo = folder_ + "/fifo";
+TEST_F(DurableFileTest, ADeviceAFifoAndASocketAreNoRegularFiles) {
+  const std::string fifo = folder_ + "/fifo", socket = folder_ + "/socket";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  for (const std::string& path : {fifo, std::string("/dev/zero"), std::string("/dev/full")}) {
+  ASSERT_EQ(::mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
+  for (const std::string& path : {fifo, socket, std::string("/dev/zero"), std::string("/dev/full")}) {
     const absl::Status status = ReadFile(path, 5).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path + " is a device, a FIFO or a socket"));
+    EXPECT_EQ(CheckRegularFile(path), status);
   }
   EXPECT_EQ(ReadFile(folder_, 5).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "hello").ok());

@@ -1,5 +1,6 @@
 #include "node_client/anchor.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/strings/ascii.h"
@@ -333,6 +334,16 @@ TEST_F(AnchorTest, ReplacingItOverwritesNeitherAJournalNorAnothersAnchor) {
   std::filesystem::resize_file(anchor_, 10);
   EXPECT_TRUE(AnchorJournal(folder_.path(), identity_, anchor_, true).ok());
   EXPECT_TRUE(TryOpen().ok());
+}
+
+TEST_F(AnchorTest, AFifoInItsPlaceIsRefusedAndNeitherWaitedForNorReplaced) {
+  std::filesystem::remove(anchor_);
+  ASSERT_EQ(::mkfifo(anchor_.c_str(), 0600), 0);
+  for (const absl::Status& status : {TryOpen().status(), AnchorJournal(folder_.path(), identity_, anchor_, true)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not a regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(anchor_));
 }
 
 TEST_F(AnchorTest, InitRefusesTheJournalItselfForIt) {

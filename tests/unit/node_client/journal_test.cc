@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -115,6 +116,16 @@ TEST_F(JournalTest, RefusesAMissingJournalAndMakesNone) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("blink-node init"));
   EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
+}
+
+TEST_F(JournalTest, RefusesAFifoInItsPlaceAndDoesNotWaitForIt) {
+  TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "journal.blj").c_str(), 0600), 0);
+  for (const absl::Status& status :
+       {Journal::Open(folder.path(), identity_).status(), Journal::OpenReadOnly(folder.path(), identity_).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not a regular file"));
+  }
 }
 
 TEST_F(JournalTest, RefusesTheJournalOfAnotherDeploymentRangeOrRosterSize) {

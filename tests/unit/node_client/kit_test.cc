@@ -1,6 +1,9 @@
 #include "node_client/kit.h"
 
+#include <sys/stat.h>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/node_client/fakes.h"
@@ -214,6 +217,28 @@ TEST(Kit, RefusesAFolderInPlaceOfAList) {
   WriteText(folder / "policy.json", kPolicyJson);
   std::filesystem::create_directories(folder / "lists.csv");
   EXPECT_EQ(LoadKit(folder.path()).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Of a FIFO the open would wait for ever, and a device has no end.
+TEST(Kit, RefusesAFileThatIsNotRegular) {
+  for (const std::string name : {"kit.json", "policy.json", "lists.csv"}) {
+    for (const bool fifo : {true, false}) {
+      TempFolder folder;
+      WriteText(folder / "kit.json", kJson);
+      WriteText(folder / "policy.json", kPolicyJson);
+      WriteText(folder / "lists.csv", "node,neighbour\n");
+      std::filesystem::remove(folder / name);
+      if (fifo) {
+        ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+      } else {
+        std::filesystem::create_symlink("/dev/zero", folder / name);
+      }
+      const absl::Status status = LoadKit(folder.path()).status();
+      EXPECT_EQ(ExitCodeFor(status), ExitCode::kBadInput) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(folder / name, " is a device, a FIFO")));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("not a regular file"));
+    }
+  }
 }
 
 TEST(Kit, RefusesABadListWithFileAndLine) {

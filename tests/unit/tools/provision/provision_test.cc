@@ -23,6 +23,7 @@ namespace blink {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -303,6 +304,25 @@ TEST_F(Provision, RefusesAMalformedRequestByItsFileName) {
       SignRequest(out_, "node-3", folder_ + "/bad.csr", folder_ + "/x.crt", absl::Hours(1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("bad.csr"));
+}
+
+TEST_F(Provision, RefusesAFifoInPlaceOfAnyFileThatItReadsAndDoesNotWaitForIt) {
+  ASSERT_TRUE(ProvisionFleet(Fleet(10, 3)).ok());
+  for (const std::string& name : {out_ + "/enrolment.json", out_ + "/ca/ca.crt", out_ + "/ca/ca.key",
+                                  out_ + "/revoked.crl.pem", out_ + "/kits/nodes-3-5/kit.json", Request()}) {
+    const std::string request = Request();
+    fs::rename(name, folder_ + "/kept");
+    ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
+    std::vector<std::string> refusals;
+    for (const absl::Status& status :
+         {SignRequest(out_, "nodes-0-2", request, folder_ + "/x.crt", absl::Hours(1)).status(),
+          RenewRevocationList(out_, absl::Hours(1)).status(), ChangeRoster({.out = out_}, absl::Hours(1)).status(),
+          ListCertificates(out_, absl::Now()).status()}) {
+      if (absl::IsInvalidArgument(status)) refusals.emplace_back(status.message());
+    }
+    EXPECT_THAT(refusals, Contains(HasSubstr(name + " is a device, a FIFO or a socket, not a regular file")));
+    fs::rename(folder_ + "/kept", name);
+  }
 }
 
 TEST_F(Provision, RefusesToEnrolTwiceOrPastTheRosterAndKeepsTheList) {
