@@ -49,20 +49,24 @@ AgentOutcome Agent::Run() {
       return {ExitCode::kUnreachable, status.ok() ? "no round was opened within the time allowed"
                                                   : absl::StrCat("gave up; the last error was: ", status.message())};
     }
-    if (!status.ok()) {
-      log_.WriteLine(spdlog::level::warn,
-                     absl::StrCat("attempt ", attempt_ + 1, " failed, will try again: ", status.message()));
-    }
     auto wait = DrawWaitAfter(status);
     if (!wait.ok()) return {ExitCode::kInternal, std::string(wait.status().message())};
+    if (!status.ok()) LogFailure(status, *wait);
     clock_.SleepFor(*wait);
   }
+}
+
+void Agent::LogFailure(const absl::Status& status, absl::Duration wait) {
+  const absl::Duration precision = wait < absl::Seconds(10) ? absl::Milliseconds(100) : absl::Seconds(1);
+  log_.WriteLine(spdlog::level::warn,
+                 absl::StrCat("attempt ", failures_, " failed, trying again in ",
+                              absl::ToDoubleSeconds(absl::Ceil(wait, precision)), " s: ", status.message()));
 }
 
 absl::StatusOr<absl::Duration> Agent::DrawWaitAfter(const absl::Status& status) {
   // DrawWait bounds the peer's window, which can neither wake a fleet at once nor put it to sleep for ever.
   if (status.ok()) {
-    attempt_ = 0;
+    failures_ = unanswered_ = 0;
     BLINK_ASSIGN_OR_RETURN(absl::Duration wait, DrawWait(options_.retry, 0, window_.value_or(options_.poll), random_));
     for (const auto& [id, round] : rounds_) {
       if (round.progress != Progress::kPrepared) continue;
@@ -70,7 +74,12 @@ absl::StatusOr<absl::Duration> Agent::DrawWaitAfter(const absl::Status& status) 
     }
     return wait;
   }
-  return DrawWait(options_.retry, attempt_++, window_, random_);
+  ++failures_;
+  if (window_.has_value()) {  // the aggregator is there: once it is gone, the backoff begins anew
+    unanswered_ = 0;
+    return DrawWait(options_.retry, 0, window_, random_);
+  }
+  return DrawWait(options_.retry, unanswered_++, std::nullopt, random_);
 }
 
 absl::Status Agent::TakeStep() {

@@ -135,6 +135,7 @@ class Agent {
   absl::Status EndRun(ExitCode code, const absl::Status& why);  // remembers the outcome, returns ABORTED
   std::optional<AgentOutcome> FindOutcome() const;              // nothing while there is more to do
   absl::StatusOr<absl::Duration> DrawWaitAfter(const absl::Status& status);
+  void LogFailure(const absl::Status& status, absl::Duration wait);
 
   const Kit& kit_;
   Journal& journal_;
@@ -147,7 +148,8 @@ class Agent {
   std::map<std::string, TrackedRound> rounds_;
   std::map<std::string, bool> refused_;  // logged once each; true when the latest answer told of it
   std::optional<RetryWindow> window_;    // of the latest answer
-  int attempt_ = 0;
+  uint64_t failures_ = 0;                // attempts in a row that failed
+  int unanswered_ = 0;                   // of these, the latest ones that got no window
   uint64_t finished_ = 0;
   std::optional<AgentOutcome> failure_, refusal_, fatal_;
 };

@@ -21,8 +21,8 @@ struct RetryPolicy {
   absl::Duration max = absl::Minutes(5);
 };
 
-// Draws the wait before the next attempt. `attempt` counts the attempts that failed before this one, from 0. `window`
-// is the peer's latest window, if it gave one. Returns the error of `random` when that fails.
+// Draws the wait before the next attempt. `attempt` counts the failed attempts in a row that got no window before this
+// one, from 0. `window` is the peer's window, if it gave one now. Returns the error of `random` when that fails.
 absl::StatusOr<absl::Duration> DrawWait(const RetryPolicy& policy, int attempt,
                                         const std::optional<RetryWindow>& window, RandomSource& random);
 

@@ -330,7 +330,7 @@ class Restarts(BlinkTest):
             # the last kit is missing, so that the round stays open
             blink.wait_for_reports(round_id, NODES - 3)
             aggregator.kill()
-            wait_until(lambda: all("will try again" in node.log() for node in fleet), "the fleet to miss it")
+            wait_until(lambda: all("trying again in" in node.log() for node in fleet), "the fleet to miss it")
             aggregator.log_path.unlink()
             aggregator = blink.start_aggregator()
             must("blink", "round", "seal", "--config", blink.operator, round_id)
@@ -514,7 +514,7 @@ class Networks(BlinkTest):
                                           self.blink.kit(self.name), "--journal", self.blink.journal(self.name),
                                           "--leave", "at-receipt"], log)
         self.addCleanup(lambda: node.running() and node.kill())
-        wait_until(lambda: "is not known here" in node.log() and "will try again" in node.log(),
+        wait_until(lambda: "is not known here" in node.log() and "trying again in" in node.log(),
                    "the node to miss the name")
         with open(self.blink.folder / "hosts", "a") as hosts:  # the same file: a bind mount follows the inode
             hosts.write("127.0.0.1 collect.example.org\n")

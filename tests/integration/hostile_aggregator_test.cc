@@ -343,8 +343,8 @@ TEST_F(HostileAggregatorTest, ADeadlineThatIsNoTimeIsRefusedAtFirstAndRetriedLat
     return grpc::Status::OK;
   };
   EXPECT_EQ(Run(kit).code, ExitCode::kOk) << "an answered round is not given up for one bad answer";
-  EXPECT_THAT(log_.text(),
-              AllOf(HasSubstr("will try again: the aggregator's answer for round"), Not(HasSubstr("refused"))));
+  EXPECT_THAT(log_.text(), AllOf(HasSubstr("trying again in "), HasSubstr(" s: the aggregator's answer for round"),
+                                 Not(HasSubstr("refused"))));
 }
 
 TEST_F(HostileAggregatorTest, RetryWindowsOfZeroOfYearsOrBelowZeroAreClamped) {
@@ -474,7 +474,7 @@ TEST_F(HostileAggregatorTest, AForgedReceiptIsNeitherBelievedNorKept) {
       log_.Take();
       EXPECT_EQ(Run(kit, 2).code, ExitCode::kInterrupted);
       EXPECT_EQ(Reader(kit)->receipts(), 0u);
-      EXPECT_THAT(log_.text(), AllOf(HasSubstr("will try again: "), HasSubstr("the aggregator's receipt")));
+      EXPECT_THAT(log_.text(), AllOf(HasSubstr("trying again in "), HasSubstr("the aggregator's receipt")));
     }
     service_.tamper_receipt = nullptr;
     options_.leave_at_receipt = true;
@@ -557,7 +557,7 @@ TEST_F(HostileAggregatorTest, AListOfDigestsThatIsEndlessForeignOrOutOfOrderEnds
       return grpc::Status::OK;
     };
     EXPECT_EQ(Run(kit, 2).code, ExitCode::kInterrupted);
-    EXPECT_THAT(log_.Take(), HasSubstr("will try again: the aggregator's list of digests is malformed"));
+    EXPECT_THAT(log_.Take(), HasSubstr(" s: the aggregator's list of digests is malformed"));
     EXPECT_TRUE(service_.reports.empty());
   }
   service_.list_digests = nullptr;
@@ -630,7 +630,7 @@ TEST_F(HostileAggregatorTest, AMessageAboveTheLimitEndsTheCallAndNotTheNode) {
     };
     EXPECT_EQ(Run(kit).code, ExitCode::kOk);
     EXPECT_EQ(answers, 3);
-    EXPECT_THAT(log_.text(), HasSubstr("will try again: Received message larger than max"));
+    EXPECT_THAT(log_.text(), HasSubstr(" s: Received message larger than max"));
     EXPECT_EQ(Reader(kit)->draws(), kit.config.hosted());
   }
 }

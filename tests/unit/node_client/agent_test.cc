@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "node_client/policy.h"
+#include "tests/testing/log_capture.h"
 #include "tests/unit/node_client/fakes.h"
 
 namespace blink {
@@ -558,6 +559,37 @@ TEST_F(AgentTest, GivesUpWhenNoRoundIsOpened) {
   const AgentOutcome outcome = Run(kit);
   EXPECT_EQ(outcome.code, ExitCode::kUnreachable);
   EXPECT_THAT(outcome.message, HasSubstr("no round"));
+}
+
+// An aggregator whose disk is full refuses with a window, for hours; then it starts again.
+TEST_F(AgentTest, RefusalsWithAWindowDoNotLengthenTheBackoffThatFollows) {
+  const Kit kit = MakeKit(5, 5);
+  MakeJournal(kit);
+  options_.daemon = true;
+  link_.rounds = {MakeRound(kRoundA)};
+  link_.seal_when_all = false;
+  link_.window = RetryWindow{absl::Seconds(1), absl::Seconds(5)};
+  link_.before_take = [](const OutgoingReport&) { return absl::ResourceExhaustedError("the disk is full"); };
+  int polls = 0;
+  size_t gone = 0, back = 0;
+  link_.on_get_rounds = [&] {
+    ++polls;
+    if (polls == 40) {
+      gone = clock_.sleeps.size();
+      link_.get_rounds_status = absl::UnavailableError("nobody listens");
+      link_.window = std::nullopt;
+    }
+    if (polls == 44) back = clock_.sleeps.size();
+    if (polls == 44) stop_ = true;
+  };
+  LogCapture log;
+  EXPECT_EQ(Run(kit).code, ExitCode::kOk);
+  ASSERT_EQ(back, gone + 4);
+  for (size_t i = 0; i < 4; ++i) EXPECT_LE(clock_.sleeps[gone + i], absl::Milliseconds(200) * (1 << i)) << i;
+  for (size_t i = gone - 30; i < gone; ++i) EXPECT_LE(clock_.sleeps[i], absl::Seconds(5)) << i;
+  EXPECT_THAT(log.text(), HasSubstr("attempt 39 failed, trying again in "));
+  EXPECT_THAT(log.text(), HasSubstr(" s: the disk is full"));
+  EXPECT_THAT(log.text(), HasSubstr(" s: nobody listens"));
 }
 
 TEST_F(AgentTest, APermanentRefusalOfTheNodeEndsTheRun) {
