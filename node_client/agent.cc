@@ -44,22 +44,28 @@ AgentOutcome Agent::Run() {
 
     const absl::Time now = clock_.Now();
     const bool waits_for_round = !options_.daemon && rounds_.empty();
-    if (status.ok() && !waits_for_round) progress_at = now;
-    if (now - progress_at > options_.give_up_after) {
-      return {ExitCode::kUnreachable, status.ok() ? "no round was opened within the time allowed"
-                                                  : absl::StrCat("gave up; the last error was: ", status.message())};
-    }
+    const bool progress = status.ok() && !waits_for_round;
+    if (progress) progress_at = now;
+    const absl::Duration left = options_.give_up_after - (now - progress_at);
+    const AgentOutcome given_up = {ExitCode::kUnreachable,
+                                   status.ok() ? "no round was opened within the time allowed"
+                                               : absl::StrCat("gave up; the last error was: ", status.message())};
+    if (left <= absl::ZeroDuration()) return given_up;
     auto wait = DrawWaitAfter(status);
     if (!wait.ok()) return {ExitCode::kInternal, std::string(wait.status().message())};
-    if (!status.ok()) LogFailure(status, *wait);
+    // No attempt comes before its time: it would break the window, and a fleet that began together would come together.
+    const bool is_last = !progress && *wait >= left;
+    if (is_last) *wait = left;
+    if (!status.ok()) LogFailure(status, *wait, is_last);
     clock_.SleepFor(*wait);
+    if (is_last && !options_.stopped()) return given_up;
   }
 }
 
-void Agent::LogFailure(const absl::Status& status, absl::Duration wait) {
+void Agent::LogFailure(const absl::Status& status, absl::Duration wait, bool is_last) {
   const absl::Duration precision = wait < absl::Seconds(10) ? absl::Milliseconds(100) : absl::Seconds(1);
   log_.WriteLine(spdlog::level::warn,
-                 absl::StrCat("attempt ", failures_, " failed, trying again in ",
+                 absl::StrCat("attempt ", failures_, " failed, ", is_last ? "giving up in " : "trying again in ",
                               absl::ToDoubleSeconds(absl::Ceil(wait, precision)), " s: ", status.message()));
 }
 

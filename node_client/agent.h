@@ -47,7 +47,7 @@ struct AgentOptions {
   bool daemon = false;                                          // go on over rounds until stopped
   bool leave_at_receipt = false;                                // otherwise stay until the round is sealed
   std::string round_id;                                         // only this round; empty: all open rounds
-  absl::Duration give_up_after = absl::InfiniteDuration();      // without progress
+  absl::Duration give_up_after = absl::InfiniteDuration();      // without progress; no wait goes beyond it
   RetryPolicy retry;                                            // bounds every window that the aggregator names
   RetryWindow poll{absl::Milliseconds(500), absl::Seconds(2)};  // between polls when the aggregator names none
   // When the process began. The first call comes a whole number of StartQuantum (pacing.h) after it, so that its time
@@ -135,7 +135,7 @@ class Agent {
   absl::Status EndRun(ExitCode code, const absl::Status& why);  // remembers the outcome, returns ABORTED
   std::optional<AgentOutcome> FindOutcome() const;              // nothing while there is more to do
   absl::StatusOr<absl::Duration> DrawWaitAfter(const absl::Status& status);
-  void LogFailure(const absl::Status& status, absl::Duration wait);
+  void LogFailure(const absl::Status& status, absl::Duration wait, bool is_last);
 
   const Kit& kit_;
   Journal& journal_;

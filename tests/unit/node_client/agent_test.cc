@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "node_client/policy.h"
@@ -559,6 +560,50 @@ TEST_F(AgentTest, GivesUpWhenNoRoundIsOpened) {
   const AgentOutcome outcome = Run(kit);
   EXPECT_EQ(outcome.code, ExitCode::kUnreachable);
   EXPECT_THAT(outcome.message, HasSubstr("no round"));
+}
+
+TEST_F(AgentTest, NoWaitGoesBeyondTheTimeInWhichItGivesUp) {
+  const Kit kit = MakeKit(5, 5);
+  MakeJournal(kit);
+  options_.give_up_after = absl::Seconds(60);
+  for (const absl::Status& answer : {absl::OkStatus(), absl::UnavailableError("busy")}) {
+    for (const auto& window :
+         {std::optional<RetryWindow>(), std::optional<RetryWindow>({absl::Minutes(2), absl::Minutes(4)})}) {
+      link_ = FakeLink();
+      link_.get_rounds_status = answer;
+      link_.window = window;
+      const absl::Time start = clock_.now;
+      LogCapture log;
+      EXPECT_EQ(Run(kit).code, ExitCode::kUnreachable);
+      EXPECT_EQ(clock_.now - start, absl::Seconds(60));
+      EXPECT_EQ(link_.calls.size() == 1, window.has_value()) << "no attempt comes before the window";
+      EXPECT_EQ(absl::StrContains(log.text(), ", giving up in "), !answer.ok()) << log.text();
+    }
+  }
+}
+
+TEST_F(AgentTest, AWaitThatIsLongerThanTheTimeInWhichItGivesUpEndsNoRunThatIsAnswered) {
+  const Kit kit = MakeKit(5, 5);
+  MakeJournal(kit);
+  options_.give_up_after = absl::Seconds(60);
+  link_.window = RetryWindow{absl::Minutes(2), absl::Minutes(4)};
+  link_.rounds = {MakeRound(kRoundA)};
+  link_.seal_when_all = false;
+  int polls = 0;
+  link_.on_get_rounds = [&] {
+    if (++polls == 4) link_.Find(kRoundA).state = v1::ROUND_STATE_SEALED;
+  };
+  EXPECT_EQ(Run(kit).code, ExitCode::kOk);
+}
+
+TEST_F(AgentTest, AStopEndsTheLastWaitAsASignal) {
+  const Kit kit = MakeKit(5, 5);
+  MakeJournal(kit);
+  options_.give_up_after = absl::Seconds(1);
+  link_.get_rounds_status = absl::UnavailableError("busy");
+  link_.window = RetryWindow{absl::Minutes(2), absl::Minutes(4)};
+  clock_.on_sleep = [&] { stop_ = true; };
+  EXPECT_EQ(Run(kit).code, ExitCode::kInterrupted);
 }
 
 // An aggregator whose disk is full refuses with a window, for hours; then it starts again.
