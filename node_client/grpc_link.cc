@@ -18,8 +18,8 @@
 namespace blink {
 namespace {
 
-constexpr absl::Duration kExplainEvery = absl::Minutes(1);
-constexpr absl::Duration kRemindEvery = absl::Hours(1);  // how often the dates are looked at
+constexpr absl::Duration kExplainEvery = absl::Minutes(1);  // while the failure is the same
+constexpr absl::Duration kRemindEvery = absl::Hours(1);     // how often the dates are looked at
 
 absl::StatusOr<Receipt> ReceiptFromProto(const v1::Receipt& proto, const KitConfig& kit) {
   Receipt receipt;
@@ -146,8 +146,10 @@ absl::Status GrpcLink::ExplainFailure(const grpc::Status& reply) {
       status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kDeadlineExceeded;
   broken_ = broken_ || unanswered;
   if (!unanswered) return status;
-  if (absl::Now() - explained_at_ > kExplainEvery) {  // costs a connection and up to five seconds
+  // Costs a connection and up to five seconds. Another failure has another reason.
+  if (absl::Now() - explained_at_ > kExplainEvery || status != explained_) {
     explained_at_ = absl::Now();
+    explained_ = status;
     explanation_ = kit_.insecure ? DiagnosePlaintext(kit_.aggregator)
                                  : DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()},
                                                      kit_.aggregator);

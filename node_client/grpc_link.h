@@ -64,6 +64,7 @@ class GrpcLink final : public AggregatorLink {
   grpc::ClientContext* active_ = nullptr;
   bool cancelled_ = false;
   absl::Time explained_at_ = absl::InfinitePast();
+  absl::Status explained_;
   std::string explanation_;
   absl::Time reminded_at_ = absl::InfinitePast();
   ExpiryReminder reminder_;

@@ -416,7 +416,21 @@ TEST_F(HostileAggregatorTest, APortThatAcceptsAndSaysNothingIsGivenUp) {
   options_.give_up_after = absl::Milliseconds(1);
   const AgentOutcome outcome = Run(kit, 10, link);
   EXPECT_EQ(outcome.code, ExitCode::kUnreachable);
-  EXPECT_THAT(outcome.message, HasSubstr("gave up; the last error was: "));
+  EXPECT_THAT(outcome.message, AllOf(HasSubstr("gave up; the last error was: "), HasSubstr("and then says nothing")));
+}
+
+TEST_F(HostileAggregatorTest, APortThatBeginsToAcceptAndSaysNothingIsNoLongerSaidToBeClosed) {
+  SilentServer port(/*open=*/false);
+  Kit kit = TlsKit(7, 7);
+  kit.config.aggregator = port.address();
+  GrpcLinkOptions options;
+  options.call_deadline = absl::Seconds(2);
+  auto link = GrpcLink::Create(kit.config, options);
+  ASSERT_TRUE(link.ok()) << link.status();
+  const auto ask = [&] { return std::string((*link)->GetRounds(7, "").value.status().message()); };
+  EXPECT_THAT(ask(), HasSubstr("nothing listens at"));
+  port.Open();
+  EXPECT_THAT(ask(), AllOf(HasSubstr("and then says nothing"), Not(HasSubstr("nothing listens at"))));
 }
 
 // ---- Reports, receipts, digests ----

@@ -30,16 +30,23 @@ TlsFiles Certify(const std::string& folder, const std::string& role, const std::
                        Authority().certificate, {.uri_san = "blink://demo/" + who, .server = role == "server"});
 }
 
-int Listen(int* port) {
+constexpr int kBacklog = 16;
+
+int Bind(int* port) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof(address);
   ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
-  ::listen(listener, 16);
   ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
   *port = ntohs(address.sin_port);
+  return listener;
+}
+
+int Listen(int* port) {
+  const int listener = Bind(port);
+  ::listen(listener, kBacklog);
   return listener;
 }
 
@@ -264,8 +271,12 @@ void ResettingProxy::Forward(int node, int resets_before) {
   made_after_.erase(made_after_.find(resets_before));
 }
 
-SilentServer::SilentServer() { listener_ = Listen(&port_); }
+SilentServer::SilentServer(bool open) {
+  listener_ = Bind(&port_);
+  if (open) Open();
+}
 SilentServer::~SilentServer() { ::close(listener_); }
+void SilentServer::Open() { ::listen(listener_, kBacklog); }
 std::string SilentServer::address() const { return absl::StrCat("127.0.0.1:", port_); }
 
 }  // namespace blink::testing

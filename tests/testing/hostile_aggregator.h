@@ -119,11 +119,12 @@ class ResettingProxy {
   std::thread acceptor_;
 };
 
-// Accepts connections and never says a word.
+// Accepts connections, from Open on, and never says a word. Before that it keeps its port, and refuses.
 class SilentServer {
  public:
-  SilentServer();
+  explicit SilentServer(bool open = true);
   ~SilentServer();
+  void Open();
   std::string address() const;
 
  private:
