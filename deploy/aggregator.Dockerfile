@@ -14,7 +14,8 @@ FROM tools AS build
 RUN if [ -e /opt/torch-given/torch/lib/libtorch_cpu.so ]; then mkdir .deps && cp -a /opt/torch-given .deps/torch; \
     else scripts/install-deps --no-packages; fi
 COPY . .
-ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content \
+    LANG=C.UTF-8
 ARG BLINK_COMMIT=
 RUN cmake --preset release -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
  && cmake --build build/release --target blink-aggregator blink-worker blink blink-simulate blink-node \

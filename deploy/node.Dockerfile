@@ -7,7 +7,8 @@ WORKDIR /src
 COPY scripts/install-deps scripts/install-deps
 RUN scripts/install-deps --node-only --no-tests && rm -rf /var/lib/apt/lists/*
 COPY . .
-ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content \
+    LANG=C.UTF-8
 ARG BLINK_COMMIT=
 RUN cmake --preset node-only -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
  && cmake --build build/node-only --target blink-node \

@@ -64,6 +64,8 @@ building() {
 
 # Object files are found again whatever folder the project is built in (release, node-only elsewhere, images).
 use_ccache() {
+  unset LC_ALL LC_CTYPE LC_MESSAGES
+  export LANG=C.UTF-8  # ccache takes what was compiled in another language for something else
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
   export CCACHE_COMPILERCHECK=${CCACHE_COMPILERCHECK:-content}
 }
