@@ -157,7 +157,7 @@ std::string TemporaryOf(const std::string& path) { return absl::StrCat(path, ".t
 // Where a file is written that is called `path`.
 struct Target {
   std::string path;     // links followed
-  bool is_special;      // a device, a FIFO or a socket
+  bool in_place;        // nothing is put in its place: a device, a FIFO, a socket, or standard output or error
   int descriptor = -1;  // of standard output or standard error, where it is this file
 };
 
@@ -168,14 +168,14 @@ absl::StatusOr<Target> FindTarget(const std::string& path) {
     for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
       struct stat open;
       const bool same = ::fstat(descriptor, &open) == 0 && open.st_dev == info.st_dev && open.st_ino == info.st_ino;
-      if (same) return Target{path, !S_ISREG(info.st_mode), descriptor};
+      if (same) return Target{path, /*in_place=*/true, descriptor};
     }
-    if (!S_ISREG(info.st_mode)) return Target{path, /*is_special=*/true};
+    if (!S_ISREG(info.st_mode)) return Target{path, /*in_place=*/true};
   }
   std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return Target{path, /*is_special=*/false};
+  if (!std::filesystem::is_symlink(path, error)) return Target{path, /*in_place=*/false};
   const std::filesystem::path file = std::filesystem::canonical(path, error);
-  if (!error) return Target{file.string(), /*is_special=*/false};
+  if (!error) return Target{file.string(), /*in_place=*/false};
   if (error.value() != ENOENT) return FileError(error.value(), "follow the link", path);
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is a symbolic link to nothing: make its target, or remove it"));
@@ -209,7 +209,7 @@ bool WriteAll(int fd, absl::string_view content) {
 
 absl::Status CheckCanWriteFile(const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const Target target, FindTarget(path));
-  if (target.is_special || target.descriptor >= 0) {
+  if (target.in_place) {
     BLINK_ASSIGN_OR_RETURN(const int fd, OpenTarget(target));
     ::close(fd);
     return absl::OkStatus();
@@ -222,7 +222,7 @@ absl::Status CheckCanWriteFile(const std::string& path) {
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
   BLINK_ASSIGN_OR_RETURN(const Target target, FindTarget(path));
-  if (target.is_special || target.descriptor >= 0) {
+  if (target.in_place) {
     BLINK_ASSIGN_OR_RETURN(const int opened, OpenTarget(target));
     const Fd fd(opened);
     return WriteAll(fd.get(), content) ? absl::OkStatus() : FileError(errno, "write", target.path);
