@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -76,10 +77,17 @@ def wait_until(condition, what, patience=PATIENCE_SECONDS, pause=0.05):
 
 
 def free_port():
-    """A port that the system says is free now; kits pin the aggregator's address before it starts."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody has; kits pin the aggregator's address before it starts.
+
+    It is none of those that the system gives to connections: such a one would take it before the aggregator listens.
+    """
+    low, high = map(int, pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    every_interface = {"family": socket.AF_INET6, "dualstack_ipv6": True} if socket.has_dualstack_ipv6() else {}
+    ports = [port for port in range(10_000, 65_536) if not low <= port <= high] or range(10_000, 65_536)
+    while True:
+        port = random.choice(ports)
+        with contextlib.suppress(OSError), socket.create_server(("", port), **every_interface):
+            return port
 
 
 class Process:
