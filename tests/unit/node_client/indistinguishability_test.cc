@@ -400,12 +400,12 @@ TEST_P(Indistinguishability, NodesWithDifferentListsLiveTheSameLifeInTheEyesOfTh
   const int calls = kAddressSanitizer || kThreadSanitizer ? 1500 : 4000;  // a call takes them ten times as long
   World first(Kinds()[0], last, seed);
   first.Live(calls);
-  // The life was worth living: much was answered, refused, repeated and survived.
+  // The life was worth living for its length: much was answered, refused, repeated and survived.
   EXPECT_GT(first.reports, calls / 30);
   EXPECT_GT(first.different_reports(), 20u);
   EXPECT_GT(first.lives, 20);
-  EXPECT_GT(first.epochs, 2);
-  EXPECT_GE(first.codes.size(), 4u);
+  EXPECT_GT(first.epochs, calls / 2000);
+  EXPECT_GE(static_cast<int>(first.codes.size()), calls / 1000);
   std::cout << "  " << first.transcript.size() << " events, " << first.reports << " reports, "
             << first.different_reports() << " different, " << first.lives << " lives, " << first.epochs
             << " epochs, exit codes " << ::testing::PrintToString(first.codes) << "\n";
