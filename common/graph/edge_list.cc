@@ -184,8 +184,13 @@ class EdgeListReader {
 }  // namespace
 
 absl::StatusOr<EdgeList> ReadEdgeList(const std::string& path, const EdgeListOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(path));
+  return ReadEdgeList(std::move(input), options);
+}
+
+absl::StatusOr<EdgeList> ReadEdgeList(std::unique_ptr<Input> input, const EdgeListOptions& options) {
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
-                         TextTable::Open(path, options.table, WantedContent::kLinks));
+                         TextTable::Begin(std::move(input), options.table, WantedContent::kLinks));
   TableForm form = Form();
   form.first_row_is_row = options.first_row == FirstRow::kLink;
   BLINK_RETURN_IF_ERROR(table->Choose(std::move(form)));

@@ -3,6 +3,7 @@
 #define BLINK_COMMON_GRAPH_EDGE_LIST_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,6 +35,8 @@ struct EdgeList {
 
 // Ids are integers if those of the first row are. A later id that is none is refused then, with its line.
 absl::StatusOr<EdgeList> ReadEdgeList(const std::string& path, const EdgeListOptions& options = {});
+// The same for an input that is open.
+absl::StatusOr<EdgeList> ReadEdgeList(std::unique_ptr<Input> input, const EdgeListOptions& options = {});
 
 // Adds the nodes without links, so that the graph has `nodes` ones. Integer ids are 0 .. nodes - 1, or 1 .. nodes.
 // Returns INVALID_ARGUMENT for other integers, for names, and when there are more nodes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -43,9 +44,12 @@ constexpr Format kNpy = {
     "'%s', ',')\""};
 constexpr Format kTorch = {
     "a file of PyTorch (.pt)",
-    "python3 -c \"import torch, numpy; d = torch.load('FILE'); numpy.savetxt('edges.csv', d.edge_index.T.numpy(), "
-    "'%d', "
-    "',')\"",
+    "blink does not load it, as that can run code. Where you trust its source, these three lines of Python write "
+    "graph.npz, which `blink dataset convert graph.npz` reads:\n"
+    "import numpy, torch; d = torch.load('FILE', weights_only=False); d = d[0] if isinstance(d, (tuple, list)) else d\n"
+    "d = d if isinstance(d, dict) else d.to_dict()\n"
+    "numpy.savez('graph.npz', **{k: numpy.asarray(d[k]) for k in ('edge_index', 'x', 'y', 'train_mask', 'val_mask', "
+    "'test_mask', 'num_nodes') if d.get(k) is not None})",
     "python3 -c \"import torch, numpy; d = torch.load('FILE'); numpy.savetxt('labels.csv', "
     "numpy.c_[range(len(d.y)), d.y.numpy()], '%d', ',')\"",
     "python3 -c \"import torch, numpy; d = torch.load('FILE'); numpy.save('features.npy', d.x.numpy())\""};
@@ -178,7 +182,9 @@ const Format* ZipFormat(string_view bytes) {
 const Format* PickleFormat(string_view bytes) {
   if (bytes.size() < 3 || bytes[0] != '\x80' || bytes[1] < 2 || bytes[1] > 5) {
     return absl::StartsWith(bytes, "ccopy_reg\n") || absl::StartsWith(bytes, "(dp0\n") ||
-                   absl::StartsWith(bytes, "(lp0\n")
+                   absl::StartsWith(bytes, "(lp0\n") || absl::StartsWith(bytes, string_view("}q\0", 3)) ||
+                   absl::StartsWith(bytes, "cnumpy.") || absl::StartsWith(bytes, "ccollections\n") ||
+                   absl::StartsWith(bytes, "cscipy.")
                ? &kPickle
                : nullptr;
   }
@@ -202,6 +208,18 @@ bool IsBracketed(string_view line) {
   return line.find(close) == line.size() - 1 && line.find(line[0], 1) == line.npos && absl::StrContains(line, ',');
 }
 
+// "graph [" after comments and what tells where it comes from: Creator "..", Version 1.
+bool IsGml(string_view lower) {
+  while (absl::StartsWith(lower, "#")) {
+    const size_t end = std::min(lower.find('\n'), lower.size());
+    lower = absl::StripLeadingAsciiWhitespace(lower.substr(end));
+  }
+  if (IsWordThen(lower, "graph", "[") || IsWordThen(lower, "creator", "\"")) return true;
+  const size_t line = lower.find('\n');
+  return absl::StartsWith(lower, "version ") && line != string_view::npos &&
+         (IsWordThen(lower.substr(line + 1), "graph", "[") || IsWordThen(lower.substr(line + 1), "creator", "\""));
+}
+
 // Formats of text that are not rows.
 const Format* TextFormat(string_view bytes) {
   absl::ConsumePrefix(&bytes, "\xEF\xBB\xBF");
@@ -214,7 +232,7 @@ const Format* TextFormat(string_view bytes) {
   }
   if (absl::StartsWith(lower, "*vertices") || absl::StartsWith(lower, "*network")) return &kPajek;
   if (absl::StartsWith(lower, "@relation")) return &kArff;
-  if (IsWordThen(lower, "graph", "[") || absl::StartsWith(lower, "creator \"")) return &kGml;
+  if (IsGml(lower)) return &kGml;
   for (const char* word : {"strict graph", "strict digraph", "digraph", "graph"}) {
     if (absl::StartsWith(lower, word) && absl::StrContains(lower.substr(0, lower.find('\n')), "{")) return &kDot;
   }
@@ -267,7 +285,15 @@ absl::Status Refuse(const Format& format, const std::string& name, WantedContent
 FileKind KindOf(string_view first_bytes) {
   const Format* format = FindFormat(first_bytes);
   if (format == nullptr) return FileKind::kText;
-  return format == &kNpy ? FileKind::kNumpyArray : format == &kNpz ? FileKind::kNumpyArchive : FileKind::kOther;
+  constexpr std::pair<const Format*, FileKind> kKinds[] = {
+      {&kNpy, FileKind::kNumpyArray}, {&kNpz, FileKind::kNumpyArchive},
+      {&kPickle, FileKind::kPickle},  {&kGraphMl, FileKind::kXml},
+      {&kGml, FileKind::kGml},        {&kJson, FileKind::kJson},
+      {&kMatlab, FileKind::kMatlab},  {&kMatrixMarket, FileKind::kMatrixMarket}};
+  for (const auto& [known, kind] : kKinds) {
+    if (known == format) return kind;
+  }
+  return FileKind::kOther;
 }
 
 absl::Status CheckIsText(string_view first_bytes, const std::string& name, WantedContent wanted) {
@@ -276,7 +302,8 @@ absl::Status CheckIsText(string_view first_bytes, const std::string& name, Wante
 }
 
 absl::Status CheckIsTextOrNumpy(string_view first_bytes, const std::string& name) {
-  if (KindOf(first_bytes) != FileKind::kOther) return absl::OkStatus();
+  const FileKind kind = KindOf(first_bytes);
+  if (kind == FileKind::kNumpyArray || kind == FileKind::kNumpyArchive) return absl::OkStatus();
   return CheckIsText(first_bytes, name, WantedContent::kFeatures);
 }
 

@@ -24,7 +24,8 @@ constexpr absl::string_view kGzipMagic = "\x1f\x8b";
 struct Input::Gzip {
   z_stream stream = {};
   char packed[1 << 16];
-  bool at_start = true;  // of a member: here the input may end
+  uint64_t packed_bytes = 0, unpacked_bytes = 0;  // so far
+  bool at_start = true;                           // of a member: here the input may end
   ~Gzip() { inflateEnd(&stream); }
 };
 
@@ -89,6 +90,7 @@ absl::StatusOr<size_t> Input::ReadGzip(char* buffer, size_t bytes) {
       if (got == 0) break;
       stream.next_in = reinterpret_cast<Bytef*>(gzip_->packed);
       stream.avail_in = static_cast<uInt>(got);
+      gzip_->packed_bytes += got;
     }
     gzip_->at_start = false;
     const int code = inflate(&stream, Z_NO_FLUSH);
@@ -100,7 +102,15 @@ absl::StatusOr<size_t> Input::ReadGzip(char* buffer, size_t bytes) {
       return damaged(absl::StrCat("damaged, or something else follows it (", why, ")"));
     }
   }
-  return bytes - stream.avail_out;
+  const size_t unpacked = bytes - stream.avail_out;
+  gzip_->unpacked_bytes += unpacked;
+  if (GrowsImplausibly(gzip_->packed_bytes, gzip_->unpacked_bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name_,
+                     " is gzip that grows to more than 200 times its size, as files do that are made to fill the "
+                     "memory; if you trust its source, unpack it (gzip -d) and give the unpacked file"));
+  }
+  return unpacked;
 }
 
 absl::StatusOr<absl::string_view> Input::Peek() {

@@ -19,6 +19,12 @@ namespace blink {
 
 inline constexpr char kStandardInput[] = "-";
 
+// Whether compressed bytes grow as no data do, but as files do that are made to fill the memory: to more than 256 MiB,
+// and to more than 200 times what they were.
+inline bool GrowsImplausibly(uint64_t packed_bytes, uint64_t unpacked_bytes) {
+  return unpacked_bytes > uint64_t{256} << 20 && unpacked_bytes / 200 > packed_bytes;
+}
+
 class Input {
  public:
   // Errors are those of common/base/durable_file.h. INVALID_ARGUMENT for a folder.
@@ -32,7 +38,7 @@ class Input {
   // called before the first Read.
   absl::StatusOr<absl::string_view> Peek();
   // Fills `buffer` unless the input ends before. 0: the end. Returns INVALID_ARGUMENT when a gzip stream is damaged,
-  // cut off, or followed by something else.
+  // cut off, followed by something else, or grows implausibly.
   absl::StatusOr<size_t> Read(char* buffer, size_t bytes);
   // All that is left. OUT_OF_RANGE when it is more than `bytes_max`.
   absl::StatusOr<std::string> ReadAll(uint64_t bytes_max);

@@ -356,6 +356,10 @@ absl::StatusOr<RowIds> ReadIdTable(const std::string& path, const TableOptions& 
 
 absl::StatusOr<FeatureTable> ReadFeatureTable(const std::string& path, const TableOptions& options, bool has_ids) {
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(path));
+  return ReadFeatureTable(std::move(input), options, has_ids);
+}
+
+absl::StatusOr<FeatureTable> ReadFeatureTable(std::unique_ptr<Input> input, const TableOptions& options, bool has_ids) {
   BLINK_ASSIGN_OR_RETURN(const string_view first, input->Peek());
   BLINK_RETURN_IF_ERROR(CheckIsTextOrNumpy(first, input->name()));
   FeatureTable features;

@@ -4,6 +4,7 @@
 #define BLINK_COMMON_GRAPH_NODE_TABLES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct FeatureTable {
 // A NumPy array, a SciPy matrix, or text: numbers, after a column of ids if `has_ids`. Returns INVALID_ARGUMENT for a
 // value that is no finite number, naming its row and column.
 absl::StatusOr<FeatureTable> ReadFeatureTable(const std::string& path, const TableOptions& options, bool has_ids);
+// The same for an input that is open.
+absl::StatusOr<FeatureTable> ReadFeatureTable(std::unique_ptr<Input> input, const TableOptions& options, bool has_ids);
 
 // One id a line: of the rows of a file that has none.
 absl::StatusOr<RowIds> ReadIdTable(const std::string& path, const TableOptions& options);

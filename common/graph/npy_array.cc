@@ -234,7 +234,10 @@ std::string NpyBytes(absl::string_view descr, const std::vector<uint64_t>& shape
   return out;
 }
 
-absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
+namespace {
+
+// The header, and what follows it. `kinds` are the kinds of items that are taken.
+absl::StatusOr<NpyArray> ParseHeader(absl::string_view bytes, absl::string_view kinds, const std::string& name) {
   if (bytes.size() < 12 || bytes.substr(0, 6) != absl::string_view("\x93NUMPY", 6))
     return MalformedArray(name, "is not a NumPy array");
   const auto byte = [&](size_t at) { return static_cast<uint64_t>(static_cast<uint8_t>(bytes[at])); };
@@ -251,8 +254,9 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
   BLINK_ASSIGN_OR_RETURN(const absl::string_view fortran, HeaderValue(header, "fortran_order", name));
   BLINK_ASSIGN_OR_RETURN(const absl::string_view shape, HeaderValue(header, "shape", name));
   descr = descr.substr(0, descr.find_first_of(descr.substr(0, 1), 1));
-  if (descr.size() < 4 || absl::string_view("fiubSU").find(descr[2]) == absl::string_view::npos ||
-      !absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0) {
+  const bool objects = descr.size() == 3 && descr[2] == 'O';
+  if (descr.size() < 3 || kinds.find(descr[2]) == absl::string_view::npos ||
+      (!objects && (!absl::SimpleAtoi(descr.substr(3), &array.item_bytes) || array.item_bytes == 0))) {
     return OtherTypeError(name, descr);
   }
   array.kind = descr[2];
@@ -263,11 +267,21 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& na
   BLINK_RETURN_IF_ERROR(ParseShape(shape, name, array));
   array.by_columns = !absl::StartsWith(fortran, "False") && array.shape.size() > 1;
   array.data = bytes.substr(start + length);
-  if (array.data.size() != array.items * array.item_bytes) {
+  if (!objects && array.data.size() != array.items * array.item_bytes) {
     return MalformedArray(name, absl::StrCat("its shape needs ", array.items * array.item_bytes, " bytes, but ",
                                              array.data.size(), " follow"));
   }
   return array;
+}
+
+}  // namespace
+
+absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name) {
+  return ParseHeader(bytes, "fiubSU", name);
+}
+
+absl::StatusOr<NpyArray> ParseNpyOfAnyKind(absl::string_view bytes, const std::string& name) {
+  return ParseHeader(bytes, "fiubSUO", name);
 }
 
 }  // namespace blink

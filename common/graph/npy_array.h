@@ -29,6 +29,8 @@ struct NpyArray {
 // Parses one array. Returns INVALID_ARGUMENT unless the bytes are exactly one array of a kind that NpyArray lists.
 // `name` is for messages.
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& name);
+// The same, also for objects ('O'), whose data are a pickle of any length.
+absl::StatusOr<NpyArray> ParseNpyOfAnyKind(absl::string_view bytes, const std::string& name);
 
 // The item at `index` of the data, of an array of integers. INVALID_ARGUMENT for another kind.
 absl::StatusOr<int64_t> IntegerAt(const NpyArray& array, uint64_t index, const std::string& name);

@@ -1,11 +1,7 @@
 #include "common/graph/numpy_file.h"
 
-#include <zip.h>
-
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <memory>
 #include <numeric>
 
 #include "absl/strings/match.h"
@@ -17,11 +13,11 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/graph/zip_archive.h"
 
 namespace blink {
 namespace {
 
-constexpr uint64_t kDeflateRatioMax = 1032;  // what deflate can expand at most
 constexpr uint32_t kFeatureColumnsMax = 100'000'000;
 
 absl::StatusOr<FeatureMatrix> EmptyMatrix(uint64_t rows, uint64_t cols, const std::string& name) {
@@ -30,42 +26,6 @@ absl::StatusOr<FeatureMatrix> EmptyMatrix(uint64_t rows, uint64_t cols, const st
   if (cols > kFeatureColumnsMax)
     return MalformedArray(name, absl::StrCat(cols, " columns are above the limit of ", kFeatureColumnsMax));
   return FeatureMatrix{.rows = static_cast<uint32_t>(rows), .cols = static_cast<uint32_t>(cols)};
-}
-
-// ---- zip ----
-
-struct ZipDiscard {
-  void operator()(zip_t* archive) const { zip_discard(archive); }
-};
-struct ZipFileClose {
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
-};
-
-absl::StatusOr<std::string> ReadMember(zip_t* archive, const std::string& path, const std::string& member) {
-  zip_stat_t info;
-  zip_stat_init(&info);
-  const std::string name = absl::StrCat(path, " (", member, ")");
-  if (zip_stat(archive, member.c_str(), 0, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) ||
-      !(info.valid & ZIP_STAT_COMP_SIZE)) {
-    return MalformedArray(path, absl::StrCat("the archive has no member ", member));
-  }
-  if (info.size > kFeatureFileBytesMax || info.size / kDeflateRatioMax > info.comp_size + 64) {
-    return MalformedArray(
-        name, absl::StrCat("claims ", info.size, " bytes, which ", info.comp_size, " compressed bytes cannot hold"));
-  }
-  std::unique_ptr<zip_file_t, ZipFileClose> file(zip_fopen(archive, member.c_str(), 0));
-  if (file == nullptr) return MalformedArray(name, zip_strerror(archive));
-  std::string content;
-  std::vector<char> buffer(1 << 20);
-  while (true) {
-    const zip_int64_t got = zip_fread(file.get(), buffer.data(), buffer.size());
-    if (got < 0) return MalformedArray(name, absl::StrCat("is damaged (", zip_file_strerror(file.get()), ")"));
-    if (got == 0) break;
-    if (content.size() + got > info.size) return MalformedArray(name, "is longer than the archive says");
-    content.append(buffer.data(), got);
-  }
-  if (content.size() != info.size) return MalformedArray(name, "is shorter than the archive says");
-  return content;
 }
 
 // A row's columns ascend; SciPy does not promise it.
@@ -171,61 +131,25 @@ absl::Status CheckFinite(const FeatureMatrix& features, const std::string& name)
                                                  "; replace such values, for example by numpy.nan_to_num"));
 }
 
-// The members of an archive, by their names without ".npy".
-class Archive {
- public:
-  static absl::StatusOr<Archive> Open(absl::string_view bytes, const std::string& name) {
-    zip_error_t error;
-    zip_error_init(&error);
-    zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
-    zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error);
-    zip_error_fini(&error);
-    if (archive == nullptr) {
-      if (source != nullptr) zip_source_free(source);
-      return MalformedArray(name, "is not a readable zip archive");
-    }
-    return Archive(archive, name);
+// What somebody may have meant who gives an archive that save_npz did not write.
+absl::Status CheckIsOfSaveNpz(const NpzArchive& archive, const std::string& archive_name) {
+  const std::vector<std::string>& members = archive.members();
+  if (archive.Has("format")) return absl::OkStatus();
+  const std::string listed = absl::StrJoin(members, ", ").substr(0, 200);
+  const absl::string_view name = members.size() == 1 ? absl::StripSuffix(members[0], ".npy") : "NAME";
+  std::string remedy = absl::StrCat("python3 -c \"import numpy; numpy.save('features.npy', numpy.load('", archive_name,
+                                    "')['", name, "'])\"", members.size() == 1 ? "" : " with the name of the features");
+  if (archive.Has("attr_data")) {
+    remedy = absl::StrCat("python3 -c \"import numpy, scipy.sparse as s; z = numpy.load('", archive_name,
+                          "'); s.save_npz('features.npz', s.csr_matrix((z['attr_data'], z['attr_indices'], "
+                          "z['attr_indptr']), z['attr_shape']))\"");
   }
+  return absl::InvalidArgumentError(absl::StrCat(
+      archive_name, " is an archive that scipy.sparse.save_npz did not write (it holds ", listed, "); ", remedy));
+}
 
-  absl::StatusOr<NpyArray> Get(const std::string& member) {
-    BLINK_ASSIGN_OR_RETURN(contents_.emplace_back(), ReadMember(archive_.get(), name_, member + ".npy"));
-    return ParseNpy(contents_.back(), absl::StrCat(name_, " (", member, ".npy)"));
-  }
-
-  // What somebody may have meant who gives an archive that save_npz did not write.
-  absl::Status CheckIsOfSaveNpz() const {
-    std::vector<std::string> members;
-    for (zip_int64_t k = 0; k < zip_get_num_entries(archive_.get(), 0) && k < 20; ++k) {
-      if (const char* member = zip_get_name(archive_.get(), k, 0); member != nullptr) members.push_back(member);
-    }
-    const auto has = [&](const char* member) {
-      return std::find(members.begin(), members.end(), member) != members.end();
-    };
-    if (has("format.npy")) return absl::OkStatus();
-    const std::string listed = absl::StrJoin(members, ", ").substr(0, 200);
-    const absl::string_view name = members.size() == 1 ? absl::StripSuffix(members[0], ".npy") : "NAME";
-    std::string remedy =
-        absl::StrCat("python3 -c \"import numpy; numpy.save('features.npy', numpy.load('", name_, "')['", name, "'])\"",
-                     members.size() == 1 ? "" : " with the name of the features");
-    if (has("attr_data.npy")) {
-      remedy = absl::StrCat(
-          "python3 -c \"import numpy, scipy.sparse as s; z = numpy.load('", name_,
-          "'); s.save_npz('features.npz', s.csr_matrix((z['attr_data'], z['attr_indices'], z['attr_indptr']), "
-          "z['attr_shape']))\"");
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        name_, " is an archive that scipy.sparse.save_npz did not write (it holds ", listed, "); ", remedy));
-  }
-
- private:
-  Archive(zip_t* archive, const std::string& name) : archive_(archive), name_(name) {}
-
-  std::unique_ptr<zip_t, ZipDiscard> archive_;
-  std::string name_;
-  std::deque<std::string> contents_;
-};
-
-absl::Status FillSparse(Archive& archive, const std::string& form, const std::string& name, FeatureMatrix& features) {
+absl::Status FillSparse(NpzArchive& archive, const std::string& form, const std::string& name,
+                        FeatureMatrix& features) {
   BLINK_ASSIGN_OR_RETURN(const NpyArray data, archive.Get("data"));
   BLINK_ASSIGN_OR_RETURN(std::vector<float> values, FloatsOf(data, name));
   if (form == "coo") {
@@ -299,8 +223,8 @@ absl::StatusOr<FeatureMatrix> ReadSparseNpz(const std::string& path) {
 }
 
 absl::StatusOr<FeatureMatrix> ParseSparseNpz(absl::string_view bytes, const std::string& name) {
-  BLINK_ASSIGN_OR_RETURN(Archive archive, Archive::Open(bytes, name));
-  BLINK_RETURN_IF_ERROR(archive.CheckIsOfSaveNpz());
+  BLINK_ASSIGN_OR_RETURN(NpzArchive archive, NpzArchive::Open(bytes, name));
+  BLINK_RETURN_IF_ERROR(CheckIsOfSaveNpz(archive, name));
   BLINK_ASSIGN_OR_RETURN(const NpyArray format, archive.Get("format"));
   const std::string form(format.data.substr(0, 3));
   if (format.kind != 'S' || format.items != 1 || (form != "csr" && form != "csc" && form != "coo")) {
@@ -323,40 +247,22 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
                             const std::vector<std::pair<std::string, std::string>>& more) {
   const int64_t shape[2] = {features.rows, features.cols};
   const uint64_t entries = features.values.size();
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"indices.npy", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
-      {"indptr.npy",
+  std::vector<std::pair<std::string, std::string>> arrays = {
+      {"indices", NpyBytes("<i4", {entries}, features.columns.data(), entries * sizeof(int32_t))},
+      {"indptr",
        NpyBytes("<i8", {features.row_offsets.size()}, features.row_offsets.data(), features.row_offsets.size() * 8)},
-      {"format.npy", NpyBytes("|S3", {}, "csr", 3)},
-      {"shape.npy", NpyBytes("<i8", {2}, shape, sizeof(shape))},
-      {"data.npy", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
+      {"format", NpyBytes("|S3", {}, "csr", 3)},
+      {"shape", NpyBytes("<i8", {2}, shape, sizeof(shape))},
+      {"data", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
   };
-  for (const auto& [name, bytes] : more) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  int error = 0;
-  std::unique_ptr<zip_t, ZipDiscard> archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error));
-  if (archive == nullptr) return FileError(errno, "create", temporary);
-  for (const auto& [name, bytes] : members) {
-    zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    if (source == nullptr)
-      return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
-    const zip_int64_t index = zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8);
-    if (index < 0) {
-      zip_source_free(source);
-      return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
-    }
-    zip_file_set_mtime(archive.get(), index, 315532800, 0);  // 1980-01-01: the same data give the same file
-  }
-  if (zip_close(archive.get()) != 0) {
-    zip_error_t* failed = zip_get_error(archive.get());
-    if (zip_error_system_type(failed) == ZIP_ET_SYS)
-      return FileError(zip_error_code_system(failed), "write", temporary);
-    return absl::InternalError(absl::StrCat("cannot write ", temporary, ": ", zip_strerror(archive.get())));
-  }
-  archive.release();
-  BLINK_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(temporary, kFeatureFileBytesMax));
-  std::remove(temporary.c_str());
-  return WriteFileAtomically(path, bytes);
+  arrays.insert(arrays.end(), more.begin(), more.end());
+  return WriteNpz(arrays, path);
+}
+
+absl::Status WriteNpz(const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const auto& [name, bytes] : arrays) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
+  return WriteZip(members, /*compressed=*/true, path);
 }
 
 }  // namespace blink

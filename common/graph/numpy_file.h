@@ -31,6 +31,10 @@ absl::StatusOr<FeatureMatrix> ParseSparseNpz(absl::string_view bytes, const std:
 absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& path,
                             const std::vector<std::pair<std::string, std::string>>& more = {});
 
+// Arrays as numpy.savez_compressed writes them, each a name without ".npy" and the array as NpyBytes gives it. The same
+// arrays give the same file. The file appears under its name only when it is whole and on the disk.
+absl::Status WriteNpz(const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& path);
+
 }  // namespace blink
 
 #endif  // BLINK_COMMON_GRAPH_NUMPY_FILE_H_
