@@ -21,6 +21,10 @@ if(NOT BLINK_NODE_ONLY)
   add_library(blink_libzip INTERFACE)
   target_include_directories(blink_libzip INTERFACE ${BLINK_LIBZIP_INCLUDE})
   target_link_libraries(blink_libzip INTERFACE ${BLINK_LIBZIP_LIBRARY})
+  # The XML of GraphML, for `blink dataset convert`.
+  find_package(EXPAT REQUIRED)
+  add_library(blink_expat INTERFACE)
+  target_link_libraries(blink_expat INTERFACE EXPAT::EXPAT)
   # Headers alone: the regularised incomplete beta function, for `blink audit`.
   find_path(BLINK_BOOST_MATH_INCLUDE boost/math/special_functions/beta.hpp REQUIRED)
   add_library(blink_boost_math INTERFACE)

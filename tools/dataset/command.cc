@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -17,6 +18,7 @@
 #include "tools/command_line.h"
 #include "tools/dataset/convert.h"
 #include "tools/dataset/files.h"
+#include "tools/dataset/first_argument.h"
 #include "tools/new_folder.h"
 
 namespace blink {
@@ -28,22 +30,6 @@ std::string NamingTheFlag(absl::string_view message) {
   return absl::StrCat("--", absl::StrReplaceAll(message.substr(0, name), {{"_", "-"}}), message.substr(name));
 }
 
-// A file or folder that is the first argument. It may also be given as an option, as older scripts do. Then the help
-// does not list the option.
-struct FirstArgument {
-  const char* name;
-  const char* option_name;
-
-  void AddTo(CLI::App* command, std::string& value, const char* what) const {
-    CLI::Option* option = command->add_option(option_name, value)->group("");
-    command->add_option(name, value, what)->option_text("REQUIRED")->excludes(option);
-  }
-  // To be called in CLI11's callback: then what it throws ends the parsing, as other wrong flags do.
-  void Require(const CLI::App& command) const {
-    if (command.count(option_name) + command.count(name) == 0) throw CLI::RequiredError(name);
-  }
-};
-constexpr FirstArgument kDataset = {"dataset", "--dataset"};
 constexpr FirstArgument kInput = {"input", "--input"};
 
 std::string FormatSummary(const DatasetSummary& s, const Dataset& dataset, bool json) {
@@ -162,10 +148,12 @@ absl::Status PrintConversion(const ConvertOptions& options) {
   const ConvertReport& report = converted.report;
   const CsrGraph& graph = converted.dataset.graph;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::printf("%s: %u nodes, %llu links from %llu lines; dropped %llu duplicates and %llu self-loops; %s\n",
+  std::printf("%s: %u nodes, %llu links from %llu %s; dropped %llu duplicates and %llu self-loops; %s\n",
               options.output.c_str(), graph.node_count(), number(graph.link_count()), number(report.lines),
-              number(report.duplicates_dropped), number(report.self_loops_dropped),
+              report.format.empty() ? "lines" : "entries", number(report.duplicates_dropped),
+              number(report.self_loops_dropped),
               report.renumbered ? "ids were renumbered, see nodes.csv" : "ids are as they were");
+  if (!report.format.empty()) std::printf("  read as %s\n", report.format.c_str());
   for (const std::string& note : report.notes) std::printf("  %s\n", note.c_str());
   for (const std::string& warning : report.warnings) std::printf("  warning: %s\n", warning.c_str());
   return absl::OkStatus();
@@ -202,7 +190,9 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
       "convert",
       "Turn links, and what there is about the nodes, into a data-set folder. Every input may be a file, a pipe or - "
       "(standard input), plain or gzip; its columns may be separated by commas, tabs, semicolons, bars or white space");
-  kInput.AddTo(command, options->input, "The links: two ids a line, with or without a header");
+  kInput.AddTo(command, options->input,
+               "The links: two ids a line, with or without a header. Or a whole graph: a file (GraphML, GML, Matrix "
+               "Market, .npz, .mat, a pickle) or a folder (Planetoid, LINQS, MUSAE, Geom-GCN, OGB, DGL CSV)");
   command->add_option("--output", options->output, "Folder to make; must not exist, or be empty")
       ->required()
       ->check(NotEmpty());
@@ -223,6 +213,10 @@ void AddConvert(CLI::App& dataset, std::function<int()>* run) {
                    "Without such ids, where ids were renumbered: row k of --features belongs to the k-th smallest id "
                    "(ids-sorted) or to node k of nodes.csv (as-is)")
       ->transform(OneOf({"ids-sorted", "as-is"}));
+  command->add_option("--label-attribute", options->attributes.label_attribute,
+                      "Of a whole graph whose nodes have attributes with names: the one that is the label");
+  AddColumns(command, "--feature-attributes", options->attributes.feature_attributes,
+             "The ones that are features, as age,income; without this: features, feat, x or attr");
   AddColumns(command, "--columns", options->columns,
              "The two columns of the links, by number (from 1) or by name, as 1,2 or source,target");
   AddColumns(command, "--label-columns", options->label_columns, "The columns of id and label");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,8 +10,8 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
-#include "common/graph/node_tables.h"
 #include "common/graph/table_comments.h"
+#include "tools/dataset/convert_inputs.h"
 #include "tools/new_folder.h"
 
 namespace blink {
@@ -18,20 +19,19 @@ namespace {
 
 constexpr size_t kNoRow = SIZE_MAX;
 
-absl::Status Wrong(const std::string& name, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(name, ": ", what));
-}
-
-std::string Count(size_t count, absl::string_view noun, absl::string_view plural = "s") {
-  return absl::StrCat(count, " ", noun, count == 1 ? "" : plural);
-}
-
 class Converter {
  public:
-  explicit Converter(const ConvertOptions& options) : options_(options) {}
+  Converter(const ConvertOptions& options, ConvertInputs inputs)
+      : options_(options),
+        edges_(std::move(inputs.edges)),
+        labels_(std::move(inputs.labels)),
+        split_(std::move(inputs.split)),
+        features_(std::move(inputs.features)) {
+    report().format = std::move(inputs.format);
+    report().notes = std::move(inputs.notes);
+  }
 
   absl::StatusOr<Converted> Run() {
-    BLINK_RETURN_IF_ERROR(ReadInputs());
     BLINK_RETURN_IF_ERROR(AddFurtherNodes());
     BLINK_RETURN_IF_ERROR(MakeGraph());
     NodeAttributes& attributes = converted_.dataset.attributes;
@@ -54,56 +54,6 @@ class Converter {
   ConvertReport& report() { return converted_.report; }
   size_t node_count() const { return converted_.dataset.graph.node_count(); }
 
-  TableOptions Table(const std::vector<std::string>& columns) const {
-    return {.columns = columns, .comment = options_.comment, .names = options_.names};
-  }
-
-  absl::Status ReadInputs() {
-    BLINK_ASSIGN_OR_RETURN(edges_, ReadEdgeList(options_.input, {Table(options_.columns), options_.first_row}));
-    Tell(edges_.table);
-    if (!edges_.sizes.empty()) {
-      report().notes.push_back(absl::StrCat(edges_.table.name, ": the first row (", edges_.sizes,
-                                            ") holds the counts of what follows, and is no link"));
-    }
-    if (!options_.labels.empty()) {
-      BLINK_ASSIGN_OR_RETURN(labels_, ReadLabelTable(options_.labels, Table(options_.label_columns)));
-      Tell(labels_.rows.table);
-    }
-    if (!options_.split.empty()) {
-      BLINK_ASSIGN_OR_RETURN(split_, ReadSplitTable(options_.split, Table(options_.split_columns)));
-      Tell(split_.rows.table);
-    }
-    if (options_.features.empty()) return absl::OkStatus();
-    const bool has_ids = options_.feature_ids.empty() && options_.row_order == RowOrder::kUnknown;
-    BLINK_ASSIGN_OR_RETURN(features_, ReadFeatureTable(options_.features, Table(options_.feature_columns), has_ids));
-    Tell(features_.rows.table);
-    if (options_.feature_ids.empty()) return absl::OkStatus();
-    BLINK_ASSIGN_OR_RETURN(RowIds ids, ReadIdTable(options_.feature_ids, Table(options_.feature_id_column)));
-    Tell(ids.table);
-    if (ids.ids.size() != features_.matrix.rows) {
-      return Wrong(ids.table.name, absl::StrCat("holds ", Count(ids.ids.size(), "id"), ", but ",
-                                                features_.rows.table.name, " has ", Count(features_.matrix.rows, "row"),
-                                                ": there must be one id for each row, in their order"));
-    }
-    features_.rows = std::move(ids);
-    return absl::OkStatus();
-  }
-
-  void Tell(const TableReport& table) {
-    std::vector<std::string> parts;
-    if (!table.header.empty())
-      parts.push_back(absl::StrCat("line ", table.header_line, " is a header (", table.header.substr(0, 60), ")"));
-    if (table.comments > 0) {
-      parts.push_back(absl::StrCat("skipped ", Count(table.comments, "comment line"), ", the first is line ",
-                                   table.first_comment_line, " \"", table.first_comment, "\""));
-    }
-    if (table.blank > 0) parts.push_back(absl::StrCat("skipped ", Count(table.blank, "empty line")));
-    if (!table.unused.empty()) {
-      parts.push_back(absl::StrCat("not used: column ", absl::StrJoin(table.unused, ", ").substr(0, 100)));
-    }
-    if (!parts.empty()) report().notes.push_back(absl::StrCat(table.name, ": ", absl::StrJoin(parts, "; ")));
-  }
-
   absl::Status AddFurtherNodes() {
     BLINK_RETURN_IF_ERROR(AddNodes(labels_.rows, "a label"));
     BLINK_RETURN_IF_ERROR(AddNodes(features_.rows, "features"));
@@ -113,17 +63,17 @@ class Converter {
     } else if (edges_.nodes_by_sizes && edges_.ids.are_integers()) {
       const size_t before = edges_.ids.size();
       if (AddNodesUpTo(*edges_.nodes_by_sizes, edges_.ids).ok() && edges_.ids.size() > before) {
-        report().notes.push_back(absl::StrCat(Count(edges_.ids.size() - before, "node"),
+        report().notes.push_back(absl::StrCat(CountText(edges_.ids.size() - before, "node"),
                                               " without a link added, since the first row tells ",
                                               *edges_.nodes_by_sizes));
       }
     }
     const size_t nodes = edges_.ids.size();
     if (nodes < kNodesMin) {
-      return Wrong(edges_.table.name,
-                   absl::StrCat("a graph of ", Count(nodes, "node"), "; at least ", kNodesMin, " are needed"));
+      return WrongFile(edges_.table.name,
+                       absl::StrCat("a graph of ", CountText(nodes, "node"), "; at least ", kNodesMin, " are needed"));
     }
-    if (nodes > kNodesMax) return Wrong(edges_.table.name, absl::StrCat("more than ", kNodesMax, " nodes"));
+    if (nodes > kNodesMax) return WrongFile(edges_.table.name, absl::StrCat("more than ", kNodesMax, " nodes"));
     return absl::OkStatus();
   }
 
@@ -139,14 +89,14 @@ class Converter {
       if (size > kNodesMax) return rows.Error(k, absl::StrCat("more than ", kNodesMax, " nodes"));
     }
     if (!one_known) {
-      return Wrong(rows.table.name, absl::StrCat("no id of it is in ", edges_.table.name, ": its first id is \"",
-                                                 rows.ids[0], "\", there it is \"", edges_.ids.TextOf(0),
-                                                 "\"; are both of the same graph?", HintOf(rows)));
+      return WrongFile(rows.table.name, absl::StrCat("no id of it is in ", edges_.table.name, ": its first id is \"",
+                                                     rows.ids[0], "\", there it is \"", edges_.ids.TextOf(0),
+                                                     "\"; are both of the same graph?", HintOf(rows)));
     }
     WarnOfAnotherBeginning(rows, before);
     if (const size_t added = edges_.ids.size() - before; added > 0) {
       report().notes.push_back(
-          absl::StrCat(Count(added, "node"), added == 1 ? " has " : " have ", what, " but no link"));
+          absl::StrCat(CountText(added, "node"), added == 1 ? " has " : " have ", what, " but no link"));
     }
     return absl::OkStatus();
   }
@@ -207,7 +157,7 @@ class Converter {
   }
 
   absl::Status PlaceLabels() {
-    if (options_.labels.empty()) return absl::OkStatus();
+    if (labels_.rows.ids.empty()) return absl::OkStatus();
     NodeAttributes& attributes = converted_.dataset.attributes;
     BLINK_ASSIGN_OR_RETURN(const std::vector<size_t> row_of, RowOfEach(labels_.rows));
     size_t unknown = 0;
@@ -217,10 +167,11 @@ class Converter {
       attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(attributes.labels[i] + 1));
     }
     attributes.class_names = labels_.class_names;
+    attributes.class_count = std::max(attributes.class_count, static_cast<uint32_t>(attributes.class_names.size()));
     if (!attributes.has_labels())
-      return Wrong(labels_.rows.table.name, options_.random_split
-                                                ? "no node has a known label: leave --labels and --random-split out"
-                                                : "no node has a known label: leave --labels out");
+      return WrongFile(labels_.rows.table.name, options_.random_split
+                                                    ? "no node has a known label: leave --labels and --random-split out"
+                                                    : "no node has a known label: leave --labels out");
     if (unknown > 0 && attributes.class_count == 1) {
       report().warnings.push_back(
           absl::StrCat(labels_.rows.table.name, ": -1 stands for an unknown label; if it is a class, give it a name"));
@@ -229,8 +180,9 @@ class Converter {
       report().notes.push_back(absl::StrCat(unknown, " of ", node_count(), " nodes have no label (-1 in labels.csv)"));
     }
     if (!attributes.class_names.empty()) {
-      report().notes.push_back(absl::StrCat(Count(attributes.class_count, "class", "es"), ", named in classes.txt: ",
-                                            absl::StrJoin(attributes.class_names, ", ").substr(0, 100)));
+      report().notes.push_back(
+          absl::StrCat(CountText(attributes.class_count, "class", "es"),
+                       ", named in classes.txt: ", absl::StrJoin(attributes.class_names, ", ").substr(0, 100)));
     }
     return absl::OkStatus();
   }
@@ -238,11 +190,13 @@ class Converter {
   absl::Status PlaceSplit() {
     NodeAttributes& attributes = converted_.dataset.attributes;
     if (options_.random_split) {
+      if (!attributes.has_labels())
+        return WrongFile(edges_.table.name, "--random-split deals out the nodes that have a label: give --labels");
       absl::StatusOr<std::vector<Split>> split = DrawSplit(attributes.labels, *options_.random_split);
       if (!split.ok()) return InFile(labels_.rows.table.name, split.status());
       attributes.split = *std::move(split);
     }
-    if (options_.split.empty()) return absl::OkStatus();
+    if (split_.rows.ids.empty()) return absl::OkStatus();
     BLINK_ASSIGN_OR_RETURN(const std::vector<size_t> row_of, RowOfEach(split_.rows));
     size_t without = 0;
     for (NodeIndex i = 0; i < node_count(); ++i) {
@@ -263,22 +217,23 @@ class Converter {
   }
 
   absl::Status PlaceFeatures() {
-    if (options_.features.empty()) return absl::OkStatus();
+    if (options_.features.empty() && features_.rows.ids.empty()) return absl::OkStatus();
     FeatureMatrix& matrix = features_.matrix;
     const std::string name = options_.feature_ids.empty() ? features_.rows.table.name : options_.features;
-    if (matrix.rows > kNodesMax) return Wrong(name, absl::StrCat("more than ", kNodesMax, " rows"));
+    if (matrix.rows > kNodesMax) return WrongFile(name, absl::StrCat("more than ", kNodesMax, " rows"));
     std::vector<size_t> row_of(node_count());
     if (!features_.rows.ids.empty()) {
       BLINK_ASSIGN_OR_RETURN(row_of, RowOfEach(features_.rows));
     } else {
       if (matrix.rows != node_count()) {
-        return Wrong(name,
-                     absl::StrCat("has ", Count(matrix.rows, "row"), ", but there are ", Count(node_count(), "node"),
-                                  ": give one row for each node, or the ids of the rows (--feature-ids)",
-                                  matrix.cols == node_count() ? ". It has a column for each: write x.T" : ""));
+        return WrongFile(
+            name,
+            absl::StrCat("has ", CountText(matrix.rows, "row"), ", but there are ", CountText(node_count(), "node"),
+                         ": give one row for each node, or the ids of the rows (--feature-ids)",
+                         matrix.cols == node_count() ? ". It has a column for each: write x.T" : ""));
       }
       if (report().renumbered && options_.row_order == RowOrder::kUnknown) {
-        return Wrong(
+        return WrongFile(
             name, absl::StrCat("the ids were renumbered, so it is not known which node a row belongs to: give the ids "
                                "of the rows, one a line (--feature-ids FILE), or say --row-order ids-sorted (row k "
                                "belongs to the k-th smallest id) or --row-order as-is (to node k; its id is ",
@@ -340,8 +295,6 @@ absl::Status CheckConvertOptions(const ConvertOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckComment(options.comment));
   if (options.random_split && !options.split.empty())
     return refuse("--random-split draws a split and --split brings one along: leave one of them out");
-  if (options.random_split && options.labels.empty())
-    return refuse("--random-split deals out the nodes that have a label: give --labels");
   if (options.features.empty() &&
       (!options.feature_ids.empty() || options.row_order != RowOrder::kUnknown || !options.feature_columns.empty())) {
     return refuse("--feature-ids, --feature-columns and --row-order are about --features: give them too");
@@ -364,7 +317,8 @@ absl::Status CheckConvertOptions(const ConvertOptions& options) {
 
 absl::StatusOr<Converted> ReadGraph(const ConvertOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckConvertOptions(options));
-  return Converter(options).Run();
+  BLINK_ASSIGN_OR_RETURN(ConvertInputs inputs, ReadConvertInputs(options));
+  return Converter(options, std::move(inputs)).Run();
 }
 
 absl::StatusOr<Converted> ConvertToDataset(const ConvertOptions& options) {

@@ -442,7 +442,7 @@ TEST_F(ConvertTest, ConvertRefusesToDrawASplitOfNothingOrBesideAnother) {
   Write("labels.csv", "0,1\n1,0\n2,1\n");
   const std::vector<std::string> convert = {"dataset",        "convert", Path("edges.txt"), "--output", Path("x"),
                                             "--random-split", "7"};
-  EXPECT_EQ(RunDatasetCommand(convert), 2);
+  EXPECT_EQ(RunDatasetCommand(convert), 3);
   std::vector<std::string> labelled = convert;
   labelled.insert(labelled.end(), {"--labels", Path("labels.csv")});
   ::testing::internal::CaptureStderr();
