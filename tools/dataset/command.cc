@@ -17,6 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/dataset/convert.h"
+#include "tools/dataset/export_command.h"
 #include "tools/dataset/files.h"
 #include "tools/dataset/first_argument.h"
 #include "tools/new_folder.h"
@@ -269,11 +270,12 @@ void AddShard(CLI::App& dataset, std::function<int()>* run) {
 }  // namespace
 
 void AddDatasetCommand(CLI::App& app, std::function<int()>* run) {
-  CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert and cut data sets");
+  CLI::App* dataset = app.add_subcommand("dataset", "Make, describe, convert, export and cut data sets");
   dataset->require_subcommand(1);
   AddGenerate(*dataset, run);
   AddInfo(*dataset, run);
   AddConvert(*dataset, run);
+  AddExportCommand(*dataset, run);
   AddShard(*dataset, run);
 }
 

@@ -1,4 +1,4 @@
-// `blink dataset generate | info | convert | shard`
+// `blink dataset generate | info | convert | export | shard`
 #ifndef BLINK_TOOLS_DATASET_COMMAND_H_
 #define BLINK_TOOLS_DATASET_COMMAND_H_
 
