@@ -32,7 +32,7 @@ if(BLINK_SANITIZE)
   target_link_options(blink_options INTERFACE -fsanitize=${BLINK_SANITIZE})
 endif()
 # What reads foreign bytes: a fuzz build compiles it for coverage.
-set(_fuzzed_folders common/(base|graph|privacy|wire|pki) node_client aggregator_server/reports)
+set(_fuzzed_folders common/(base|graph|privacy|wire|pki) node_client aggregator_server/reports tools/dataset/import)
 list(JOIN _fuzzed_folders | _fuzzed_folders)
 
 function(blink_library name)

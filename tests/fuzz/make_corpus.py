@@ -6,9 +6,11 @@ import gzip
 import hashlib
 import io
 import pathlib
+import pickle
 import struct
 import sys
 import zipfile
+import zlib
 
 SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -198,8 +200,51 @@ def numpy_file():
         yield name, b"\1" + archive.getvalue()
 
 
+def graph_import():
+    """The first byte is the format, as the target has it."""
+    lists = {0: [1, 2], 1: [0], 2: [0, 3], 3: []}
+    for protocol in range(6):
+        yield f"pickle-{protocol}", b"\0" + pickle.dumps(lists, protocol)
+    array = (b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\0tU\1btR(K\1(K\2K\2t"
+             b"cnumpy\ndtype\n(U\2i4K\0K\1tR(K\3U\1<"
+             b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb\x89U\x10"
+             + struct.pack("<4i", 1, 0, 0, 1) + b"tb")
+    yield "pickled-array", b"\0\x80\x02" + array + b"."
+    yield "pickled-call", b"\0cos\nsystem\n(S'true'\ntR."
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for member, content in {"adj_data": npy("<f4", "(2,)", struct.pack("<2f", 1, 1)),
+                                "adj_indices": npy("<i4", "(2,)", struct.pack("<2i", 1, 0)),
+                                "adj_indptr": npy("<i4", "(4,)", struct.pack("<4i", 0, 1, 2, 2)),
+                                "adj_shape": npy("<i8", "(2,)", struct.pack("<2q", 3, 3)),
+                                "labels": npy("|i1", "(3,)", b"\0\1\0"),
+                                "node_names": npy("<U1", "(3,)", "abc".encode("utf-32-le"))}.items():
+            file.writestr(zipfile.ZipInfo(member + ".npy"), content)
+    yield "npz", b"\1" + archive.getvalue()
+    head = b"%%MatrixMarket matrix coordinate real general\n"
+    for kind in (2, 7):
+        yield f"matrix-{kind}", bytes([kind]) + head + b"% c\n3 3 2\n1 2 0.5\n3 2 -1\n"
+        yield f"array-{kind}", bytes([kind]) + b"%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n"
+    yield "graphml", (b"\3<graphml><key id='a' for='node' attr.name='class'><default>x</default></key><graph>"
+                      b"<node id='1'><data key='a'>y</data></node><node id='2'/><edge source='1' target='2'/>"
+                      b"</graph></graphml>")
+    yield "gml", b'\4graph [ node [ id 1 label "a" value 0 ] node [ id 2 g [ x 1 ] ] edge [ source 1 target 2 ] ]'
+
+    def element(kind, data):
+        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    matrix = element(14, element(6, struct.pack("<II", 5, 0)) + element(5, struct.pack("<2i", 3, 3)) +
+                     element(1, b"A") + element(5, struct.pack("<2i", 1, 0)) +
+                     element(5, struct.pack("<4i", 0, 1, 2, 2)) + element(9, struct.pack("<2d", 1, 1)))
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + b"\0\1IM"
+    yield "mat", b"\5" + header + matrix
+    packed = zlib.compress(matrix)
+    yield "mat-compressed", b"\5" + header + struct.pack("<II", 15, len(packed)) + packed
+    yield "json", b'\6{"0": [1, 2], "1": [], "x": [0]}'
+
+
 def main():
-    for seeds in (report_codec, identity, kit, journal, report_file, edge_list, numpy_file):
+    for seeds in (report_codec, identity, kit, journal, report_file, edge_list, numpy_file, graph_import):
         folder = pathlib.Path(sys.argv[1]) / seeds.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in seeds():
