@@ -16,6 +16,9 @@ namespace {
 
 constexpr uint64_t kDeflateRatioMax = 1032;  // what deflate can expand at most
 constexpr zip_int64_t kMembersListedMax = 64;
+constexpr char kRemedy[] =
+    ", as files do that are made to fill the memory; if you trust its source, write it with numpy.savez instead of "
+    "savez_compressed";
 
 struct ZipFileClose {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
@@ -35,9 +38,7 @@ absl::StatusOr<std::string> ReadMember(zip_t* archive, const std::string& path, 
   }
   if (GrowsImplausibly(info.comp_size, info.size)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " grows from ", info.comp_size, " to ", info.size,
-                     " bytes, as files do that are made to fill the memory; if you trust its source, write it with "
-                     "numpy.savez instead of savez_compressed"));
+        absl::StrCat(name, " grows from ", info.comp_size, " to ", info.size, " bytes", kRemedy));
   }
   std::unique_ptr<zip_file_t, ZipFileClose> file(zip_fopen(archive, member.c_str(), 0));
   if (file == nullptr) return MalformedArray(name, zip_strerror(archive));
@@ -58,7 +59,8 @@ absl::StatusOr<std::string> ReadMember(zip_t* archive, const std::string& path, 
 
 void NpzArchive::Discard::operator()(zip* archive) const { zip_discard(archive); }
 
-NpzArchive::NpzArchive(zip* archive, const std::string& name) : archive_(archive), name_(name) {
+NpzArchive::NpzArchive(zip* archive, uint64_t bytes, const std::string& name)
+    : archive_(archive), name_(name), bytes_(bytes) {
   for (zip_int64_t k = 0; k < zip_get_num_entries(archive, 0) && k < kMembersListedMax; ++k) {
     if (const char* member = zip_get_name(archive, k, 0); member != nullptr) members_.emplace_back(member);
   }
@@ -74,21 +76,34 @@ absl::StatusOr<NpzArchive> NpzArchive::Open(absl::string_view bytes, const std::
     if (source != nullptr) zip_source_free(source);
     return MalformedArray(name, "is not a readable zip archive");
   }
-  return NpzArchive(archive, name);
+  return NpzArchive(archive, bytes.size(), name);
 }
 
 bool NpzArchive::Has(absl::string_view array) const {
   return std::find(members_.begin(), members_.end(), absl::StrCat(array, ".npy")) != members_.end();
 }
 
+absl::StatusOr<absl::string_view> NpzArchive::Content(const std::string& array) {
+  const auto known = contents_.find(array);
+  if (known != contents_.end()) return known->second;
+  BLINK_ASSIGN_OR_RETURN(std::string content, ReadMember(archive_.get(), name_, array + ".npy"));
+  unpacked_bytes_ += content.size();
+  // Members that grow little each, and members that share their compressed bytes.
+  if (GrowsImplausibly(bytes_, unpacked_bytes_)) {
+    return absl::InvalidArgumentError(absl::StrCat(name_, " (", array, ".npy): with this array, ", bytes_,
+                                                   " bytes have grown to ", unpacked_bytes_, kRemedy));
+  }
+  return contents_.emplace(array, std::move(content)).first->second;
+}
+
 absl::StatusOr<NpyArray> NpzArchive::Get(const std::string& array) {
-  BLINK_ASSIGN_OR_RETURN(contents_.emplace_back(), ReadMember(archive_.get(), name_, array + ".npy"));
-  return ParseNpy(contents_.back(), absl::StrCat(name_, " (", array, ".npy)"));
+  BLINK_ASSIGN_OR_RETURN(const absl::string_view content, Content(array));
+  return ParseNpy(content, absl::StrCat(name_, " (", array, ".npy)"));
 }
 
 absl::StatusOr<NpyArray> NpzArchive::GetAny(const std::string& array) {
-  BLINK_ASSIGN_OR_RETURN(contents_.emplace_back(), ReadMember(archive_.get(), name_, array + ".npy"));
-  return ParseNpyOfAnyKind(contents_.back(), absl::StrCat(name_, " (", array, ".npy)"));
+  BLINK_ASSIGN_OR_RETURN(const absl::string_view content, Content(array));
+  return ParseNpyOfAnyKind(content, absl::StrCat(name_, " (", array, ".npy)"));
 }
 
 absl::Status WriteZip(const std::vector<std::pair<std::string, std::string>>& members, bool compressed,

@@ -5,7 +5,8 @@
 #ifndef BLINK_COMMON_GRAPH_ZIP_ARCHIVE_H_
 #define BLINK_COMMON_GRAPH_ZIP_ARCHIVE_H_
 
-#include <deque>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,8 +30,9 @@ class NpzArchive {
   const std::vector<std::string>& members() const { return members_; }
   // Whether the array is one of these.
   bool Has(absl::string_view array) const;
-  // The array that is called so, without ".npy". It points into this archive. Returns INVALID_ARGUMENT when it is
-  // missing or malformed. GetAny also takes texts ('U') and objects ('O'), whose data are a pickle.
+  // The array that is called so, without ".npy". It points into this archive, which keeps it. Returns INVALID_ARGUMENT
+  // when it is missing or malformed, and when the arrays that were read have grown implausibly (input.h). GetAny also
+  // takes objects ('O'), whose data are a pickle.
   absl::StatusOr<NpyArray> Get(const std::string& array);
   absl::StatusOr<NpyArray> GetAny(const std::string& array);
 
@@ -38,12 +40,14 @@ class NpzArchive {
   struct Discard {
     void operator()(zip* archive) const;
   };
-  NpzArchive(zip* archive, const std::string& name);
+  NpzArchive(zip* archive, uint64_t bytes, const std::string& name);
+  absl::StatusOr<absl::string_view> Content(const std::string& array);
 
   std::unique_ptr<zip, Discard> archive_;
   std::string name_;
+  uint64_t bytes_, unpacked_bytes_ = 0;  // of the archive; of what was read of it
   std::vector<std::string> members_;
-  std::deque<std::string> contents_;
+  std::map<std::string, std::string> contents_;  // of the arrays that were read
 };
 
 // Writes an archive of (name, content) in this order, atomically. The same members give the same file. Errors are those

@@ -420,6 +420,20 @@ TEST_F(ImportTest, RefusesCompressedFilesThatGrowAsNoDataDo) {
                                         HasSubstr("instead of savez_compressed")));
 }
 
+TEST_F(ImportTest, RefusesArraysThatGrowTogetherAsNoDataDo) {
+  {
+    const std::string zeros(150 << 20, '\0');
+    const std::string array = NpyBytes("|i1", {zeros.size()}, zeros.data(), zeros.size());
+    WriteArchive("graph", {{"a.npy", array}, {"b.npy", array}});
+  }
+  const std::string bytes = *ReadFile(Path("graph"), 1 << 20);
+  auto archive = NpzArchive::Open(bytes, "graph");
+  ASSERT_TRUE(archive.ok()) << archive.status();
+  for (int k = 0; k < 3; ++k) EXPECT_TRUE(archive->Get("a").ok());  // which is read once
+  EXPECT_THAT(std::string(archive->Get("b").status().message()),
+              AllOf(HasSubstr("graph (b.npy): with this array"), HasSubstr("instead of savez_compressed")));
+}
+
 TEST_F(ImportTest, TakesAnotherAttributeWhereTheLabelsAreNames) {
   std::string text = "<graphml><key id=\"label\" for=\"node\"/><key id=\"class\" for=\"node\"/><graph>";
   for (int k = 0; k < 101; ++k) {
