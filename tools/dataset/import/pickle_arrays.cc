@@ -125,6 +125,10 @@ absl::StatusOr<FeatureMatrix> MatrixOf(const PickleValue& value, const std::stri
   BLINK_ASSIGN_OR_RETURN(std::vector<float> values, FloatsOf(data_array, name));
   const auto integers_at = [&](string_view key) -> absl::StatusOr<std::vector<int64_t>> {
     const PickleValue* found = Find(value.state, key);
+    if (const PickleValue* coords = Find(value.state, "coords");  // (row, col), since SciPy 1.13
+        found == nullptr && coords != nullptr && coords->items.size() == 2 && (key == "row" || key == "col")) {
+      found = coords->items[key == "row" ? 0 : 1];
+    }
     if (found == nullptr) return WrongFile(name, absl::StrCat("a matrix of SciPy has no ", key));
     BLINK_ASSIGN_OR_RETURN(const NpyArray array, ArrayOf(*found, name));
     return IntegersOf(array, name);
@@ -156,7 +160,8 @@ absl::StatusOr<AdjacencyLists> AdjacencyOf(const Pickle& pickle, const std::stri
     lists.nodes.push_back(node);
     const PickleValue& neighbours = *value.items[k + 1];
     if (neighbours.kind != Kind::kList && neighbours.kind != Kind::kTuple)
-      return WrongFile(name, absl::StrCat("the neighbours of node ", node, " are no list"));
+      return WrongFile(name, absl::StrCat("the neighbours of node ", node,
+                                          " are no list; in Python write the links as text, two ids a line"));
     if (lists.entries.size() + neighbours.items.size() > std::min<uint64_t>(pickle.byte_count(), kImportedLinksMax))
       return WrongFile(name,
                        "the lists of neighbours hold more links than the file has bytes: many nodes share a list");

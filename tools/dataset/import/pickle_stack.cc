@@ -43,6 +43,8 @@ constexpr string_view kNames[] = {
     "builtins.object",
     "__builtin__.list",
     "builtins.list",
+    "__builtin__.bytes",
+    "builtins.bytes",
     "collections.defaultdict",
     "collections.OrderedDict",
     "_codecs.encode",
@@ -203,6 +205,10 @@ absl::Status PickleStack::PushCall(const PickleValue& callee, const PickleValue&
     if (!bytes || !absl::EqualsIgnoreCase(items[1]->text, "latin1"))
       return cursor_.Malformed("bytes are not in Latin-1");
     return PushOwnString(Kind::kBytes, *std::move(bytes));
+  }
+  if (absl::EndsWith(callee.text, ".bytes")) {  // how Python 3 writes no bytes in protocols 0 to 2
+    if (!items.empty()) return cursor_.Malformed("bytes with arguments");
+    return PushString(Kind::kBytes, "");
   }
   if (callee.text == "collections.OrderedDict" || callee.text == "collections.defaultdict") {
     const size_t most = callee.text == "collections.defaultdict" ? 1 : 0;

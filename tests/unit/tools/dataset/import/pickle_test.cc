@@ -134,6 +134,17 @@ TEST(PickleArrays, RefusesListsAndNamesThatManyNodesShare) {
   EXPECT_THAT(std::string(NamesIn(*texts, "file").status().message()), HasSubstr("many share a text"));
 }
 
+// Python 3 writes them so in protocols 0 to 2.
+TEST(Pickle, ReadsNoBytes) {
+  const std::string call = "c__builtin__\nbytes\n";
+  const std::string none = Whole(call + ")R");
+  const auto pickle = Pickle::Parse(none, "file");
+  ASSERT_TRUE(pickle.ok()) << pickle.status();
+  EXPECT_EQ(pickle->root().kind, PickleValue::Kind::kBytes);
+  EXPECT_TRUE(pickle->root().text.empty());
+  EXPECT_THAT(Refusal(Whole(call + "(J" + std::string(4, '\x7f') + "tR")), HasSubstr("bytes with arguments"));
+}
+
 TEST(PickleArrays, ReadsArraysAndMatricesInEveryForm) {
   const std::string array = Whole(pickled::Array<int32_t>("i4", {2, 2}, {1, 2, 3, 4}, true));
   const auto pickle = Pickle::Parse(array, "file");
@@ -142,10 +153,11 @@ TEST(PickleArrays, ReadsArraysAndMatricesInEveryForm) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->by_columns);
   EXPECT_EQ(read->shape, (std::vector<uint64_t>{2, 2}));
-  // The same matrix by rows and by columns: [[0, 5, 0], [7, 0, 6]]
+  // The same matrix by rows, by columns and by places: [[0, 5, 0], [7, 0, 6]]
   for (const std::string& bytes :
        {Whole(pickled::Csr(2, 3, {0, 1, 3}, {1, 2, 0}, {5, 6, 7})),
-        Whole(pickled::Csr(2, 3, {0, 1, 2, 3}, {1, 0, 1}, {7, 5, 6}, "scipy.sparse.csc\ncsc_matrix"))}) {
+        Whole(pickled::Csr(2, 3, {0, 1, 2, 3}, {1, 0, 1}, {7, 5, 6}, "scipy.sparse.csc\ncsc_matrix")),
+        Whole(pickled::Coo(2, 3, {1, 0, 1}, {2, 1, 0}, {6, 5, 7}))}) {
     const auto matrix_pickle = Pickle::Parse(bytes, "file");
     ASSERT_TRUE(matrix_pickle.ok()) << matrix_pickle.status();
     const auto matrix = MatrixOf(matrix_pickle->root(), "file");
@@ -167,6 +179,7 @@ TEST(PickleArrays, RefusesASizeThatTheBytesDoNotHold) {
   EXPECT_THAT(refusal(Whole(pickled::Array<float>("V4", {1, 1}, {1.0f}))), HasSubstr("V4"));
   EXPECT_THAT(refusal(Whole(pickled::Csr(2, 3, {0, 1, 9}, {1, 2}, {5, 6}))), HasSubstr("indptr"));
   EXPECT_THAT(refusal(Whole(pickled::Csr(2, 3, {0, 1, 2}, {1, 3}, {5, 6}))), HasSubstr("indices[1]"));
+  EXPECT_THAT(refusal(Whole(pickled::Coo(2, 3, {0, 2}, {0, 0}, {1, 1}))), HasSubstr("entry 1 (from 0) is beyond"));
   EXPECT_THAT(refusal(Whole("K\x01")), HasSubstr("something else"));
 }
 

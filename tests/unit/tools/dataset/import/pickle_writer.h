@@ -54,6 +54,14 @@ inline std::string Csr(int32_t rows, int32_t cols, const std::vector<int32_t>& i
          Array("i4", {static_cast<int32_t>(indices.size())}, indices) + Text("data") +
          Array("f4", {static_cast<int32_t>(data.size())}, data) + "ub";
 }
+// The same in COO form, as SciPy 1.13 and later keep the places of the entries.
+inline std::string Coo(int32_t rows, int32_t cols, const std::vector<int32_t>& row, const std::vector<int32_t>& col,
+                       const std::vector<float>& data) {
+  const auto size = static_cast<int32_t>(data.size());
+  return "cscipy.sparse._coo\ncoo_matrix\n)\x81}(" + Text("_shape") + "(" + Integer(rows) + Integer(cols) + "t" +
+         Text("coords") + Array("i4", {size}, row) + Array("i4", {size}, col) + "\x86" + Text("data") +
+         Array("f4", {size}, data) + "ub";
+}
 
 }  // namespace blink::pickled
 
