@@ -28,7 +28,6 @@ absl::string_view LocalName(absl::string_view name) { return name.substr(name.rf
 
 struct Key {
   std::string name, domain, default_value;
-  bool has_default = false;
 };
 
 class GraphMlReader {
@@ -172,12 +171,12 @@ class GraphMlReader {
     if (!status_.ok()) return;
     const std::string ended = path_.back();
     path_.pop_back();
+    if (ended != "data" && ended != "default") return;
     const std::string text(absl::StripAsciiWhitespace(text_));
     if (ended == "default") {
       if (text.size() > kDefaultBytesMax)
         return Fail(absl::StrCat("a default has more than ", kDefaultBytesMax, " bytes"));
       keys_[key_id_].default_value = text;
-      keys_[key_id_].has_default = true;
     }
     if (ended != "data" || path_.empty()) return;
     const auto key = keys_.find(key_id_);
@@ -187,18 +186,22 @@ class GraphMlReader {
   }
 
   absl::Status FillDefaults(std::vector<NodeColumn>& columns) const {
+    absl::flat_hash_map<absl::string_view, absl::string_view> default_of;  // an attribute, by its name
+    for (const auto& [id, key] : keys_) {
+      if (!key.default_value.empty() && (key.domain.empty() || key.domain == "node" || key.domain == "all"))
+        default_of[key.name] = key.default_value;
+    }
     uint64_t filled = 0;
     for (NodeColumn& column : columns) {
-      for (const auto& [id, key] : keys_) {
-        if (!key.has_default || key.name != column.name || (key.domain != "node" && key.domain != "all")) continue;
-        for (std::string& value : column.values) {
-          if (!value.empty()) continue;
-          value = key.default_value;
-          filled += value.size();
-          if (filled > std::max(file_bytes_, kFilledBytesMin))
-            return WrongFile(name_, absl::StrCat("its defaults, such as that of ", key.name.substr(0, 40),
-                                                 ", are longer than the file where nodes take them: write the values"));
-        }
+      const auto found = default_of.find(column.name);
+      if (found == default_of.end()) continue;
+      for (std::string& value : column.values) {
+        if (!value.empty()) continue;
+        value = std::string(found->second);
+        filled += value.size();
+        if (filled > std::max(file_bytes_, kFilledBytesMin))
+          return WrongFile(name_, absl::StrCat("its defaults, such as that of ", column.name.substr(0, 40),
+                                               ", are longer than the file where nodes take them: write the values"));
       }
     }
     return absl::OkStatus();

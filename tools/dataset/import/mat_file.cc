@@ -65,7 +65,7 @@ class Reader {
     rest_.remove_prefix(8);
     if (size > rest_.size()) return Damaged("an element is cut off");
     const Element element{first, rest_.substr(0, size)};
-    rest_.remove_prefix(std::min<size_t>(padded ? (size + 7) / 8 * 8 : size, rest_.size()));
+    rest_.remove_prefix(std::min<size_t>(padded ? (size_t{size} + 7) / 8 * 8 : size, rest_.size()));
     return element;
   }
 

@@ -141,6 +141,11 @@ TEST_F(ImportTest, ReadsGraphMlWithDefaultsAndFeatures) {
   EXPECT_EQ(read.attributes.class_names, (std::vector<std::string>{"grey", "red & blue"}));
   EXPECT_EQ(Values(read), (std::vector<float>{1, 0, 0.5, 0, 2, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_THAT(report_.notes, Contains(HasSubstr("not used: age")));
+  // Without "for" a key is for nodes too.
+  Write("graph",
+        "<graphml><key id=\"y\"><default>b</default></key><graph><node id=\"0\"><data key=\"y\">a</data></node>"
+        "<node id=\"1\"/><node id=\"2\"/><edge source=\"0\" target=\"2\"/></graph></graphml>");
+  EXPECT_EQ(Convert("graph").attributes.labels, (std::vector<int32_t>{0, 1, 1}));
 }
 
 TEST_F(ImportTest, LetsTheUserChooseTheAttributes) {
