@@ -178,13 +178,27 @@ const Format* ZipFormat(string_view bytes) {
   return &kZip;
 }
 
+// "cposix\nsystem\np0\n(": module and name of an object, its place in the memo, and its arguments, as pickles in the
+// protocols 0 and 1 begin with.
+bool BeginsWithName(string_view bytes) {
+  if (!absl::ConsumePrefix(&bytes, "c")) return false;
+  for (int k = 0; k < 2; ++k) {
+    const string_view line = bytes.substr(0, bytes.find('\n'));
+    if (line.empty() || line.size() == bytes.size() ||
+        !std::all_of(line.begin(), line.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.'; }))
+      return false;
+    bytes.remove_prefix(line.size() + 1);
+  }
+  if (absl::StartsWith(bytes, "p")) bytes.remove_prefix(std::min(bytes.find('\n'), bytes.size() - 1) + 1);
+  if (absl::StartsWith(bytes, "q")) bytes.remove_prefix(std::min<size_t>(bytes.size(), 2));
+  return absl::StartsWith(bytes, "(") || absl::StartsWith(bytes, ")");
+}
+
 // 0x80, the version of the protocol, then an opcode; or protocol 0 and 1, which are text that ends with a full stop.
 const Format* PickleFormat(string_view bytes) {
   if (bytes.size() < 3 || bytes[0] != '\x80' || bytes[1] < 2 || bytes[1] > 5) {
-    return absl::StartsWith(bytes, "ccopy_reg\n") || absl::StartsWith(bytes, "(dp0\n") ||
-                   absl::StartsWith(bytes, "(lp0\n") || absl::StartsWith(bytes, string_view("}q\0", 3)) ||
-                   absl::StartsWith(bytes, "cnumpy.") || absl::StartsWith(bytes, "ccollections\n") ||
-                   absl::StartsWith(bytes, "cscipy.")
+    return absl::StartsWith(bytes, "(dp0\n") || absl::StartsWith(bytes, "(lp0\n") ||
+                   absl::StartsWith(bytes, string_view("}q\0", 3)) || BeginsWithName(bytes)
                ? &kPickle
                : nullptr;
   }

@@ -352,7 +352,18 @@ TEST_F(ImportTest, ReadsAPickledDictionaryOfNeighboursAndNeverRunsOne) {
   const std::string trace = Path("trace");
   EXPECT_THAT(RefusalOf(pickled::Whole("cos\nsystem\n(" + pickled::Text("touch " + trace) + "tR")),
               HasSubstr("names os.system"));
+  for (const std::string& memo : {std::string("p0\n"), std::string("p1\n"), std::string("q\0", 2), std::string()}) {
+    EXPECT_THAT(RefusalOf(absl::StrCat("cposix\nsystem\n", memo, "(S'touch ", trace, "'\ntR.")),
+                HasSubstr("names posix.system"));
+  }
   EXPECT_FALSE(std::filesystem::exists(trace));
+  // Ids that begin as a name and its place in the memo do.
+  Write("graph", "0,1\n1,2\n");
+  options_.features = Path("x");
+  Write("x", "1\n2\n3\n");
+  options_.feature_ids = Path("ids");
+  Write("ids", "c1\nc2\np3\n");
+  EXPECT_THAT(Refusal("graph"), HasSubstr("c1"));
 }
 
 TEST_F(ImportTest, RefusesAFileOfPyTorchWithTheThreeLinesThatExportIt) {
