@@ -116,8 +116,9 @@ class NpzReader {
     for (const char* attributes : {"attr_", "attr_matrix.", "attr_matrix_", "attr."}) {
       if (!archive_.Has(absl::StrCat(attributes, "indptr"))) continue;
       BLINK_ASSIGN_OR_RETURN(SparseRows rows, Compressed(attributes, false));
-      BLINK_ASSIGN_OR_RETURN(graph_.features.matrix, FeaturesOf(std::move(rows), Member(attributes)));
-      graph_.features.rows.table.name = Member(attributes);
+      const std::string arrays = absl::StrCat(name_, " (", attributes, "*)");
+      BLINK_ASSIGN_OR_RETURN(graph_.features.matrix, FeaturesOf(std::move(rows), arrays));
+      graph_.features.rows.table.name = arrays;
     }
     BLINK_RETURN_IF_ERROR(TakeDense(FirstOf({"attr_matrix", "features", "x"})));
     BLINK_RETURN_IF_ERROR(TakeLabels(FirstOf({"labels", "y", "z"})));
@@ -162,6 +163,7 @@ class NpzReader {
     if (archive_.Has("num_nodes")) {
       BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> count, Integers("num_nodes"));
       if (count.size() != 1 || count[0] < 0) return WrongFile(Member("num_nodes"), "must be one number");
+      BLINK_RETURN_IF_ERROR(CheckNodeCount(static_cast<uint64_t>(count[0]), Member("num_nodes")));
       return static_cast<uint64_t>(count[0]);
     }
     for (const std::string& array : {features, labels}) {

@@ -276,7 +276,15 @@ TEST_F(ImportTest, NamesTheMemberOfAWrongArchive) {
                        Member<int32_t>("adj_indptr", "<i4", {4}, {0, 1, 1, 1}),
                        Member<int64_t>("adj_shape", "<i8", {2}, {3, 3})}),
               HasSubstr("indices[0] is 9"));
-  EXPECT_THAT(refusal({Member<int64_t>("num_nodes", "<i8", {}, {99'000'000}), edges}), HasSubstr("above the limit"));
+  EXPECT_THAT(refusal({Member<int64_t>("num_nodes", "<i8", {}, {99'000'000}), edges}),
+              HasSubstr("(num_nodes.npy): 99000000 nodes are above the limit"));
+  EXPECT_THAT(refusal({Member<float>("adj_data", "<f4", {1}, {1}), Member<int32_t>("adj_indices", "<i4", {1}, {1}),
+                       Member<int32_t>("adj_indptr", "<i4", {4}, {0, 1, 1, 1}),
+                       Member<int64_t>("adj_shape", "<i8", {2}, {3, 3}), Member<float>("attr_data", "<f4", {1}, {NAN}),
+                       Member<int32_t>("attr_indices", "<i4", {1}, {0}),
+                       Member<int32_t>("attr_indptr", "<i4", {4}, {0, 1, 1, 1}),
+                       Member<int64_t>("attr_shape", "<i8", {2}, {3, 3})}),
+              HasSubstr("(attr_*): the feature in row 0, column 0"));
   EXPECT_THAT(RefusalOf("PK\x03\x04....x.npy"), HasSubstr("not a readable zip"));
 }
 
