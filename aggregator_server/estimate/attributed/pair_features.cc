@@ -132,7 +132,7 @@ TileFeatures::TileFeatures(const PairInputs& inputs, const std::vector<PriorRoun
     if ((kinds >> kind & 1) == 0) continue;
     q_[kind] = {.source = inputs.classes[kind], .width = inputs.class_count};
     for (size_t r = 0; r < round; ++r) {
-      const Network& network = rounds[r].network[kind];
+      const PosteriorNetwork& network = rounds[r].network[kind];
       Earlier& earlier = earlier_[kind].emplace_back();
       earlier.latent = {.source = network.latent.data(), .width = inputs.latent_width};
       earlier.classes = {.source = network.classes.data(), .width = inputs.class_count};
@@ -235,7 +235,7 @@ void TileFeatures::Features(PosteriorKind kind) {
 // From the posterior of the round `earlier`, whose P of the strip's pairs was computed last.
 void TileFeatures::NetworkFeatures(PosteriorKind kind, size_t round) {
   Earlier& earlier = earlier_[kind][round];
-  const Network& network = rounds_[round].network[kind];
+  const PosteriorNetwork& network = rounds_[round].network[kind];
   const size_t column = tile_.first_column();
   const float* const sums = network.sums.data() + column;
   if (!earlier.kept) {  // where no pair is kept none has common neighbours; what stands here is of another posterior

@@ -145,7 +145,7 @@ struct PairInputs {
 };
 
 // The posterior of one round, as the features of the next see it.
-struct Network {
+struct PosteriorNetwork {
   SparseRows kept;             // K, symmetric
   std::vector<float> sums;     // [padded] of the rows of P
   std::vector<float> latent;   // [n, latent_width] P Z
@@ -153,7 +153,7 @@ struct Network {
 };
 struct PriorRound {
   PairTheta theta = {};
-  Network network[2];  // by PosteriorKind; not of the last round
+  PosteriorNetwork network[2];  // by PosteriorKind; not of the last round
 };
 
 // The pairs of one tile after the other; one for each thread. Load, then for each strip of kStripRows rows Strip, then

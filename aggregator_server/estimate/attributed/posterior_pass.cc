@@ -231,10 +231,10 @@ LikelyRows RowsOf(uint32_t n, const std::vector<LikelyPair>& pairs) {
   return rows;
 }
 
-Network NetworkOf(const PairInputs& inputs, const PosteriorSums& sums) {
+PosteriorNetwork NetworkOf(const PairInputs& inputs, const PosteriorSums& sums) {
   LikelyRows rows = RowsOf(inputs.n, sums.likely);
   const uint32_t latent = inputs.latent_width, classes = inputs.class_count;
-  Network network;
+  PosteriorNetwork network;
   network.kept =
       SparseRows(std::move(rows.offsets), std::move(rows.neighbours), std::move(rows.probabilities), inputs.n);
   network.sums.assign(inputs.padded(), 0.0f);

@@ -61,7 +61,7 @@ struct LikelyRows {
 LikelyRows RowsOf(uint32_t n, const std::vector<LikelyPair>& pairs);
 
 // What the next round's features need, from sums `for_network`.
-Network NetworkOf(const PairInputs& inputs, const PosteriorSums& sums);
+PosteriorNetwork NetworkOf(const PairInputs& inputs, const PosteriorSums& sums);
 
 // One row of a tile, for those who need to see all log-odds of kOfTraining once more.
 struct LogOddsRow {

@@ -102,9 +102,9 @@ absl::StatusOr<std::vector<int64_t>> LabelNumbersOf(const NpyArray& array, const
   return labels;
 }
 
-absl::StatusOr<SparseRows> SparseRowsOf(const std::vector<int64_t>& shape, std::vector<int64_t> offsets,
-                                        std::vector<int64_t> indices, std::vector<float> values, bool by_columns,
-                                        const std::string& name) {
+absl::StatusOr<RowsOfEntries> SparseRowsOf(const std::vector<int64_t>& shape, std::vector<int64_t> offsets,
+                                           std::vector<int64_t> indices, std::vector<float> values, bool by_columns,
+                                           const std::string& name) {
   if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) return WrongFile(name, "the shape is not two sizes");
   const auto outer = static_cast<uint64_t>(shape[by_columns ? 1 : 0]);
   const int64_t inner = shape[by_columns ? 0 : 1];
@@ -119,8 +119,8 @@ absl::StatusOr<SparseRows> SparseRowsOf(const std::vector<int64_t>& shape, std::
       return WrongFile(name, absl::StrCat("indices[", k, "] is ", indices[k], ", which is beyond the shape"));
   }
   if (!by_columns) {
-    return SparseRows{static_cast<uint64_t>(shape[0]), static_cast<uint64_t>(shape[1]), std::move(offsets),
-                      std::move(indices), std::move(values)};
+    return RowsOfEntries{static_cast<uint64_t>(shape[0]), static_cast<uint64_t>(shape[1]), std::move(offsets),
+                         std::move(indices), std::move(values)};
   }
   std::vector<int64_t> columns(values.size());
   for (uint64_t c = 0; c < outer; ++c)
@@ -128,15 +128,15 @@ absl::StatusOr<SparseRows> SparseRowsOf(const std::vector<int64_t>& shape, std::
   return SparseRowsOfEntries(shape, indices, columns, values, name);
 }
 
-absl::StatusOr<SparseRows> SparseRowsOfEntries(const std::vector<int64_t>& shape, const std::vector<int64_t>& rows,
-                                               const std::vector<int64_t>& columns, const std::vector<float>& values,
-                                               const std::string& name) {
+absl::StatusOr<RowsOfEntries> SparseRowsOfEntries(const std::vector<int64_t>& shape, const std::vector<int64_t>& rows,
+                                                  const std::vector<int64_t>& columns, const std::vector<float>& values,
+                                                  const std::string& name) {
   if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) return WrongFile(name, "the shape is not two sizes");
   if (rows.size() != values.size() || columns.size() != values.size())
     return WrongFile(name, "rows, columns and values of the entries differ in length");
   if (static_cast<uint64_t>(shape[0]) > std::max<uint64_t>(kNodesMax, 1))
     return WrongFile(name, absl::StrCat(shape[0], " rows are above the limit of ", kNodesMax));
-  SparseRows result{static_cast<uint64_t>(shape[0]), static_cast<uint64_t>(shape[1])};
+  RowsOfEntries result{static_cast<uint64_t>(shape[0]), static_cast<uint64_t>(shape[1])};
   result.offsets.assign(result.rows + 1, 0);
   for (size_t k = 0; k < rows.size(); ++k) {
     if (rows[k] < 0 || rows[k] >= shape[0] || columns[k] < 0 || columns[k] >= shape[1])
@@ -170,7 +170,7 @@ absl::Status CheckFinite(const FeatureMatrix& features, const std::string& name)
   return absl::OkStatus();
 }
 
-absl::StatusOr<FeatureMatrix> FeaturesOf(SparseRows rows, const std::string& name) {
+absl::StatusOr<FeatureMatrix> FeaturesOf(RowsOfEntries rows, const std::string& name) {
   BLINK_RETURN_IF_ERROR(CheckNodeCount(rows.rows, name));
   if (rows.cols > kImportedColumnsMax)
     return WrongFile(name, absl::StrCat(rows.cols, " features are above the limit of ", kImportedColumnsMax));

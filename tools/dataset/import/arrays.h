@@ -22,24 +22,24 @@ absl::StatusOr<std::vector<std::string>> TextsOf(const NpyArray& array, const st
 absl::StatusOr<std::vector<int64_t>> LabelNumbersOf(const NpyArray& array, const std::string& name);
 
 // Entries by rows: those of row i are offsets[i] to offsets[i + 1].
-struct SparseRows {
+struct RowsOfEntries {
   uint64_t rows = 0, cols = 0;
   std::vector<int64_t> offsets;  // [rows + 1]
   std::vector<int64_t> columns;  // [nnz]
   std::vector<float> values;     // [nnz]
 };
 // Checks that the parts fit each other. `by_columns`: they are a matrix in CSC form. Returns INVALID_ARGUMENT.
-absl::StatusOr<SparseRows> SparseRowsOf(const std::vector<int64_t>& shape, std::vector<int64_t> offsets,
-                                        std::vector<int64_t> indices, std::vector<float> values, bool by_columns,
-                                        const std::string& name);
+absl::StatusOr<RowsOfEntries> SparseRowsOf(const std::vector<int64_t>& shape, std::vector<int64_t> offsets,
+                                           std::vector<int64_t> indices, std::vector<float> values, bool by_columns,
+                                           const std::string& name);
 // The same from the coordinates of the entries.
-absl::StatusOr<SparseRows> SparseRowsOfEntries(const std::vector<int64_t>& shape, const std::vector<int64_t>& rows,
-                                               const std::vector<int64_t>& columns, const std::vector<float>& values,
-                                               const std::string& name);
+absl::StatusOr<RowsOfEntries> SparseRowsOfEntries(const std::vector<int64_t>& shape, const std::vector<int64_t>& rows,
+                                                  const std::vector<int64_t>& columns, const std::vector<float>& values,
+                                                  const std::string& name);
 
 // Columns ascend; entries at one place are added. Returns INVALID_ARGUMENT for more rows or columns than blink takes,
 // and for a value that is not finite.
-absl::StatusOr<FeatureMatrix> FeaturesOf(SparseRows rows, const std::string& name);
+absl::StatusOr<FeatureMatrix> FeaturesOf(RowsOfEntries rows, const std::string& name);
 // An array of two dimensions, also in Fortran order.
 absl::StatusOr<FeatureMatrix> FeaturesOf(const NpyArray& array, const std::string& name);
 // INVALID_ARGUMENT, naming row and column, for a value that is not finite.

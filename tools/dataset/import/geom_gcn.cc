@@ -75,8 +75,8 @@ absl::StatusOr<FeatureMatrix> FeaturesOfRows(const Rows& rows, const std::string
       values.push_back(words ? 1.0f : row[k]);
     }
   }
-  BLINK_ASSIGN_OR_RETURN(SparseRows sparse, SparseRowsOfEntries({static_cast<int64_t>(rows.ids.size()), width}, at,
-                                                                columns, values, name));
+  BLINK_ASSIGN_OR_RETURN(RowsOfEntries sparse, SparseRowsOfEntries({static_cast<int64_t>(rows.ids.size()), width}, at,
+                                                                   columns, values, name));
   BLINK_ASSIGN_OR_RETURN(FeatureMatrix matrix, FeaturesOf(std::move(sparse), name));
   if (words) std::fill(matrix.values.begin(), matrix.values.end(), 1.0f);  // a word that stands twice is there
   return matrix;

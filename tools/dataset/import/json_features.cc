@@ -67,7 +67,7 @@ class FeatureHandler : public nlohmann::json_sax<nlohmann::json> {
     const std::string& name = table_.rows.table.name;
     if (table_.rows.ids.empty()) return WrongFile(name, "holds no node");
     const int64_t cols = columns_.empty() ? 0 : *std::max_element(columns_.begin(), columns_.end()) + 1;
-    BLINK_ASSIGN_OR_RETURN(SparseRows sparse,
+    BLINK_ASSIGN_OR_RETURN(RowsOfEntries sparse,
                            SparseRowsOfEntries({static_cast<int64_t>(table_.rows.ids.size()), cols}, rows_, columns_,
                                                std::vector<float>(columns_.size(), 1.0f), name));
     BLINK_ASSIGN_OR_RETURN(table_.matrix, FeaturesOf(std::move(sparse), name));

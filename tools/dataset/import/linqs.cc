@@ -55,7 +55,7 @@ absl::StatusOr<ImportedGraph> ReadLinqs(const Folder& folder) {
   }
   const std::vector<int64_t> shape = {static_cast<int64_t>(classes.size()),
                                       static_cast<int64_t>(width > 2 ? width - 2 : 0)};
-  BLINK_ASSIGN_OR_RETURN(SparseRows sparse, SparseRowsOfEntries(shape, rows, columns, values, content_name));
+  BLINK_ASSIGN_OR_RETURN(RowsOfEntries sparse, SparseRowsOfEntries(shape, rows, columns, values, content_name));
   BLINK_ASSIGN_OR_RETURN(graph.features.matrix, FeaturesOf(std::move(sparse), content_name));
   graph.features.rows.table.name = content_name;
   BLINK_ASSIGN_OR_RETURN(graph.labels, LabelsOf(classes, RowsOfAllNodes(graph.edges.ids, content_name), "class"));

@@ -60,8 +60,9 @@ absl::StatusOr<FeatureMatrix> OneHot(const MatMatrix& people, size_t label, cons
       columns.push_back(found->second);
     }
   }
-  BLINK_ASSIGN_OR_RETURN(SparseRows sparse, SparseRowsOfEntries({static_cast<int64_t>(people.rows), width}, rows,
-                                                                columns, std::vector<float>(rows.size(), 1.0f), name));
+  BLINK_ASSIGN_OR_RETURN(RowsOfEntries sparse,
+                         SparseRowsOfEntries({static_cast<int64_t>(people.rows), width}, rows, columns,
+                                             std::vector<float>(rows.size(), 1.0f), name));
   return FeaturesOf(std::move(sparse), name);
 }
 

@@ -166,7 +166,7 @@ absl::StatusOr<FeatureTable> ReadMatrixMarketFeatures(absl::string_view bytes, c
   BLINK_ASSIGN_OR_RETURN(const Entries entries, MatrixReader(bytes, name).Read());
   FeatureTable table;
   table.rows.table.name = name;
-  BLINK_ASSIGN_OR_RETURN(SparseRows rows,
+  BLINK_ASSIGN_OR_RETURN(RowsOfEntries rows,
                          SparseRowsOfEntries(entries.shape, entries.rows, entries.columns, entries.values, name));
   BLINK_ASSIGN_OR_RETURN(table.matrix, FeaturesOf(std::move(rows), name));
   return table;

@@ -211,8 +211,9 @@ class ColumnTaker {
       first += width;
     }
     const uint64_t cols = std::max<uint64_t>(first, rules_.features_min);
-    BLINK_ASSIGN_OR_RETURN(SparseRows sparse, SparseRowsOfEntries({static_cast<int64_t>(n), static_cast<int64_t>(cols)},
-                                                                  rows, columns, values, file_));
+    BLINK_ASSIGN_OR_RETURN(
+        RowsOfEntries sparse,
+        SparseRowsOfEntries({static_cast<int64_t>(n), static_cast<int64_t>(cols)}, rows, columns, values, file_));
     BLINK_ASSIGN_OR_RETURN(graph_.features.matrix, FeaturesOf(std::move(sparse), file_));
     if (values.size() * 2 > n * cols) graph_.features.matrix = ToDense(graph_.features.matrix);
     graph_.features.rows.table.name = file_;

@@ -54,7 +54,7 @@ class NpzReader {
     return IntegersOf(read, Member(array));
   }
 
-  absl::StatusOr<SparseRows> Compressed(const std::string& prefix, bool by_columns) {
+  absl::StatusOr<RowsOfEntries> Compressed(const std::string& prefix, bool by_columns) {
     BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, Integers(prefix + "shape"));
     BLINK_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, Integers(prefix + "indptr"));
     BLINK_ASSIGN_OR_RETURN(std::vector<int64_t> indices, Integers(prefix + "indices"));
@@ -71,7 +71,7 @@ class NpzReader {
   }
   RowIds AllRows(const std::string& array) const { return RowsOfAllNodes(graph_.edges.ids, Member(array)); }
 
-  absl::Status TakeAdjacency(const SparseRows& adjacency) {
+  absl::Status TakeAdjacency(const RowsOfEntries& adjacency) {
     if (adjacency.rows != adjacency.cols)
       return WrongFile(name_, absl::StrCat("the matrix of links has ", adjacency.rows, " rows and ", adjacency.cols,
                                            " columns: it must be square"));
@@ -89,7 +89,7 @@ class NpzReader {
     graph_.format = "a matrix of scipy.sparse.save_npz";
     BLINK_ASSIGN_OR_RETURN(const NpyArray format, archive_.Get("format"));
     const absl::string_view form = format.data.substr(0, 3);
-    SparseRows rows;
+    RowsOfEntries rows;
     if (form == "coo") {
       BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, Integers("shape"));
       BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> row, Integers("row"));
@@ -109,13 +109,13 @@ class NpzReader {
 
   absl::StatusOr<ImportedGraph> ReadCompressed(const std::string& prefix) {
     graph_.format = "an archive of gnn-benchmark or SparseGraph";
-    BLINK_ASSIGN_OR_RETURN(const SparseRows adjacency, Compressed(prefix, false));
+    BLINK_ASSIGN_OR_RETURN(const RowsOfEntries adjacency, Compressed(prefix, false));
     BLINK_RETURN_IF_ERROR(TakeNodes(adjacency.rows));
     BLINK_RETURN_IF_ERROR(TakeNames());
     BLINK_RETURN_IF_ERROR(TakeAdjacency(adjacency));
     for (const char* attributes : {"attr_", "attr_matrix.", "attr_matrix_", "attr."}) {
       if (!archive_.Has(absl::StrCat(attributes, "indptr"))) continue;
-      BLINK_ASSIGN_OR_RETURN(SparseRows rows, Compressed(attributes, false));
+      BLINK_ASSIGN_OR_RETURN(RowsOfEntries rows, Compressed(attributes, false));
       const std::string arrays = absl::StrCat(name_, " (", attributes, "*)");
       BLINK_ASSIGN_OR_RETURN(graph_.features.matrix, FeaturesOf(std::move(rows), arrays));
       graph_.features.rows.table.name = arrays;

@@ -133,7 +133,7 @@ absl::StatusOr<FeatureMatrix> MatrixOf(const PickleValue& value, const std::stri
     BLINK_ASSIGN_OR_RETURN(const NpyArray array, ArrayOf(*found, name));
     return IntegersOf(array, name);
   };
-  SparseRows rows;
+  RowsOfEntries rows;
   if (absl::StrContains(type->text, "coo_")) {
     BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> row, integers_at("row"));
     BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> col, integers_at("col"));
@@ -148,13 +148,13 @@ absl::StatusOr<FeatureMatrix> MatrixOf(const PickleValue& value, const std::stri
   return FeaturesOf(std::move(rows), name);
 }
 
-absl::StatusOr<AdjacencyLists> AdjacencyOf(const Pickle& pickle, const std::string& name) {
+absl::StatusOr<PickledLists> AdjacencyOf(const Pickle& pickle, const std::string& name) {
   const PickleValue& value = pickle.root();
   if (value.kind != Kind::kDict)
     return WrongFile(name,
                      "holds something else than neighbours {0: [1, 2], ..} by integers; in Python write the links as "
                      "text, two ids a line");
-  AdjacencyLists lists;
+  PickledLists lists;
   for (size_t k = 0; k + 1 < value.items.size(); k += 2) {
     BLINK_ASSIGN_OR_RETURN(const int64_t node, IntegerOf(*value.items[k], name));
     lists.nodes.push_back(node);

@@ -21,11 +21,11 @@ absl::StatusOr<int64_t> IntegerOf(const PickleValue& value, const std::string& n
 // A matrix of SciPy in CSR, CSC or COO form, or an array of two dimensions. Sparse.
 absl::StatusOr<FeatureMatrix> MatrixOf(const PickleValue& value, const std::string& name);
 // {node: [neighbours]}: the entries (node, neighbour) in their order, and all nodes that are keys.
-struct AdjacencyLists {
+struct PickledLists {
   std::vector<int64_t> nodes;
   std::vector<std::pair<int64_t, int64_t>> entries;
 };
-absl::StatusOr<AdjacencyLists> AdjacencyOf(const Pickle& pickle, const std::string& name);
+absl::StatusOr<PickledLists> AdjacencyOf(const Pickle& pickle, const std::string& name);
 // {k: "name"} or ["name", ..]: the names in the order of k. Also as an array of objects, which holds the names
 // themselves, or one dictionary or list of them.
 absl::StatusOr<std::vector<std::string>> NamesIn(const Pickle& pickle, const std::string& name);

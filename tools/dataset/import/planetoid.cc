@@ -133,7 +133,7 @@ class PlanetoidReader {
     BLINK_ASSIGN_OR_RETURN(const Part part, ReadPart(".graph"));
     graph_.edges.table.name = part.name;
     BLINK_ASSIGN_OR_RETURN(const Pickle pickle, Pickle::Parse(part.bytes, part.name));
-    BLINK_ASSIGN_OR_RETURN(const AdjacencyLists lists, AdjacencyOf(pickle, part.name));
+    BLINK_ASSIGN_OR_RETURN(const PickledLists lists, AdjacencyOf(pickle, part.name));
     for (const auto& [a, b] : lists.entries) {
       if (std::min(a, b) < 0 || std::max(a, b) >= nodes_)
         return WrongFile(part.name, absl::StrCat("the link from ", a, " to ", b, " is beyond the ", nodes_, " nodes"));
@@ -180,7 +180,7 @@ absl::StatusOr<ImportedGraph> ReadPlanetoid(const Folder& folder) { return Plane
 
 absl::StatusOr<ImportedGraph> ReadPickledGraph(absl::string_view bytes, const std::string& name) {
   BLINK_ASSIGN_OR_RETURN(const Pickle pickle, Pickle::Parse(bytes, name));
-  BLINK_ASSIGN_OR_RETURN(const AdjacencyLists lists, AdjacencyOf(pickle, name));
+  BLINK_ASSIGN_OR_RETURN(const PickledLists lists, AdjacencyOf(pickle, name));
   ImportedGraph graph;
   graph.format = "a pickled dictionary of neighbours";
   graph.edges.table.name = name;
