@@ -183,6 +183,25 @@ class Includes(LintTest):
         self.finds("includes", ("ARCHITECTURE.md:1", "has no table"))
 
 
+class Types(LintTest):
+    def test_a_tree_that_follows_it_passes(self):
+        self.passes("types")
+
+    def test_a_name_of_two_types_is_found_in_headers_and_sources(self):
+        self.tree.write("common/base/base.h", "namespace blink {\nstruct Rows {\n};\n}  // namespace blink\n")
+        self.tree.write("common/wire/wire.h", "namespace blink {\n\nclass Rows final : public Other {};\n")
+        self.tree.write("common/wire/wire.cc", "namespace blink {\nenum class Rows { kOne };\n")
+        self.finds("types", ("common/wire/wire.cc:2", "blink::Rows is defined in common/base/base.h:2 too"),
+                   ("common/wire/wire.h:3", "blink::Rows is defined in common/base/base.h:2 too"))
+
+    def test_types_of_other_namespaces_within_others_or_only_declared_may_have_the_name(self):
+        self.tree.write("common/base/base.h", "namespace blink {\nstruct Rows {\n};\n}  // namespace blink\n")
+        self.tree.write("common/wire/wire.h", "namespace blink::x {\nstruct Rows {\n};\n}  // namespace blink::x\n"
+                        "namespace blink {\nstruct Rows;\nclass Table {\n  struct Rows {};\n};\n"
+                        "namespace {\nstruct Rows {};\n}  // namespace\n}  // namespace blink\n")
+        self.passes("types")
+
+
 class Proto(LintTest):
     def test_a_tree_that_follows_it_passes(self):
         self.passes("proto")
