@@ -109,6 +109,16 @@ absl::Status CheckKind(const struct stat& info, const std::string& path) {
   return absl::OkStatus();
 }
 
+bool LeadsNowhere(const std::string& path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0 && ::stat(path.c_str(), &info) != 0 && errno == ENOENT;
+}
+
+absl::Status LinkToNothing(const std::string& path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is a symbolic link to nothing: make its target, or remove it"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max) {
@@ -116,7 +126,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t bytes_max
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) {
     const int error = errno;
-    BLINK_RETURN_IF_ERROR(CheckRegularFile(path));  // a socket cannot even be opened
+    if (LeadsNowhere(path)) return LinkToNothing(path);  // or it would pass for a file that is not there
+    BLINK_RETURN_IF_ERROR(CheckRegularFile(path));       // a socket cannot even be opened
     return FileError(error, "open", path);
   }
   struct stat info;
@@ -177,8 +188,7 @@ absl::StatusOr<Target> FindTarget(const std::string& path) {
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (!error) return Target{file.string(), /*in_place=*/false};
   if (error.value() != ENOENT) return FileError(error.value(), "follow the link", path);
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, " is a symbolic link to nothing: make its target, or remove it"));
+  return LinkToNothing(path);
 }
 
 // A descriptor of the target itself, without waiting for the reader of a FIFO.

@@ -206,10 +206,15 @@ absl::Status ReadClassNames(const std::string& path, NodeAttributes& attributes)
   return absl::OkStatus();
 }
 
+// Also a link to nothing, or to what may not be read: a name that is there says that features were meant.
+bool HasName(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
 absl::Status ReadFeatures(const std::string& folder, NodeAttributes& attributes) {
   const std::string sparse = folder + "/features.npz", dense = folder + "/features.npy";
-  std::error_code error;
-  const bool has_sparse = std::filesystem::exists(sparse, error), has_dense = std::filesystem::exists(dense, error);
+  const bool has_sparse = HasName(sparse), has_dense = HasName(dense);
   if (has_sparse && has_dense) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, " holds both features.npz and features.npy: remove the one that is not meant"));

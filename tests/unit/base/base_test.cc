@@ -134,6 +134,9 @@ TEST_F(DurableFileTest, ALinkThatLeadsNowhereIsNamedWithItsTarget) {
   EXPECT_EQ(made.message(), "cannot make the folder " + folder_ + "/link: it is a symbolic link to " + folder_ +
                                 "/gone, which does not exist");
   EXPECT_FALSE(MakeDirectories(folder_ + "/link/below").ok());
+  const absl::Status read = ReadFile(folder_ + "/link", 10).status();
+  EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << "it is not missing";
+  EXPECT_EQ(read.message(), folder_ + "/link is a symbolic link to nothing: make its target, or remove it");
 }
 
 TEST(FileError, TellsTheCasesApart) {

@@ -172,6 +172,19 @@ TEST_F(DatasetTest, RefusesWhatIsNoRegularFileAtOnce) {
   }
 }
 
+// Else an optional file would pass for one that is not there.
+TEST_F(DatasetTest, RefusesALinkToNothingInThePlaceOfAnyFile) {
+  for (const char* name :
+       {"labels.csv", "split.csv", "nodes.csv", "classes.txt", "edges.csv", "features.npz", "features.npy"}) {
+    const std::string path = absl::StrCat(folder_, "/", name);
+    WriteSmall();
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink(folder_ + "/nothing", path);
+    EXPECT_THAT(ErrorOfDataset(), AllOf(HasSubstr(path), HasSubstr("is a symbolic link to nothing")));
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_F(DatasetTest, EachMalformedLineIsNamed) {
   const std::tuple<std::string, std::string, std::string> cases[] = {
       {"edges.csv", "0,1\n", "line 1: the first line must be the header"},
