@@ -23,6 +23,8 @@ constexpr uint32_t kFeatureColumnsMax = 100'000'000;
 absl::StatusOr<FeatureMatrix> EmptyMatrix(uint64_t rows, uint64_t cols, const std::string& name) {
   if (rows > kNodesMax)
     return MalformedArray(name, absl::StrCat(rows, " rows are above the limit of ", kNodesMax, " nodes"));
+  if (cols == 0)
+    return absl::InvalidArgumentError(absl::StrCat(name, " has no column: give features, or leave the file out"));
   if (cols > kFeatureColumnsMax)
     return MalformedArray(name, absl::StrCat(cols, " columns are above the limit of ", kFeatureColumnsMax));
   return FeatureMatrix{.rows = static_cast<uint32_t>(rows), .cols = static_cast<uint32_t>(cols)};

@@ -351,6 +351,8 @@ TEST(ParseDenseNpy, NamesTheRemedyForWhatAreNoFeatures) {
   const std::string records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}";
   EXPECT_THAT(error(Npy(records, "1234")), AllOf(HasSubstr("holds records"), HasSubstr("structured_to_unstructured")));
   EXPECT_THAT(error(Matrix("<c8", std::string(48, '\0'))), AllOf(HasSubstr("has the type '<c8'"), HasSubstr("astype")));
+  EXPECT_THAT(error(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 0)}", "")),
+              HasSubstr("x has no column"));
   EXPECT_THAT(error(Matrix("<U1", std::string(24, '\0'))), HasSubstr("features must be float16"));
 }
 
