@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
+#include "common/base/mount.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -67,16 +68,34 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
   return SyncDirectory(parent.empty() ? "." : parent);
 }
 
-absl::StatusOr<Staging> Staging::Create(const std::string& out) {
-  std::error_code ignored;
-  const std::filesystem::file_status status = std::filesystem::symlink_status(out, ignored);
-  const bool is_empty_folder = std::filesystem::is_directory(status) && std::filesystem::is_empty(out, ignored);
-  if (std::filesystem::exists(status) && !is_empty_folder) {
-    const bool leads_nowhere = std::filesystem::is_symlink(status) && !std::filesystem::exists(out, ignored);
-    return absl::InvalidArgumentError(absl::StrCat(out,
+absl::Status CheckIsNewFolder(const std::string& path) {
+  std::string name = path;
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  struct stat info;
+  if (::lstat(name.c_str(), &info) != 0) {
+    return errno == ENOENT ? absl::OkStatus() : FileError(errno, "look for", name);
+  }
+  std::error_code error;
+  if (!S_ISDIR(info.st_mode) || !std::filesystem::is_empty(name, error) || error) {
+    const bool leads_nowhere = S_ISLNK(info.st_mode) && ::stat(name.c_str(), &info) != 0;
+    return absl::InvalidArgumentError(absl::StrCat(name,
                                                    leads_nowhere ? " is a symbolic link to nothing" : " exists already",
                                                    ": name a folder that does not exist, nothing is overwritten"));
   }
+  if (IsMountRoot(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is a mounted volume, which cannot be replaced at once: name a folder in it"));
+  }
+  if (std::filesystem::equivalent(name, ".", error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is the working folder, which cannot be replaced at once: name a folder in it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Staging> Staging::Create(const std::string& out) {
+  BLINK_RETURN_IF_ERROR(CheckIsNewFolder(out));
+  std::error_code ignored;
   std::string target = out;
   while (target.size() > 1 && target.back() == '/') target.pop_back();
   const std::string parent = std::filesystem::path(target).parent_path().string();

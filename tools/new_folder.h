@@ -20,6 +20,9 @@ absl::Status WriteNew(const std::string& path, absl::string_view content, mode_t
 // Creates the folder `path` with mode 0700, unless it is there already. Its parent must exist.
 absl::Status MakeFolder(const std::string& path);
 
+// Returns INVALID_ARGUMENT unless nothing has the name `path`, or an empty folder has it that another one can replace.
+absl::Status CheckIsNewFolder(const std::string& path);
+
 // Makes the folder `from` and all that is in it durable, and gives it the name `to`. When this returns OK, it has that
 // name on the disk.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
@@ -32,7 +35,7 @@ absl::Status RenameDurably(const std::string& from, const std::string& to);
 //   return staging.Publish();  // without this the folder is removed
 class Staging {
  public:
-  // Returns INVALID_ARGUMENT when `out` exists and is not an empty folder.
+  // Errors are those of CheckIsNewFolder.
   static absl::StatusOr<Staging> Create(const std::string& out);
   Staging(Staging&& other) noexcept;
   ~Staging();

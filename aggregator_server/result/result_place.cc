@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/folder_lock.h"
+#include "common/base/mount.h"
 #include "common/base/status_macros.h"
 #include "common/wire/artifacts.h"
 #include "nlohmann/json.hpp"
@@ -120,12 +121,6 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& folder) {
 }
 
 std::string ParentOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
-
-bool IsMountRoot(const std::string& path) {
-  struct statx info;
-  return ::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &info) == 0 &&
-         (info.stx_attributes & info.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
-}
 
 absl::Status CheckReplaceable(const std::string& path, ResultPlace::Existing existing) {
   BLINK_ASSIGN_OR_RETURN(const Kind kind, KindOf(path));

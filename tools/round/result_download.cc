@@ -24,17 +24,6 @@ std::string ParentOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-absl::Status CheckIsNew(const std::string& folder) {
-  struct stat info;
-  if (::lstat(folder.c_str(), &info) != 0) {
-    return errno == ENOENT ? absl::OkStatus() : FileError(errno, "look for", folder);
-  }
-  const bool leads_nowhere = S_ISLNK(info.st_mode) && ::stat(folder.c_str(), &info) != 0;
-  return absl::InvalidArgumentError(absl::StrCat(folder,
-                                                 leads_nowhere ? " is a symbolic link to nothing" : " exists already",
-                                                 ": name a folder that does not exist, nothing is overwritten"));
-}
-
 // DIR.partial, locked, empty at the beginning, and gone at the end unless it has become DIR.
 class PartialFolder {
  public:
@@ -68,7 +57,7 @@ class PartialFolder {
   }
 
   absl::Status RenameTo(const std::string& folder) {
-    BLINK_RETURN_IF_ERROR(CheckIsNew(folder));  // rename takes the place of an empty folder
+    BLINK_RETURN_IF_ERROR(CheckIsNewFolder(folder));  // again, as the transfer took its time
     BLINK_RETURN_IF_ERROR(RenameDurably(path_, folder));
     is_ours_ = false;
     return absl::OkStatus();
@@ -117,7 +106,7 @@ absl::Status Download(OperatorClient& client, const std::string& round_id, const
 
 absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, bool has_model, std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  BLINK_RETURN_IF_ERROR(CheckIsNew(folder));
+  BLINK_RETURN_IF_ERROR(CheckIsNewFolder(folder));
   const std::string partial = absl::StrCat(folder, ".partial");
   BLINK_ASSIGN_OR_RETURN(PartialFolder place, PartialFolder::Claim(partial));
   for (const auto& [name, presence] : kArtifacts) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -69,6 +71,22 @@ TEST_F(StagingTest, WhatIsNotPublishedIsRemoved) {
   std::filesystem::create_directories(folder_ + "/a");
   { auto staging = Staging::Create(folder_ + "/a/b/made"); }
   EXPECT_THAT(Entries(), ElementsAre("a")) << "it was there before";
+}
+
+TEST_F(StagingTest, CreateRefusesAnEmptyFolderThatNoneCanTakeThePlaceOf) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  for (const std::string& name : {std::string("."), std::string("./"), folder_}) {
+    EXPECT_THAT(std::string(Staging::Create(name).status().message()), HasSubstr("is the working folder")) << name;
+  }
+  std::filesystem::current_path(before);
+  EXPECT_THAT(Entries(), IsEmpty());
+  const std::string mounted = folder_ + "/mounted";
+  ASSERT_EQ(::mkdir(mounted.c_str(), 0700), 0);
+  if (::mount("none", mounted.c_str(), "tmpfs", 0, nullptr) != 0) GTEST_SKIP() << "no mount without privileges";
+  EXPECT_THAT(std::string(Staging::Create(mounted).status().message()),
+              HasSubstr("is a mounted volume, which cannot be replaced at once: name a folder in it"));
+  ASSERT_EQ(::umount(mounted.c_str()), 0);
 }
 
 TEST_F(StagingTest, CreateRefusesWhatHoldsSomethingOrLeadsNowhere) {
