@@ -3,16 +3,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
 #include "aggregator_server/transport/acceptor.h"
@@ -110,8 +113,10 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
     if (!entries.ok()) throw CLI::ConfigError(std::string(entries.status().message()));
     std::vector<CLI::ConfigItem> items;
     for (const auto& [key, value, line] : *entries) {
+      places_["--" + key] = absl::StrCat(file, ":", line);
       if (app_.get_option_no_throw("--" + key) == nullptr || kNoKeys.count(key) > 0) {
-        throw CLI::ConfigError(absl::StrCat(file, ":", line, ": the key ", key, " is unknown"));
+        throw CLI::ConfigError(
+            absl::StrCat(file, ":", line, ": the key ", key, " is unknown", Suggest(key, KnownKeys())));
       }
       const bool is_path = kPaths.count(key) > 0;
       items.emplace_back();
@@ -121,11 +126,34 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
     return items;
   }
 
+  // `error` after the file and line of the value that it is about, unless that was given in the command line.
+  std::string WithPlace(const std::string& error, const std::vector<std::string>& arguments) const {
+    const size_t begin = error.find("--");
+    if (begin == std::string::npos) return error;
+    const std::string flag = error.substr(begin, error.find_first_not_of("-abcdefghijklmnopqrstuvwxyz", begin) - begin);
+    const bool in_line = std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+      return argument == flag || absl::StartsWith(argument, flag + "=");
+    });
+    const auto place = places_.find(flag);
+    return in_line || place == places_.end() ? error : absl::StrCat(place->second, ": ", error);
+  }
+
  private:
+  std::vector<std::string> KnownKeys() const {
+    std::vector<std::string> keys;
+    for (const CLI::Option* option : app_.get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        if (kNoKeys.count(name) == 0) keys.push_back(name);
+      }
+    }
+    return keys;
+  }
+
   inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key", "tls-ca",
                                                       "worker", "port-file",  "revocations",     "roster"};
   inline static const std::set<std::string> kNoKeys = {"check-health", "config", "help", "version"};
   const CLI::App& app_;
+  mutable std::map<std::string, std::string> places_;  // "file:line" of each "--key"
 };
 
 absl::Status ReadRoster(const std::string& path, Deployment& deployment) {
@@ -206,12 +234,15 @@ int Main(int argc, char** argv) {
                "blink-aggregator");
   Flags flags;
   DefineFlags(app, flags);
-  app.config_formatter(std::make_shared<ConfigOfItsFolder>(app));
+  const auto config = std::make_shared<ConfigOfItsFolder>(app);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  app.config_formatter(config);
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
   try {
     ParseStrictly(app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    return EndOfParsing(app, error, "blink-aggregator");
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    return EndOfParsing(app, CLI::ConfigError(config->WithPlace(error.what(), arguments)), "blink-aggregator");
   }
   if (flags.check_health) {
     const absl::Status health = CheckHealth(HealthSocketIn(flags.options.data_folder), absl::Seconds(3));
@@ -231,7 +262,8 @@ int Main(int argc, char** argv) {
   absl::Status status = InitLogging("blink-aggregator", flags.log_level);
   if (status.ok()) status = CompleteOptions(flags);
   if (!status.ok() && absl::IsInvalidArgument(status)) {
-    std::fprintf(stderr, "blink-aggregator: %s\n", std::string(status.message()).c_str());
+    const std::string told = config->WithPlace(std::string(status.message()), arguments);
+    std::fprintf(stderr, "blink-aggregator: %s\n", told.c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
   if (status.ok()) status = Serve(flags, signals);

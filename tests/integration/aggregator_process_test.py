@@ -115,10 +115,25 @@ class AggregatorProcess(unittest.TestCase):
 
     def test_refuses_a_misspelt_key(self):
         config = self.root / "aggregator.conf"
-        config.write_text('rooster="roster.json"\n')
+        config.write_text('\nrooster="roster.json"\n')
         code, text = self.run_to_end(["--config", str(config), *self.flags(), "--insecure"])
         self.assertEqual(code, 2, text)
-        self.assertIn("rooster", text)
+        self.assertIn(f"{config}:2: the key rooster is unknown: did you mean roster?", text)
+
+    def test_names_the_line_of_a_wrong_value_unless_the_command_line_gave_it(self):
+        config = self.root / "aggregator.conf"
+        flags = [flag for flag in self.flags() if not flag.startswith("--listen")]
+        for key, value in (("worker-threads", "abc"), ("log-level", "loud"), ("insecure", "maybe"),
+                           ("listen", "127.0.0.1:99999"), ("worker-memory-bytes", "-1")):
+            config.write_text(f'# first\n{key}="{value}"\n' + ("" if key == "insecure" else "insecure=true\n"))
+            code, text = self.run_to_end(["--config", str(config), *flags])
+            self.assertEqual(code, 2, text)
+            self.assertIn(f"{config}:2: ", text)
+            self.assertIn(f"--{key}", text)
+        config.write_text("worker-threads=1\ninsecure=true\n")
+        code, text = self.run_to_end(["--config", str(config), *flags, "--worker-threads=abc"])
+        self.assertEqual(code, 2, text)
+        self.assertNotIn(f"{config}:", text)
 
     def test_refuses_wrong_flags(self):
         for arguments, named in ((self.flags(), "--tls-certificate"),

@@ -11,6 +11,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
+#include "common/cli/suggestion.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/retry_trailer.h"
 #include "common/rpc/status.h"
@@ -68,7 +69,9 @@ absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path) {
     else if (key == "insecure")
       return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": insecure is true or false"));
     else
-      return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": the key ", key, " is unknown"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", line, ": the key ", key, " is unknown",
+                       Suggest(key, {"aggregator", "deployment", "tls-certificate", "tls-key", "tls-ca", "insecure"})));
   }
   if (const absl::Status sound = CheckConfig(config); !sound.ok()) return refuse(sound.message());
   return config;
