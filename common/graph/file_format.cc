@@ -24,7 +24,6 @@ struct Format {
   const char* features = nullptr;
 };
 
-constexpr char kPandasEdges[] = ".to_csv('edges.csv', index=False)\"";
 constexpr char kWriteText[] = "write it as text, one row a line (CSV)";
 
 constexpr Format kZip = {"a zip archive", "unpack it (unzip FILE) and give the file in it"};
@@ -101,12 +100,16 @@ constexpr Format kTuples = {"tuples of Python or lists of YAML",
                             "for x in open('FILE')]\" > OUT.tsv"};
 constexpr Format kUtf16 = {"text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > utf8.csv"};
 constexpr Format kUtf32 = {"text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE > utf8.csv"};
-constexpr Format kXz = {"compressed by xz", "xz -dc FILE | blink dataset convert - .."};
-constexpr Format kBzip2 = {"compressed by bzip2", "bzip2 -dc FILE | blink dataset convert - .."};
-constexpr Format kZstd = {"compressed by zstd", "zstd -dc FILE | blink dataset convert - .."};
-constexpr Format kLz4 = {"compressed by lz4", "lz4 -dc FILE | blink dataset convert - .."};
-constexpr Format kCompress = {"compressed by compress (.Z)", "gzip -dc FILE | blink dataset convert - .."};
-constexpr Format kLzip = {"compressed by lzip", "lzip -dc FILE | blink dataset convert - .."};
+constexpr Format kXz = {"compressed by xz", "xz -dc FILE > unpacked, then give unpacked"};
+constexpr Format kBzip2 = {"compressed by bzip2", "bzip2 -dc FILE > unpacked, then give unpacked"};
+constexpr Format kZstd = {"compressed by zstd", "zstd -dc FILE > unpacked, then give unpacked"};
+constexpr Format kLz4 = {"compressed by lz4", "lz4 -dc FILE > unpacked, then give unpacked"};
+constexpr Format kCompress = {"compressed by compress (.Z)", "gzip -dc FILE > unpacked, then give unpacked"};
+constexpr Format kLzip = {"compressed by lzip", "lzip -dc FILE > unpacked, then give unpacked"};
+constexpr Format kLfsPointer = {"a pointer of Git LFS",
+                                "the repository was cloned without the file: fetch it with `git lfs pull`",
+                                "the repository was cloned without the file: fetch it with `git lfs pull`",
+                                "the repository was cloned without the file: fetch it with `git lfs pull`"};
 constexpr Format kSevenZip = {"a 7-Zip archive", "unpack it (7z x FILE) and give the file in it"};
 constexpr Format kRar = {"a RAR archive", "unpack it (unrar x FILE) and give the file in it"};
 constexpr Format kTar = {"a tar archive", "unpack it (tar -xf FILE) and give the file in it"};
@@ -167,6 +170,7 @@ constexpr Magic kMagics[] = {
     {"%PDF-", &kPdf},
     {"%%MatrixMarket", &kMatrixMarket},
     {"%MatrixMarket", &kMatrixMarket},
+    {"version https://git-lfs", &kLfsPointer},
     {">>graph6<<", &kGraph6},
     {">>sparse6<<", &kGraph6},
 };
@@ -289,9 +293,11 @@ absl::Status Refuse(const Format& format, const std::string& name, WantedContent
   const char* what = wanted == WantedContent::kLinks  ? "an edge list (text, two ids a line)"
                      : wanted == WantedContent::kRows ? "text with one row a line"
                                                       : "features (.npy, .npz, or text with an id and numbers a line)";
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " is ", format.name, ", not ", what, "; ",
-                   absl::StrReplaceAll(remedy, {{"PANDAS", kPandasEdges}, {"FILE", name}, {"OUT", out}})));
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is ", format.name, ", not ", what, "; ",
+      absl::StrReplaceAll(
+          remedy,
+          {{"PANDAS", absl::StrCat(".to_csv('", out, ".csv', index=False)\"")}, {"FILE", name}, {"OUT", out}})));
 }
 
 }  // namespace

@@ -395,6 +395,7 @@ TEST_F(EdgeListTest, NamesWhatIsNoTextAndWhatToDo) {
       {"('anna', 'bert'),\n('bert', 'carl')\n", "re.findall"},
       {"- [0, 1]\n- [1, 2]\n", "re.findall"},
       {"%%MatrixMarket matrix coordinate\n3 3 2\n1 2\n", "mmread"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n", "git lfs pull"},
       {absl::string_view("\xfd\x37zXZ\0...", 9), "xz -dc"},
       {"BZh91AY", "bzip2 -dc"},
       {"\x28\xb5\x2f\xfd....", "zstd -dc"},
