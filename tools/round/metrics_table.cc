@@ -94,6 +94,7 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
                            .device = text_at("/train/device"),
                            .epoch_ms = text_at("/train/epoch_ms_mean"),
                            .validation_accuracy = text_at("/train/validation_accuracy"),
+                           .validation_macro_f1 = text_at("/train/validation_macro_f1"),
                            .validation_roc_auc = text_at("/train/validation_roc_auc"),
                            .test_accuracy = text_at("/train/test_accuracy"),
                            .test_macro_f1 = text_at("/train/test_macro_f1"),
@@ -106,7 +107,9 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
     figures.expected_auc = text_at("/estimate/expected_quality/auc");
   }
   if (const std::string of_features = text_at("/train/features_only/validation_accuracy"); !of_features.empty()) {
-    figures.features_only = absl::StrCat(of_features, " (", text_at("/train/features_only/name"), ")");
+    const std::string score = text_at("/train/features_only/validation_measure");
+    figures.features_only = absl::StrCat(of_features, score.empty() ? "" : ", by the round's score " + score, " (",
+                                         text_at("/train/features_only/name"), ")");
   }
   if (figures.epoch_ms == "0") figures.epoch_ms.clear();  // older aggregators say 0 of a model that has no epochs
   if (metrics.contains("plausibility")) figures.plausibility = ParsePlausibility(metrics);
@@ -140,6 +143,7 @@ std::string MetricsTable(const std::string& metrics_json) {
       LineIfKnown("chosen", figures->chosen), LineIfKnown("device", figures->device),
       LineIfKnown("epoch, ms", figures->epoch_ms), LineIfKnown("validation accuracy", figures->validation_accuracy),
       LineIfKnown("  of features alone", figures->features_only),
+      LineIfKnown("validation macro-F1", figures->validation_macro_f1),
       LineIfKnown("validation ROC-AUC", figures->validation_roc_auc),
       LineIfKnown("test accuracy", figures->test_accuracy), LineIfKnown("test macro-F1", figures->test_macro_f1),
       LineIfKnown("test ROC-AUC", figures->test_roc_auc));

@@ -26,8 +26,9 @@ struct ResultFigures {
   std::string prior, distinct_degrees, network_rounds, expected_links, links_of_hard, links_trained_on;
   std::string expected_precision, expected_recall, expected_auc;  // without a model
   std::string model, variant, chosen, device, epoch_ms;
-  std::string validation_accuracy, validation_roc_auc, test_accuracy, test_macro_f1, test_roc_auc;
-  std::string features_only;  // validation accuracy of the best model that reads no report, and its name
+  std::string validation_accuracy, validation_macro_f1, validation_roc_auc, test_accuracy, test_macro_f1, test_roc_auc;
+  std::string
+      features_only;  // validation accuracy of the best model that reads no report, the score that chose, its name
   std::vector<std::string> warnings;
 };
 

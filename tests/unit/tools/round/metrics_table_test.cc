@@ -29,6 +29,10 @@ TEST(MetricsTable, ShowsWhatTheFeaturesAloneGiveBesideTheChosenModel) {
   EXPECT_THAT(table, HasSubstr("  of features alone      0.8 (class-model)"));
   EXPECT_LT(table.find("validation accuracy"), table.find("of features alone"));
   EXPECT_THAT(table, HasSubstr("0.875"));
+  EXPECT_THAT(MetricsTable(R"({"train":{"validation_accuracy":0.75,"validation_macro_f1":0.625,
+      "features_only":{"name":"class-model","validation_accuracy":0.8,"validation_measure":0.25}}})"),
+              ::testing::AllOf(HasSubstr("validation macro-F1      0.625\n"),
+                               HasSubstr("  of features alone      0.8, by the round's score 0.25 (class-model)")));
   EXPECT_THAT(MetricsTable(R"({"train":{"validation_accuracy":0.75,"features_only":null}})"),
               ::testing::Not(HasSubstr("features alone")));
 }
