@@ -140,7 +140,7 @@ struct CreateFlags : PrintingConnection {
                         "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
-        ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+        ->check(WholeNumber(1, std::numeric_limits<uint32_t>::max()));
     command
         ->add_option("--implausible", implausible,
                      "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or "
@@ -150,7 +150,7 @@ struct CreateFlags : PrintingConnection {
     command
         ->add_option("--degree-max", degree_max,
                      "No node has more links than this: sharpens the check of too many ones (default: no bound)")
-        ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+        ->check(WholeNumber(1, std::numeric_limits<uint32_t>::max()));
     training.AddTo(command);
     command->add_option("--seed", seed, "Initialisation and dropout")->capture_default_str();
     command->add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU")

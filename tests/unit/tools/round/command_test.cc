@@ -444,8 +444,10 @@ TEST_F(RoundCommand, CreateNamesTheRangeOfEveryNumberThatItRefuses) {
            {{"--tune", "+5"}, "--tune is '+5'", candidates},
            {{"--tune", ""}, "--tune: the value is empty", ""},
            {{"--tune", "4294967297"}, "--tune is '4294967297'", candidates},
-           {{"--degree-max", "4294967296"}, "--degree-max", "4294967296 is not a whole number from 0 to 4294967295"},
-           {{"--quorum", "18446744073709551617"}, "--quorum", "from 0 to 4294967295"},
+           {{"--degree-max", "4294967296"}, "--degree-max", "4294967296 is not a whole number from 1 to 4294967295"},
+           {{"--degree-max", "0"}, "--degree-max", "0 is not a whole number from 1"},
+           {{"--quorum", "0"}, "--quorum", "0 is not a whole number from 1"},
+           {{"--quorum", "18446744073709551617"}, "--quorum", "from 1 to 4294967295"},
            {{"--learning-rate", "1e-320"}, "--learning-rate is", "[1e-9, 10]"},
            {{"--learning-rate", "0"}, "--learning-rate is 0", "[1e-9, 10]"},
            {{"--epochs", "4294967296"}, "--epochs is", "1 .. 100,000"},
@@ -502,6 +504,18 @@ TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   }
   EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 3);  // nothing is overwritten
   EXPECT_THAT(err_, HasSubstr("exists already"));
+}
+
+TEST_F(RoundCommand, ResultTakesAnEmptyFolderButNotTheWorkingOne) {
+  fs::create_directories(folder_ + "/empty");
+  EXPECT_EQ(Round({"result", kId, "--output", folder_ + "/empty"}), 0) << err_;
+  EXPECT_TRUE(fs::exists(folder_ + "/empty/metrics.json"));
+  const fs::path before = fs::current_path();
+  fs::create_directories(folder_ + "/here");
+  fs::current_path(folder_ + "/here");
+  EXPECT_EQ(Round({"result", kId, "--output", "."}), 3);
+  fs::current_path(before);
+  EXPECT_THAT(err_, HasSubstr(". is the working folder, which cannot be replaced at once: name a folder in it"));
 }
 
 TEST_F(RoundCommand, ATransferThatBreaksLeavesNoFolder) {
