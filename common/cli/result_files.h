@@ -14,6 +14,7 @@ inline std::string ResultFilesText() {
          "  curves.csv        losses of every epoch; no line of a model without epochs\n"
          "  links.csv         the links that the model was trained on, with their weights\n"
          "  links.npz         the same, for scipy.sparse.load_npz\n"
+         "  degrees.csv       how many links every node is expected to have\n"
          "  plausibility.csv  the checks of every report\n"
          "  model.pt          the parameters, for torch.load\n"
          "  model.ts          the model, for torch.jit.load\n";
