@@ -56,9 +56,10 @@ TEST(Pickle, ReadsTheTextOfProtocol0) {
 }
 
 TEST(Pickle, ReadsWhatTheMemoHoldsOfEveryProtocol) {
-  for (const std::string& bytes :
-       {std::string("\x80\x02](K\x05q\x01h\x01h\x01"), std::string("\x80\x04](K\x05\x94h\0h\0", 11)}) {
-    const auto pickle = Pickle::Parse(bytes + "e.", "file");
+  for (const std::string& bytes : {std::string("\x80\x02](K\x05q\x01h\x01h\x01"
+                                               "e."),
+                                   std::string("\x80\x04](K\x05\x94h\0h\0e.", 13)}) {
+    const auto pickle = Pickle::Parse(bytes, "file");
     ASSERT_TRUE(pickle.ok()) << pickle.status();
     ASSERT_EQ(pickle->root().items.size(), 3u);
     EXPECT_EQ(pickle->root().items[2]->integer, 5);
@@ -126,10 +127,12 @@ TEST(PickleArrays, RefusesListsAndNamesThatManyNodesShare) {
   adjacency += "eq\x01";
   for (int k = 1; k < 100; ++k) adjacency += "M" + pickled::LittleEndian(k, 2) + "h\x01";
   for (int k = 1; k < 100; ++k) names += "h\x01";
-  const auto lists = Pickle::Parse(Whole(adjacency + "u"), "file");
+  adjacency = Whole(adjacency + "u");  // which the parsed pickle points into
+  names = Whole(names + "e");
+  const auto lists = Pickle::Parse(adjacency, "file");
   ASSERT_TRUE(lists.ok()) << lists.status();
   EXPECT_THAT(std::string(AdjacencyOf(*lists, "file").status().message()), HasSubstr("many nodes share a list"));
-  const auto texts = Pickle::Parse(Whole(names + "e"), "file");
+  const auto texts = Pickle::Parse(names, "file");
   ASSERT_TRUE(texts.ok()) << texts.status();
   EXPECT_THAT(std::string(NamesIn(*texts, "file").status().message()), HasSubstr("many share a text"));
 }
