@@ -17,8 +17,6 @@
 namespace blink {
 namespace {
 
-bool HasControlCharacter(absl::string_view text) { return std::any_of(text.begin(), text.end(), absl::ascii_iscntrl); }
-
 bool IsUnknown(absl::string_view text) {
   const std::string lower = absl::AsciiStrToLower(text);
   for (const char* word : {"", "-1", "-1.0", "nan", "na", "n/a", "<na>", "null", "none", "?"}) {
@@ -43,7 +41,7 @@ absl::Status CheckClassName(const RowIds& rows, size_t row, absl::string_view wh
   if (label.size() > kClassNameBytesMax)
     return WrongLabel(rows, row, what, label,
                       absl::StrCat("has more than ", kClassNameBytesMax, " bytes: is that the class?"));
-  if (HasControlCharacter(label)) return WrongLabel(rows, row, what, label, "holds a control character");
+  if (const char* why = WhyNoName(label); why != nullptr) return WrongLabel(rows, row, what, label, why);
   return absl::OkStatus();
 }
 
@@ -71,8 +69,8 @@ absl::StatusOr<NodeIds> NodesOf(const std::vector<std::string>& ids, const std::
                 std::all_of(ids.begin(), ids.end(), [&](const auto& id) { return ParseInteger(id, &ignored); }));
   for (const std::string& id : ids) {
     if (id.empty()) return WrongFile(name, absl::StrCat("node ", nodes.size(), " (from 0) has no id"));
-    if (HasControlCharacter(id))
-      return WrongFile(name, absl::StrCat("the id of node ", nodes.size(), " (from 0) holds a control character"));
+    if (const char* why = WhyNoName(id); why != nullptr)
+      return WrongFile(name, absl::StrCat("the id of node ", nodes.size(), " (from 0) ", why));
     const size_t before = nodes.size();
     BLINK_RETURN_IF_ERROR(nodes.Add(id).status());
     if (nodes.size() == before)

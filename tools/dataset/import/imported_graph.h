@@ -39,8 +39,8 @@ absl::Status CheckNodeCount(uint64_t count, absl::string_view name);
 
 // The nodes 0 .. n-1.
 NodeIds NumberedNodes(uint32_t n);
-// Names, or integers where all are. Returns INVALID_ARGUMENT when one is empty, stands twice or holds a control
-// character.
+// Names, or integers where all are. Returns INVALID_ARGUMENT when one is empty, stands twice, holds a control character
+// or is not UTF-8.
 absl::StatusOr<NodeIds> NodesOf(const std::vector<std::string>& ids, const std::string& name);
 // The same, for formats whose nodes have an order: integers that are not 0 .. n-1 are names, which keep it.
 absl::StatusOr<NodeIds> NodesInOrder(const std::vector<std::string>& ids, const std::string& name);
@@ -53,7 +53,8 @@ RowIds RowsOfAllNodes(const NodeIds& ids, const std::string& name);
 
 // One label for each row, "" where it is unknown (also -1, NaN, null, none, "?"). Classes are numbered in their order;
 // they have names unless they are called 0 .. classes-1. Returns INVALID_ARGUMENT for a fraction, a negative label,
-// more than 10,000 classes, and a name of more than 256 bytes or with a control character. `what` names the column.
+// more than 10,000 classes, and a name of more than 256 bytes, with a control character or not in UTF-8. `what` names
+// the column.
 absl::StatusOr<LabelTable> LabelsOf(const std::vector<std::string>& values, RowIds rows, absl::string_view what);
 // The same for integers. A negative one is unknown. With `class_names`, the label k has the name k.
 absl::StatusOr<LabelTable> LabelsOf(const std::vector<int64_t>& values, RowIds rows,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/graph/table_fields.h"
 #include "tools/dataset/import/arrays.h"
 #include "tools/dataset/import/formats.h"
 #include "tools/dataset/import/lines.h"
@@ -39,6 +40,7 @@ absl::StatusOr<ImportedGraph> ReadLinqs(const Folder& folder) {
       return lines.Error(absl::StrCat("has ", fields.size(), " fields, while the first line has ", width));
     const size_t node = graph.edges.ids.size();
     if (node >= kNodesMax) return lines.Error(absl::StrCat("more than ", kNodesMax, " nodes"));
+    if (const char* why = WhyNoName(fields.front()); why != nullptr) return lines.Error(absl::StrCat("the id ", why));
     graph.edges.ids.AddName(fields.front());
     if (graph.edges.ids.size() == node)
       return lines.Error(absl::StrCat("the node \"", fields.front().substr(0, 40), "\" stands twice: remove one"));

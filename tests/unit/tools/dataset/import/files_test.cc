@@ -112,7 +112,8 @@ TEST_F(ImportTest, NamesTheLineOfWrongGml) {
       {"graph [ node [ id \"0 ] ]", "no closing quotation mark"},
       {"graph [ node [ id 0 ] ] graph [ ]", "a second graph"},
       {"graph [ node [ id ] ]", "the key id has no value"},
-      {"graph [ node [ id 0 5 ] ]", "expected a key, found 5"}};
+      {"graph [ node [ id 0 5 ] ]", "expected a key, found 5"},
+      {"graph [ node [ id 0 label \"caf\xe9\" ] ]", "the id of node 0 (from 0) is not UTF-8"}};
   for (const auto& [text, expected] : cases) EXPECT_THAT(RefusalOf(text), HasSubstr(expected)) << text;
   std::string deep = "graph [ a [ ";
   for (int k = 0; k < 5000; ++k) deep += "a [ ";

@@ -99,6 +99,10 @@ TEST_F(FolderTest, ReadsLinqsAndLeavesUnknownPapersOut) {
   EXPECT_THAT(Refusal(), HasSubstr("toy.content, line 2: has 3 fields, while the first line has 4"));
   Write("toy.content", "p9\t1\t0\tA\np9\t0\t0\tB\n");
   EXPECT_THAT(Refusal(), HasSubstr("line 2: the node \"p9\" stands twice"));
+  Write("toy.content", "caf\xe9\t1\t0\tA\n");
+  EXPECT_THAT(Refusal(), HasSubstr("line 1: the id is not UTF-8: convert the file, as by iconv"));
+  Write("toy.content", "p9\t1\t0\tA\n7\t0\t0\tcaf\xe9\n");
+  EXPECT_THAT(Refusal(), HasSubstr("which is not UTF-8: convert the file, as by iconv"));
   Write("toy.content", "a\t1\t0\tA\nb\t0\t0\tB\nc\t0\t0\tB\n");
   EXPECT_THAT(Refusal(), HasSubstr("no id of it is in"));
 }
