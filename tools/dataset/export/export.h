@@ -22,7 +22,8 @@ absl::Status CheckDenseFeatures(const FeatureMatrix& features);
 // adj_shape; attr_* (sparse) or attr_matrix (dense); labels, class_names, node_names; train_mask, val_mask, test_mask.
 absl::Status ExportNpz(const Dataset& dataset, const std::string& path);
 
-// GraphML with the attributes label (the class's name), split and features ("column:value ..") of each node.
+// GraphML with the attributes label (the class's name), split and features ("column:value ..") of each node. Returns
+// INVALID_ARGUMENT for an id or a name of a class with a control character, and for one that is not UTF-8.
 absl::Status ExportGraphMl(const Dataset& dataset, const std::string& path);
 
 // A folder as OGB's raw data sets: raw/edge.csv.gz and so on, split/blink/train.csv.gz. `folder` must exist. Features

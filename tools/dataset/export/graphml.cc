@@ -2,6 +2,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/graph/table_fields.h"
 #include "tools/dataset/export/export.h"
 
 namespace blink {
@@ -26,10 +28,21 @@ std::string FeatureText(const FeatureMatrix& features, NodeIndex node) {
   return text;
 }
 
+// XML has no place for such texts. A class may be called so where somebody wrote classes.txt by hand.
+absl::Status CheckTexts(const std::vector<std::string>& texts, absl::string_view file) {
+  for (size_t k = 0; k < texts.size(); ++k) {
+    if (const char* why = WhyNoName(texts[k]); why != nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("name ", k, " (from 0) of ", file, " ", why));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ExportGraphMl(const Dataset& dataset, const std::string& path) {
   const NodeAttributes& attributes = dataset.attributes;
+  BLINK_RETURN_IF_ERROR(CheckTexts(attributes.class_names, "classes.txt"));
+  BLINK_RETURN_IF_ERROR(CheckTexts(attributes.ids, "nodes.csv"));
   std::string text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"

@@ -89,6 +89,18 @@ TEST_F(ExportTest, GraphMlIsInItsNamespace) {
               HasSubstr("<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"));
 }
 
+TEST_F(ExportTest, GraphMlRefusesNamesThatXmlCannotHold) {
+  Dataset dataset = Sample(true, true);
+  dataset.attributes.class_names[1] = "a\x02";
+  EXPECT_THAT(std::string(ExportGraphMl(dataset, Path("graph.graphml")).message()),
+              HasSubstr("name 1 (from 0) of classes.txt holds a control character"));
+  dataset = Sample(true, true);
+  dataset.attributes.ids[3] = "caf\xe9";
+  EXPECT_THAT(std::string(ExportGraphMl(dataset, Path("graph.graphml")).message()),
+              HasSubstr("name 3 (from 0) of nodes.csv is not UTF-8"));
+  EXPECT_FALSE(std::filesystem::exists(Path("graph.graphml")));
+}
+
 TEST_F(ExportTest, OgbKeepsEverythingButNames) {
   for (const bool sparse : {false, true}) {
     std::filesystem::remove_all(folder_ + "/in");
