@@ -1,6 +1,7 @@
 #include "aggregator_server/reports/report_set.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/str_cat.h"
 
@@ -46,6 +47,20 @@ void ReportSet::Drop(NodeIndex node) {
   noisy_degrees_[node].reset();
   const auto row = bits_.begin() + static_cast<int64_t>(uint64_t{node} * words_per_row_);
   std::fill(row, row + words_per_row_, 0);
+}
+
+void ReportSet::Mirror() {
+  mirrored_ = true;
+  if (!HasRows()) return;
+  // A bit that was copied already is copied back to where it came from.
+  for (NodeIndex i = 0; i < node_count(); ++i) {
+    for (uint32_t w = 0; w < words_per_row_; ++w) {
+      for (uint64_t bits = bits_[uint64_t{i} * words_per_row_ + w]; bits != 0; bits &= bits - 1) {
+        const NodeIndex j = w * 64 + static_cast<uint32_t>(std::countr_zero(bits));
+        bits_[uint64_t{j} * words_per_row_ + i / 64] |= uint64_t{1} << (i % 64);
+      }
+    }
+  }
 }
 
 absl::Span<const uint64_t> ReportSet::row(NodeIndex node) const {

@@ -26,10 +26,17 @@ class ReportSet {
   absl::Status Add(NodeIndex node, PrivateReport report);
   // Afterwards the set is as if the node had never reported.
   void Drop(NodeIndex node);
+  // For reports of which each speaks of some pairs, so that every pair is spoken of once: copies each bit into the row
+  // of the pair's other end. From now on the two bits of a pair are one observation, and the noisy degrees are twice
+  // the noisy number of links among a node's own pairs.
+  void Mirror();
 
   const PrivacyParameters& parameters() const { return parameters_; }
   uint32_t node_count() const { return parameters_.node_count(); }
   uint32_t report_count() const { return report_count_; }
+  bool mirrored() const { return mirrored_; }
+  // The weight of one received bit, ln((1 - p') / p'); of a mirrored one half of it, since it is received twice.
+  double bit_log_odds() const { return parameters_.bit_log_odds() / (mirrored_ ? 2 : 1); }
   bool reported(NodeIndex node) const { return reported_.Test(node); }
   const BitRow& reported_nodes() const { return reported_; }
   const std::optional<int64_t>& noisy_degree(NodeIndex node) const { return noisy_degrees_[node]; }
@@ -43,6 +50,7 @@ class ReportSet {
   PrivacyParameters parameters_;
   uint32_t words_per_row_ = 0;
   uint32_t report_count_ = 0;
+  bool mirrored_ = false;
   BitRow reported_;
   std::vector<std::optional<int64_t>> noisy_degrees_;  // [n]
   std::vector<uint64_t> bits_;  // [n * words_per_row]; before the first report [words_per_row], the zeros of every row

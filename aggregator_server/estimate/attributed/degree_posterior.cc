@@ -14,6 +14,12 @@
 namespace blink {
 namespace {
 
+// Variance of the two-sided geometric noise: 2 a / (1 - a)^2 with a = e^-epsilon, which is 1 / (2 sinh^2(epsilon / 2)).
+double NoiseVariance(double epsilon) {
+  const double sinh = std::sinh(epsilon / 2);
+  return 1 / (2 * sinh * sinh);
+}
+
 // The debiased bits about node i's pairs. A pair of which both bits were received counts as their mean, one of which
 // one was received as that: of a node that reported, every pair is seen, and the sum is its degree without bias. Of a
 // silent node only the pairs with those who reported are seen: their sum is scaled to n - 1, and which of its links
@@ -46,7 +52,8 @@ class BitSums {
       once += static_cast<uint32_t>(std::popcount(row[w] & ~reported[w]));
     }
     evidence.sum = (Debiased(twice, others) + columns) / 2 + Debiased(once, pairs - others);
-    evidence.variance = variance_of_bit_ * (others / 2 + (pairs - others));
+    const double seen_twice = reports_.mirrored() ? others : others / 2;
+    evidence.variance = variance_of_bit_ * (seen_twice + (pairs - others));
   }
 
  private:
@@ -61,15 +68,24 @@ class BitSums {
   bool known_ = false;
 };
 
-std::vector<DegreeEvidence> EvidenceOfNodes(const ReportSet& reports, int threads) {
+// 1 / the scale of Laplace noise that is as uncertain as a noisy degree. A mirrored one is twice what is left of the
+// degree d when a fair coin decides of each link whether it counts: that chance adds d to four times the noise.
+double EpsilonOfDegrees(const ReportSet& reports, double mean_degree) {
+  const double epsilon = reports.parameters().epsilon_degree();
+  if (!reports.mirrored()) return epsilon;
+  return std::sqrt(2 / (4 * NoiseVariance(epsilon) + std::max(1.0, mean_degree)));
+}
+
+std::vector<DegreeEvidence> EvidenceOfNodes(const ReportSet& reports, double links, int threads) {
   const uint32_t n = reports.node_count();
   const BitSums bits(reports, threads);
+  const double epsilon = EpsilonOfDegrees(reports, 2 * links / n);
   std::vector<DegreeEvidence> nodes(n);
   for (NodeIndex i = 0; i < n; ++i) {
     bits.Set(i, nodes[i]);
     if (!reports.noisy_degree(i).has_value()) continue;
     nodes[i].noisy = static_cast<double>(*reports.noisy_degree(i));
-    nodes[i].epsilon = reports.parameters().epsilon_degree();
+    nodes[i].epsilon = epsilon;
   }
   return nodes;
 }
@@ -91,7 +107,7 @@ void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePoste
 
 // The nodes' means and influences, each on its own: any number of threads gives the same.
 void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
-  const std::vector<DegreeEvidence> nodes = EvidenceOfNodes(reports, threads);
+  const std::vector<DegreeEvidence> nodes = EvidenceOfNodes(reports, posterior.links, threads);
   if (std::isfinite(posterior.links_variance)) DropContradictedLinks(nodes, posterior);
   const DegreeDistribution distribution = DegreeDistribution::Fit(nodes, threads);
   posterior.mean.resize(nodes.size());
@@ -124,16 +140,11 @@ std::vector<double> DegreesAsSent(const ReportSet& reports) {
   return clipped;
 }
 
-// Variance of the two-sided geometric noise: 2 a / (1 - a)^2 with a = e^-epsilon, which is 1 / (2 sinh^2(epsilon / 2)).
-double NoiseVariance(double epsilon) {
-  const double sinh = std::sinh(epsilon / 2);
-  return 1 / (2 * sinh * sinh);
-}
-
 // A noisy degree as honest noise can make it, but for a chance of 1e-6 in a whole round: whoever sends another number
 // must not move the total by more.
-double Possible(int64_t noisy_degree, const PrivacyParameters& parameters) {
-  const double n = parameters.node_count(), beyond = std::log(1e6 * n) / parameters.epsilon_degree();
+double Possible(int64_t noisy_degree, const ReportSet& reports) {
+  const double n = reports.node_count(), of_noise = std::log(1e6 * n) / reports.parameters().epsilon_degree();
+  const double beyond = reports.mirrored() ? 2 * of_noise : of_noise;
   return std::clamp(static_cast<double>(noisy_degree), -beyond, n - 1 + beyond);
 }
 
@@ -144,11 +155,12 @@ void SetLinks(const ReportSet& reports, DegreePosterior& posterior) {
   double sum = 0, squares = 0;
   for (NodeIndex i = 0; i < reports.node_count(); ++i) {
     if (!reports.noisy_degree(i).has_value()) continue;
-    const double degree = Possible(*reports.noisy_degree(i), reports.parameters());
+    const double degree = Possible(*reports.noisy_degree(i), reports);
     sum += degree;
     squares += degree * degree;
   }
-  const double mean = sum / received, noise = NoiseVariance(reports.parameters().epsilon_degree());
+  const double of_degree = NoiseVariance(reports.parameters().epsilon_degree());
+  const double mean = sum / received, noise = reports.mirrored() ? 4 * of_degree : of_degree;
   const double of_degrees = std::max(0.0, squares / received - mean * mean - noise);
   posterior.links = n * mean / 2;
   // of the mean of the degrees: the noise, and that those received are a sample of all

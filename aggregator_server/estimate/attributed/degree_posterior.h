@@ -3,6 +3,7 @@
 //
 //   r_i                          debiased mean of the bits about i's pairs, scaled to n - 1; its variance v_i follows
 //                                from how many bits were received
+//                                of mirrored reports (ReportSet::Mirror) the bits are half as many
 //   likelihood of a degree d     exp(-(r_i - d)^2 / (2 v_i) - epsilon_degree |d~_i - d|)
 //   distribution of the degrees  weights on a log-spaced grid of at most 60 degrees, by EM, lightly smoothed
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_ATTRIBUTED_DEGREE_POSTERIOR_H_

@@ -59,14 +59,14 @@ PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, c
                        const DegreePosterior& degrees, const Ingredients& ingredients)
     : reports(reports), n(reports.node_count()), sharp(IsSharp(reports)) {
   const bool bits = reports.parameters().sends_bits();
-  bit_weight = static_cast<float>(reports.parameters().bit_log_odds());
+  bit_weight = static_cast<float>(reports.bit_log_odds());
   constexpr double kDegreeMin = 1e-3;
   log_degree.assign(padded(), kNever);
   reported.assign(padded(), 0.0f);
   influence.assign(padded(), 0.0f);
   std::copy(degrees.influence.begin(), degrees.influence.end(), influence.begin());
   const double contrast = std::tanh(reports.parameters().bit_log_odds() / 2);  // 1 - 2 p
-  if (bits && contrast > 0) own_bit = static_cast<float>(1 / (2 * reports.parameters().bit_log_odds() * contrast));
+  if (bits && contrast > 0) own_bit = static_cast<float>(1 / (2 * reports.bit_log_odds() * contrast));
   double total = 0;
   for (NodeIndex i = 0; i < n; ++i) {
     const double degree = std::max(degrees.mean[i], kDegreeMin);

@@ -29,7 +29,8 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
   BLINK_RETURN_IF_ERROR(CheckEstimable(reports, options.truth));
   const auto started = std::chrono::steady_clock::now();
   LinkEstimate estimate;
-  const DegreeEstimate degrees = EstimateDegrees(reports);
+  DegreeEstimate degrees = EstimateDegrees(reports);
+  if (!options.degrees.empty()) degrees.degrees = options.degrees;
   const DegreeClasses classes = ClassifyDegrees(degrees.degrees);
   constexpr double kScan = 2, kVariant = 2;  // passes over the pairs
   const double passes = kScan + kVariant * (options.soft + options.hybrid);
@@ -44,7 +45,7 @@ absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const Estim
   estimate.nodes_without_report = degrees.nodes_without_report;
 
   const BetaPrior prior(classes, estimate.beta_fit->mle);
-  const Posterior posterior(prior, reports.parameters().bit_log_odds());
+  const Posterior posterior(prior, reports.bit_log_odds());
   PairCounts counts(reports, posterior, options.threads);
   PairScan scan = ScanPairs(reports, counts, options.truth, parts.Next(kScan));
   BLINK_ASSIGN_OR_RETURN(CsrGraph links, CsrGraph::FromLinks(reports.node_count(), std::move(scan.links)));

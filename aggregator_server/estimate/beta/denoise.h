@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/link_estimate.h"
@@ -23,6 +24,7 @@ struct EstimateOptions {
   uint64_t tie_seed = 0;              // of the round: which of Hybrid's ties at the cut are links
   int threads = 0;                    // 0: all cores
   const CsrGraph* truth = nullptr;    // simulation only
+  std::vector<int64_t> degrees;       // [n] to fit the beta-model to; empty: those of EstimateDegrees
   std::function<void(double fraction)> progress;
 };
 absl::StatusOr<LinkEstimate> EstimateLinks(const ReportSet& reports, const EstimateOptions& options);
