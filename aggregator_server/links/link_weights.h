@@ -55,7 +55,7 @@ struct LinkWeights {
 
   bool has_background() const { return class_count != 0; }
 
-  // A graph that is taken as it is: Hard, or the truth.
+  // A graph that is taken as it is: Hard, the truth, or directed links, whose W alone is not symmetric.
   static LinkWeights Unweighted(CsrGraph graph);
 };
 

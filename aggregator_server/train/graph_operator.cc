@@ -3,6 +3,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -104,6 +106,56 @@ class KernelOperator : public GraphOperator {
   const WeightRows pairs_;
 };
 
+// Row j of the result has every i that has j in its row, ascending.
+CsrGraph TransposeRows(const CsrGraph& rows) {
+  std::vector<uint64_t> offsets(size_t{rows.node_count()} + 1, 0);
+  for (const NodeIndex j : rows.neighbours()) ++offsets[size_t{j} + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<uint64_t> next(offsets.begin(), offsets.end() - 1);
+  std::vector<NodeIndex> columns(rows.neighbours().size());
+  for (NodeIndex i = 0; i < rows.node_count(); ++i) {
+    for (const NodeIndex j : rows.NeighboursOf(i)) columns[next[j]++] = i;
+  }
+  return CsrGraph::FromRows(std::move(offsets), std::move(columns)).value();
+}
+
+// Links that are directed, with their transpose beside them. The sums over the columns of W are sums over its rows.
+class DirectedOperator : public GraphOperator {
+ public:
+  // Makes the operator of one direction. It may keep a reference to the weights.
+  using Make = std::function<std::shared_ptr<const GraphOperator>(const LinkWeights& weights)>;
+
+  DirectedOperator(const LinkWeights& weights, CsrGraph transposed, const Make& make)
+      : transposed_weights_(LinkWeights::Unweighted(std::move(transposed))),
+        links_(make(weights)),
+        transposed_(make(transposed_weights_)) {}
+
+  const GraphOperator& transposed() const { return *transposed_; }
+
+  torch::Tensor Multiply(const Propagation& propagation, const torch::Tensor& x) const override {
+    return links_->Multiply(propagation, x);
+  }
+  torch::Tensor RowSums() const override { return links_->RowSums(); }
+  Attention Attend(const torch::Tensor& h, const torch::Tensor& source, const torch::Tensor& target,
+                   bool for_gradient) const override {
+    return links_->Attend(h, source, target, for_gradient);
+  }
+  AttentionGradient AttendBackward(const torch::Tensor& source, const torch::Tensor& target, const Attention& forward,
+                                   const torch::Tensor& gradient, const torch::Tensor& center) const override {
+    return transposed_->AttendBackward(source, target, forward, gradient, center);
+  }
+
+ private:
+  const LinkWeights transposed_weights_;
+  const std::shared_ptr<const GraphOperator> links_, transposed_;
+};
+
+// The operator of W^T. All but directed links are symmetric.
+const GraphOperator& TransposeOf(const GraphOperator& links) {
+  const auto* directed = dynamic_cast<const DirectedOperator*>(&links);
+  return directed != nullptr ? directed->transposed() : links;
+}
+
 // Hands what it holds through autograd, which keeps it alive as long as the graph of the computation.
 template <typename T>
 struct Holder : torch::CustomClassHolder {
@@ -131,7 +183,8 @@ class PropagateFunction : public torch::autograd::Function<PropagateFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const auto& [links, propagation] = Held<std::pair<Links, Propagation>>(context->saved_data["links"]);
-    return {links->Multiply(propagation.Transposed(), gradients[0].contiguous()), torch::Tensor(), torch::Tensor()};
+    const torch::Tensor gradient = TransposeOf(*links).Multiply(propagation.Transposed(), gradients[0].contiguous());
+    return {gradient, torch::Tensor(), torch::Tensor()};
   }
 };
 
@@ -165,8 +218,17 @@ class AttendFunction : public torch::autograd::Function<AttendFunction> {
 }  // namespace
 
 Links MakeGraphOperator(const LinkWeights& weights, torch::Device device, int threads, OperatorPath path) {
-  if (device.is_cpu() && path == OperatorPath::kAuto) return std::make_shared<KernelOperator>(weights, threads);
-  return MakeTensorLinks(weights, device);
+  const auto make = [&](const LinkWeights& of) -> Links {
+    if (device.is_cpu() && path == OperatorPath::kAuto) return std::make_shared<KernelOperator>(of, threads);
+    return MakeTensorLinks(of, device);
+  };
+  // Weighted links, and those with a background, are symmetric by their nature.
+  if (weights.weighted || weights.has_background() || weights.links.node_count() == 0) return make(weights);
+  CsrGraph transposed = TransposeRows(weights.links);
+  if (transposed.neighbours() == weights.links.neighbours() && transposed.offsets() == weights.links.offsets()) {
+    return make(weights);
+  }
+  return std::make_shared<DirectedOperator>(weights, std::move(transposed), make);
 }
 
 Propagation MakePropagation(const GraphOperator& links, Model model) {

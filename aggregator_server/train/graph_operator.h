@@ -12,7 +12,7 @@
 
 namespace blink {
 
-// L (W + self I) R: symmetric W between two diagonal matrices.
+// L (W + self I) R: W between two diagonal matrices.
 struct Propagation {
   torch::Tensor left, right;  // the diagonals, [n]; undefined: ones
   float self = 0;
@@ -63,7 +63,7 @@ std::shared_ptr<const GraphOperator> MakeGraphOperator(const LinkWeights& weight
 // The propagation of GCN or GraphSAGE (network.h).
 Propagation MakePropagation(const GraphOperator& links, Model model);
 
-// Differentiable in x: y = L (W + self I) R x, by W = W^T.
+// Differentiable in x: y = L (W + self I) R x, by W^T.
 torch::Tensor Propagate(const std::shared_ptr<const GraphOperator>& links, const Propagation& propagation,
                         const torch::Tensor& x);
 

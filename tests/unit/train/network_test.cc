@@ -53,7 +53,8 @@ std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const bool dense : {false, true}) cases.push_back({Model::kMlp, Kind::kUnweighted, OperatorPath::kAuto, dense});
   for (const Model model : {Model::kGcn, Model::kGraphSage, Model::kGat}) {
-    for (const Kind kind : {Kind::kUnweighted, Kind::kLinks, Kind::kBackgroundAndLinks, Kind::kBackgroundAndOnes}) {
+    for (const Kind kind :
+         {Kind::kUnweighted, Kind::kLinks, Kind::kBackgroundAndLinks, Kind::kBackgroundAndOnes, Kind::kDirected}) {
       for (const OperatorPath path : {OperatorPath::kAuto, OperatorPath::kTensorOperations}) {
         cases.push_back({model, kind, path});
       }

@@ -3,6 +3,7 @@
 #define BLINK_TESTS_UNIT_TRAIN_SMALL_WEIGHTS_H_
 
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "aggregator_server/links/link_weights.h"
@@ -13,11 +14,13 @@ enum class Kind {
   kUnweighted,          // Hard
   kLinks,               // Hybrid
   kBackgroundAndLinks,  // Soft with few ones
-  kBackgroundAndOnes    // Soft with many
+  kBackgroundAndOnes,   // Soft with many
+  kDirected             // links as one end alone reports them
 };
 
 inline const char* KindName(Kind kind) {
-  constexpr const char* kNames[] = {"unweighted", "weighted links", "background and links", "background and ones"};
+  constexpr const char* kNames[] = {"unweighted", "weighted links", "background and links", "background and ones",
+                                    "directed"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -44,10 +47,25 @@ inline void AddBackground(LinkWeights& weights) {
   }
 }
 
+// About two thirds of the entries of the rows: most links keep one direction, some both, some none.
+inline LinkWeights DirectedWeights(const CsrGraph& graph) {
+  std::mt19937_64 random(4);
+  std::vector<uint64_t> offsets = {0};
+  std::vector<NodeIndex> neighbours;
+  for (NodeIndex i = 0; i < graph.node_count(); ++i) {
+    for (const NodeIndex j : graph.NeighboursOf(i)) {
+      if (random() % 3 != 0) neighbours.push_back(j);
+    }
+    offsets.push_back(neighbours.size());
+  }
+  return LinkWeights::Unweighted(CsrGraph::FromRows(std::move(offsets), std::move(neighbours)).value());
+}
+
 inline LinkWeights SmallWeights(Kind kind, const CsrGraph& graph) {
   LinkWeights weights;
   weights.node_count = graph.node_count();
   if (kind == Kind::kUnweighted) return LinkWeights::Unweighted(graph);
+  if (kind == Kind::kDirected) return DirectedWeights(graph);
   weights.weighted = true;
   if (kind == Kind::kLinks || kind == Kind::kBackgroundAndLinks) {
     weights.links = graph;
