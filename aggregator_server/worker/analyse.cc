@@ -37,6 +37,7 @@ absl::StatusOr<Checks> CheckReports(const ReportSet& reports, const AnalysisOpti
   Checks checks;
   checks.policy = options.implausible == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : options.implausible;
   checks.false_alarm = test_options.false_alarm;
+  if (reports.mirrored()) return checks;  // the tests compare two independent bits of a pair
   BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(reports.parameters(), test_options));
   checks.lie_seen_half = FindSmallestLieSeen(tests, 0.5);
   checks.lie_seen_95 = FindSmallestLieSeen(tests, 0.95);
@@ -192,6 +193,10 @@ class Analyst {
     options.tie_seed = options_.tie_seed;
     options.threads = options_.threads;
     options.truth = options_.truth;
+    // What a node sent of its own pairs is no degree: the estimate from all that is known takes its place.
+    for (size_t i = 0; reports.mirrored() && i < analysis_.degrees.mean.size(); ++i) {
+      options.degrees.push_back(std::llround(analysis_.degrees.mean[i]));
+    }
     options.progress = std::move(progress);
     BLINK_ASSIGN_OR_RETURN(analysis_.estimates.beta, EstimateLinks(reports, options));
     size_.links = analysis_.estimates.beta.expected_links;
@@ -333,13 +338,13 @@ absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttribut
   return CheckTrainable(spec, FactsOf(attributes), place);
 }
 
-absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
-                                          const v1::TrainingSpec& spec, const TrainingOptions& options) {
+absl::StatusOr<TrainedModel> TrainOnLinks(const LinkWeights& weights, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options,
+                                          bool measure_features_only) {
   BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec, attributes, /*estimated=*/false, /*flip_probability=*/0));
   ProblemSize size = SizeOf(FactsOf(attributes));
-  size.links = size.attributed_links = size.attributed_kept = static_cast<double>(graph.link_count());
+  size.links = size.attributed_links = size.attributed_kept = static_cast<double>(weights.links.link_count());
   BLINK_ASSIGN_OR_RETURN(Plan plan, Plan::Make(spec, /*estimated=*/false, size));
-  const LinkWeights weights = LinkWeights::Unweighted(graph);
   std::optional<Folds> folds;
   if (plan.CrossValidates()) folds = DealFolds(attributes, spec.seed());
   const Folds* const folds_or_null = folds ? &*folds : nullptr;
@@ -363,7 +368,7 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
                                 .attributed = attributed ? &*attributed : nullptr,
                                 .folds = folds_or_null};
   BLINK_ASSIGN_OR_RETURN(TrainedModel model, plan.Train(size, sources, options));
-  if (plan.searches()) {
+  if (plan.searches() || measure_features_only) {
     if (options.progress) options.progress(1, kTellOfFeatures);
     BLINK_ASSIGN_OR_RETURN(
         model.features_only,
@@ -371,6 +376,11 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
   }
   AddWarningsOfChoice(spec, attributes, model.result);
   return model;
+}
+
+absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options) {
+  return TrainOnLinks(LinkWeights::Unweighted(graph), attributes, spec, options);
 }
 
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,

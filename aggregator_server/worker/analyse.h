@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/attributed/attributed.h"
+#include "aggregator_server/links/link_weights.h"
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/result/analysis.h"
 #include "aggregator_server/select/memory_need.h"
@@ -45,12 +46,16 @@ struct AnalysisOptions {
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 
-// Trains on links that are given: the true graph, or none for the MLP. Under the attributed prior, the same models are
-// tried as on its estimate. Refuses and fails as Analyse does.
+// Trains on links that are given. Under the attributed prior, the same models are tried as on its estimate.
+// `measure_features_only`: TrainedModel::features_only without a search too. Refuses and fails as Analyse does.
+absl::StatusOr<TrainedModel> TrainOnLinks(const LinkWeights& weights, const NodeAttributes& attributes,
+                                          const v1::TrainingSpec& spec, const TrainingOptions& options,
+                                          bool measure_features_only = false);
+// The same on the links of a graph, each of weight 1.
 absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttributes& attributes,
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
 
-// What Analyse takes (select/memory_need.h); TrainOnGraph where `parameters` are none. `links`: expected; 0: not known.
+// What Analyse takes (select/memory_need.h); TrainOnLinks where `parameters` are none. `links`: expected; 0: not known.
 MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
                           const PrivacyParameters* parameters, v1::Implausible implausible, double links);
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_code.h"
@@ -21,7 +22,7 @@ struct Flags {
   SimulateRequest request;  // without what the next ones say
   std::optional<std::string> epsilon, degree_share;
   TrainingFlags training;
-  std::string on_out_of_memory;
+  std::string on_out_of_memory, mechanism;
 };
 
 absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
@@ -33,6 +34,7 @@ absl::StatusOr<SimulateOptions> OptionsOf(const Flags& flags) {
     BLINK_ASSIGN_OR_RETURN(options.degree_share_ppm, ParseDegreeShare("--degree-share", *flags.degree_share));
   }
   BLINK_ASSIGN_OR_RETURN(options.training, flags.training.Spec());
+  options.mechanism = MechanismOfName(flags.mechanism).value_or(MechanismKind::kBlink);
   if (!flags.on_out_of_memory.empty()) {
     options.training.set_out_of_memory(flags.on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU
                                                                        : v1::OUT_OF_MEMORY_FAIL);
@@ -73,6 +75,19 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run, SimulateRunner
           },
           "blink, or true: the bound with all links, for any --prior, NOT PRIVATE (blink)")
       ->transform(OneOf({"blink", "true"}));
+  std::vector<std::string> mechanisms;
+  for (const MechanismFacts& facts : kMechanisms) mechanisms.emplace_back(facts.name);
+  command
+      ->add_option("--mechanism", flags->mechanism,
+                   "How the links are kept private: blink, or another to compare with (mechanisms/README.md): rr, "
+                   "symrr, ldpgcn, dprr, ldpgen, solitude, one-end; none, mlp and features-only are bounds (blink)")
+      ->transform(OneOf(std::move(mechanisms)));
+  command->add_option("--solitude-rate", options.solitude.rate,
+                      "Of solitude: learning rate of the links, (0, 10] (0.01)");
+  command->add_option("--solitude-closeness", options.solitude.closeness,
+                      "Of solitude: what a distance from the reported links costs, lambda 1, [0, 1000] (0.01)");
+  command->add_option("--solitude-sparsity", options.solitude.sparsity,
+                      "Of solitude: what the weight of the links costs, lambda 2, [0, 1000] (0.0001)");
   command->add_flag("--bounds", options.bounds,
                     "Also measure what the features alone and what the true links give, by the same search, and the "
                     "share of the way between them that the reports recover");

@@ -101,6 +101,24 @@ ReportFigures MeanOfReports(const std::vector<Trial>& trials) {
   return mean;
 }
 
+MechanismFigures MeanOfMechanism(const std::vector<Trial>& trials) {
+  MechanismFigures mean;
+  mean.links = MeanOver(trials, [](const Trial& trial) { return trial.mechanism->links; });
+  mean.links_seconds = MeanOver(trials, [](const Trial& trial) { return trial.mechanism->links_seconds; });
+  mean.precision = MeanOverAll(trials, [](const Trial& trial) { return trial.mechanism->precision; });
+  mean.recall = MeanOverAll(trials, [](const Trial& trial) { return trial.mechanism->recall; });
+  return mean;
+}
+
+// What the reports of the mechanism cost, in place of what Blink's own would.
+void SetCost(MechanismKind mechanism, const PrivacyParameters& parameters, PrivacyFigures& privacy) {
+  if (mechanism == MechanismKind::kLdpGcn || mechanism == MechanismKind::kLdpGen) privacy.flip_probability.reset();
+  if (!privacy.achieved_epsilon) return;  // noise from a seed
+  const MechanismCost cost = CostOf(mechanism, parameters);
+  privacy.achieved_epsilon = cost.epsilon_per_entry;
+  privacy.achieved_epsilon_per_undirected_link = cost.epsilon_per_link;
+}
+
 // What does not follow from the reports is the first trial's.
 PlausibilityFigures MeanOfChecks(const std::vector<Trial>& trials) {
   std::vector<PlausibilityFigures> items;
@@ -296,7 +314,9 @@ SimulationFigures FiguresOf(const Simulation& simulation, uint64_t peak_rss_byte
   figures.simulation = &simulation;
   figures.peak_rss_bytes = peak_rss_bytes;
   if (simulation.parameters) figures.privacy = FiguresOfPrivacy(*simulation.parameters, *simulation.origin);
+  if (simulation.parameters) SetCost(simulation.mechanism, *simulation.parameters, *figures.privacy);
   if (trials.empty()) return figures;
+  if (trials[0].mechanism) figures.mechanism = MeanOfMechanism(trials);
   if (trials[0].report) figures.report = MeanOfReports(trials);
   if (trials[0].checks) figures.plausibility = MeanOfChecks(trials);
   if (trials[0].estimates) {

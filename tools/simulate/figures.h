@@ -99,6 +99,7 @@ struct SimulationFigures {
   const Simulation* simulation = nullptr;  // outlives this
   std::optional<PrivacyFigures> privacy;   // this and the next two are absent where no report was drawn
   std::optional<ReportFigures> report;
+  std::optional<MechanismFigures> mechanism;  // means; absent where links are estimated or not seen
   std::optional<PlausibilityFigures> plausibility;
   std::vector<EstimateFigures> estimates;   // [trials]; empty where no report was drawn
   std::optional<EstimateFigures> estimate;  // their mean

@@ -14,6 +14,15 @@ constexpr char kDeviationIs[] = "sample standard deviation over the trials (n - 
 // The count of a mean over all trials; null where a trial has none.
 Json OptionalCountJson(const std::optional<double>& count) { return count ? CountJson(*count) : Json(nullptr); }
 
+Json LinksJson(const MechanismFigures& figures) {
+  Json json = {{"links", figures.links}};
+  json["precision"] = OptionalJson(figures.precision);
+  json["recall"] = OptionalJson(figures.recall);
+  if (figures.groups) json["groups"] = *figures.groups;
+  json["links_seconds"] = figures.links_seconds;
+  return json;
+}
+
 Json PrivacyPart(const SimulationFigures& figures) {
   if (figures.privacy) return PrivacyJson(*figures.privacy);
   Json json;  // no report was drawn: the true graph, or the MLP, which sees no link
@@ -23,6 +32,18 @@ Json PrivacyPart(const SimulationFigures& figures) {
                           "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
     json[key] = nullptr;
   }
+  return json;
+}
+
+// The costs are those of the reports that were drawn: null without reports, and of noise from a seed.
+Json MechanismPart(const SimulationFigures& figures) {
+  const MechanismKind kind = figures.simulation->mechanism;
+  Json json = {{"name", FactsOf(kind).name}, {"epsilon_per_entry", nullptr}, {"epsilon_per_link", nullptr}};
+  if (figures.privacy) {
+    json["epsilon_per_entry"] = OptionalJson(figures.privacy->achieved_epsilon);
+    json["epsilon_per_link"] = OptionalJson(figures.privacy->achieved_epsilon_per_undirected_link);
+  }
+  if (figures.mechanism) json.update(LinksJson(*figures.mechanism));
   return json;
 }
 
@@ -185,6 +206,7 @@ Json TrialJson(const Trial& trial, const EstimateFigures* figures) {
   Json json;
   json["seed"] = trial.seed;
   json["report"] = ReportJson(trial.report);
+  if (trial.mechanism) json["mechanism"] = LinksJson(*trial.mechanism);
   json["plausibility"] = trial.checks ? PlausibilityJson(*trial.checks) : Json(nullptr);
   json["estimate"] = figures != nullptr ? TrialEstimateJson(trial, *figures) : Json(nullptr);
   if (!trial.has_model()) {
@@ -215,6 +237,7 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
                      {"features", simulation.features},
                      {"classes", simulation.classes}};
   json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
+  json["mechanism"] = MechanismPart(figures);
   json["missing"] = simulation.missing;
   json["privacy"] = PrivacyPart(figures);
   json["report"] = ReportJson(figures.report);

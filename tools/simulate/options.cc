@@ -12,20 +12,28 @@
 #include "common/cli/training_flags.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/training_spec.h"
+#include "tools/simulate/mechanism_flags.h"
 
 namespace blink {
 
 bool DrawsOrReadsReports(const SimulateOptions& options) {
   if (options.graph == SimulatedGraph::kTrue) return false;
+  if (options.mechanism != MechanismKind::kBlink) return FactsOf(options.mechanism).draws_noise;
   return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
          options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
          !options.reports.empty() || !options.output.empty();
 }
 
+bool EstimatesLinks(const SimulateOptions& options) {
+  return DrawsOrReadsReports(options) && FactsOf(options.mechanism).estimates_links;
+}
+
 absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes) {
   const uint64_t epsilon_micro = *options.epsilon_micro;
   const Prior prior = FromProto(options.training.prior()).value_or(Prior::kBeta);
-  const uint64_t share_ppm = options.degree_share_ppm.value_or(DefaultDegreeSharePpm(epsilon_micro, prior));
+  const uint64_t default_ppm = DefaultDegreeSharePpm(epsilon_micro, prior);
+  const uint64_t share_ppm =
+      options.degree_share_ppm.value_or(FixedDegreeSharePpm(options.mechanism).value_or(default_ppm));
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
     return absl::InvalidArgumentError(absl::StrCat("--epsilon is ", FormatMicro(epsilon_micro), ": it must be in (0, ",
                                                    FormatMicro(kEpsilonMicroMax), "]"));
@@ -69,7 +77,9 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
       flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
 }
 
-absl::Status ValidateSimulateOptions(const SimulateOptions& options) {
+absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
+  BLINK_RETURN_IF_ERROR(ValidateMechanismOptions(given));
+  const SimulateOptions options = ResolveMechanism(given);
   const v1::TrainingSpec& training = options.training;
   if (options.graph == SimulatedGraph::kTrue && (!options.without.empty() || options.network_rounds)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -11,8 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "aggregator_server/estimate/attributed/attributed.h"
+#include "aggregator_server/train/learned_links_options.h"
 #include "blink/v1/operator.pb.h"
 #include "common/privacy/parameters.h"
+#include "mechanisms/kind.h"
 
 namespace blink {
 
@@ -21,6 +23,8 @@ enum class SimulatedGraph { kBlink, kTrue };
 struct SimulateOptions {
   std::string dataset;  // data-set folder, with the links
   SimulatedGraph graph = SimulatedGraph::kBlink;
+  MechanismKind mechanism = MechanismKind::kBlink;
+  LearnedLinksOptions solitude;              // of the mechanism solitude
   std::optional<uint64_t> epsilon_micro;     // needed for kBlink without `reports`, but not for the MLP alone
   std::optional<uint64_t> degree_share_ppm;  // default DefaultDegreeSharePpm
   // Of the attributed prior: what is left out, by the names of kIngredientNames, and rounds over the network, 0 .. 2,
@@ -67,8 +71,12 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 // Whether the reports that are drawn are kept in options.checkpoint.
 bool KeepsReports(const SimulateOptions& options);
 
-// False where nothing of a report is asked for: on the true graph, and for the MLP alone, which sees no links.
+// False where nothing of a report is asked for: on the true graph, for the MLP alone, which sees no links, and for a
+// mechanism that draws no noise.
 bool DrawsOrReadsReports(const SimulateOptions& options);
+
+// Whether links are estimated from reports, so that there are priors and variants.
+bool EstimatesLinks(const SimulateOptions& options);
 
 // Of the reports that are drawn. INVALID_ARGUMENT, naming the flag, for a budget out of range.
 absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes);

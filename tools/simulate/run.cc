@@ -25,6 +25,8 @@
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
 #include "tools/simulate/kept_reports.h"
+#include "tools/simulate/mechanism_flags.h"
+#include "tools/simulate/mechanism_trial.h"
 #include "tools/simulate/noise.h"
 #include "tools/simulate/progress.h"
 #include "tools/simulate/so_far.h"
@@ -95,7 +97,8 @@ v1::TrainingSpec WithoutLabels(v1::TrainingSpec training) {
 
 // The options given on the command line, over the round's own spec in a replay; normalised.
 absl::StatusOr<v1::TrainingSpec> MakeSpec(const SimulateOptions& options, const RoundFolder* folder, bool has_labels) {
-  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels;
+  const bool may_train_nothing = options.graph == SimulatedGraph::kBlink && !options.bounds && !has_labels &&
+                                 FactsOf(options.mechanism).estimates_links;
   const v1::TrainingSpec training = may_train_nothing ? WithoutLabels(options.training) : options.training;
   v1::TrainingSpec spec = folder == nullptr ? training : OverrideTrainingSpec(folder->round.training(), training);
   if (options.seed) {
@@ -147,13 +150,13 @@ class Simulator {
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
     BLINK_ASSIGN_OR_RETURN(ingredients_, LeaveOutIngredients(options_.without));
     if (options_.bounds) BLINK_RETURN_IF_ERROR(CheckBoundsTrainable());
-    const bool estimated = DrawsOrReadsReports(options_);
+    const bool estimated = EstimatesLinks(options_);
     const double flip_probability =
         estimated && simulation_.parameters->sends_bits() ? simulation_.parameters->flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, dataset_.attributes, estimated, flip_probability));
     if (!folder_) {
       BLINK_RETURN_IF_ERROR(
-          CheckMemoryHere(spec_, estimated ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
+          CheckMemoryHere(spec_, simulation_.parameters ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
     }
     if (!options_.checkpoint.empty()) {
       digest_ = DigestRun();
@@ -168,9 +171,7 @@ class Simulator {
     for (int t = 0; t < trials; ++t) {
       v1::TrainingSpec spec = spec_;
       spec.set_seed(spec_.seed() + t);
-      BLINK_ASSIGN_OR_RETURN(Trial trial, DrawsOrReadsReports(options_)
-                                              ? RunTrialOnReports(spec, t, progress)
-                                              : RunTrialWithoutReports(spec, t, progress, TrialName(t)));
+      BLINK_ASSIGN_OR_RETURN(Trial trial, RunTrial(spec, t, progress));
       so_far_.Add(std::move(trial));
       BLINK_RETURN_IF_ERROR(result_written_);  // only now, so that the trial's figures are printed all the same
     }
@@ -183,6 +184,28 @@ class Simulator {
   }
 
  private:
+  absl::StatusOr<Trial> RunTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
+    const bool of_features = options_.mechanism == MechanismKind::kFeaturesOnly;
+    if (!DrawsOrReadsReports(options_) && !of_features) {
+      return RunTrialWithoutReports(spec, index, progress, TrialName(index));
+    }
+    if (options_.mechanism == MechanismKind::kBlink) return RunTrialOnReports(spec, index, progress);
+    InsecureSeededNoise seeded(spec.seed());
+    const MechanismRun run{
+        .options = &options_,
+        .dataset = &dataset_,
+        .spec = spec,
+        .parameters = simulation_.parameters,
+        .random = options_.insecure_seeded_noise ? static_cast<RandomSource*>(&seeded) : &SecureRandom(),
+        .drawing = [&](double fraction) { progress.TellDrawing(index, fraction); },
+        .training = [&](double fraction, const std::string& text) { progress.TellTraining(index, fraction, text); }};
+    if (options_.mechanism != MechanismKind::kOneEnd) return RunMechanismTrial(run);
+    BLINK_ASSIGN_OR_RETURN(const OneEndReports drawn, DrawOneEndReports(run));
+    BLINK_ASSIGN_OR_RETURN(Trial trial, AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress));
+    trial.checks.reset();  // nothing was compared: a pair has one witness
+    return trial;
+  }
+
   void DescribeSimulation() {
     simulation_.dataset_name = dataset_.name;
     simulation_.dataset_sha256 = DigestToHex(DigestOfDataset(dataset_));
@@ -193,6 +216,7 @@ class Simulator {
     simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
+    simulation_.mechanism = options_.mechanism;
     simulation_.missing = options_.missing;
     if (!DrawsOrReadsReports(options_)) return;
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
@@ -214,8 +238,10 @@ class Simulator {
   absl::Status CheckMemoryHere(const v1::TrainingSpec& spec, const PrivacyParameters* parameters,
                                v1::Implausible of_round) {
     const MemoryNeed need =
-        NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
-                       static_cast<double>(dataset_.graph.link_count()));
+        parameters != nullptr && !EstimatesLinks(options_)
+            ? NeedOfMechanism(options_, spec, dataset_, *parameters)
+            : NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
+                             static_cast<double>(dataset_.graph.link_count()));
     simulation_.memory_need_bytes = need.bytes();
     const MachineMemory memory = FindMachineMemory();
     if (options_.progress) {
@@ -389,7 +415,8 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSo
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
-  return Simulator(options, std::move(dataset), std::move(place), so_far).Run();
+  const SimulateOptions resolved = ResolveMechanism(options);
+  return Simulator(resolved, std::move(dataset), std::move(place), so_far).Run();
 }
 
 }  // namespace blink

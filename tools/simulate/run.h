@@ -29,12 +29,21 @@ struct ReportFigures {
   std::optional<double> privatize_us_mean;  // draw and apply the noise; absent in a replay
 };
 
+// Of the links that another mechanism than blink or one-end made. Directed links count half.
+struct MechanismFigures {
+  double links = 0;
+  std::optional<double> precision, recall;  // against the true graph; absent where nothing is divided by
+  std::optional<uint32_t> groups;           // of ldpgen's second question
+  double links_seconds = 0;                 // from the reports to the links
+};
+
 struct Trial {
   uint64_t seed = 0;
   std::optional<ReportFigures> report;  // absent on the true graph and for the MLP alone
   std::optional<Checks> checks;         // as `report`, and the next
   std::optional<Estimates> estimates;   // the weights of Soft and Hybrid are not kept
-  double degree_mae = 0;                // mean of |estimated degree - true degree|, where there is an estimate
+  std::optional<MechanismFigures> mechanism;
+  double degree_mae = 0;  // mean of |estimated degree - true degree|, where there is an estimate
   uint64_t tie_seed = 0;
   SeenFigures seen;  // of the links trained on; of the model none, of those asked for
   // Links trained on that are true. Absent where every pair was trained on, or none.
@@ -53,6 +62,7 @@ struct Simulation {
   bool has_labels = true;
   uint64_t links = 0;
   SimulatedGraph graph = SimulatedGraph::kBlink;
+  MechanismKind mechanism = MechanismKind::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
   double missing = 0;                           // share of the nodes that never report

@@ -44,13 +44,17 @@ std::string PrivacyLines(const SimulationFigures& figures) {
   if (privacy.simulated && !seeded) {
     text += Line("simulated", "this process saw every list; cryptographic noise, as the nodes draw it");
   }
-  text += Line("epsilon asked", absl::StrFormat("%s (%s for the bits, %s for the degree)", Number(privacy.epsilon),
-                                                Number(privacy.epsilon_list), Number(privacy.epsilon_degree)));
+  const bool splits = FixedDegreeSharePpm(figures.simulation->mechanism) != 0u;
+  text += Line("epsilon asked",
+               !splits ? Number(privacy.epsilon)
+                       : absl::StrFormat("%s (%s for the bits, %s for the degree)", Number(privacy.epsilon),
+                                         Number(privacy.epsilon_list), Number(privacy.epsilon_degree)));
   text += Line("flip probability", Number(privacy.flip_probability));
   if (!seeded) {
     text += Line("achieved, per list entry", Number(privacy.achieved_epsilon, "", 10));
-    text += Line("achieved, per link",
-                 Number(privacy.achieved_epsilon_per_undirected_link, "  (it stands in two lists)", 10));
+    const char* why = FactsOf(figures.simulation->mechanism).reports_once ? "  (one of its ends alone reports it)"
+                                                                          : "  (it stands in two lists)";
+    text += Line("achieved, per link", Number(privacy.achieved_epsilon_per_undirected_link, why, 10));
   }
   return text;
 }
@@ -62,6 +66,13 @@ std::string ReportLines(const ReportFigures& report, double missing) {
   text += Line("entropy, bytes", Number(report.entropy_bytes));
   if (report.privatize_us_mean) text += Line("time to privatise", Number(report.privatize_us_mean, " us", 4));
   return text;
+}
+
+std::string MechanismLines(const MechanismFigures& links) {
+  return "Links (means)\n" +
+         Line("links trained on", absl::StrFormat("%s; precision %s, recall %s", Number(links.links, "", 10),
+                                                  Percent(links.precision), Percent(links.recall))) +
+         Line("made in", Number(links.links_seconds, " s", 3));
 }
 
 std::string PlausibilityLines(const PlausibilityFigures& checks) {
@@ -265,9 +276,13 @@ std::string SimulationText(const SimulationFigures& figures, size_t columns) {
         absl::StrFormat("PARTIAL: ended after %d of %d trials; all figures are of these%s\n", simulation.trials.size(),
                         simulation.trials_asked, simulation.bounds_asked ? ", without the true links" : "");
   }
+  if (simulation.mechanism != MechanismKind::kBlink) {
+    text += absl::StrCat("Mechanism ", FactsOf(simulation.mechanism).name, "\n");
+  }
   text += PrivacyLines(figures);
   if (simulation.trials.empty()) return text;
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
+  if (figures.mechanism) text += MechanismLines(*figures.mechanism);
   if (figures.plausibility) text += PlausibilityLines(*figures.plausibility);
   if (figures.estimate) text += EstimateLines(*figures.estimate, simulation);
   text += figures.train ? TrainLines(*figures.train, figures.bounds, simulation.trials, columns)
