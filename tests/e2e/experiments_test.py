@@ -357,12 +357,66 @@ class MissingReports(Experiment):
         self.assertIn("--missing is 1", err)
 
 
+class Mechanisms(Experiment):
+    """experiments/mechanisms/run."""
+
+    PUBLISHED = ("rr,cora,gcn,4,0.5,0.9,0.1,0.001,0.01,", "symrr,cora,gcn,4,0.01,0.0001,0.1,0.001,0.01,",
+                 "blink-hard,cora,gcn,4,0.5,0.9,0.1,0.001,0.01,0.1")
+
+    def setUp(self):
+        super().setUp()
+        blinktest.generate_dataset(self.folder / "data" / "cora", 80)
+        (self.folder / "published_accuracy.csv").write_text("\n".join((COLUMNS,) + self.PUBLISHED) + "\n")
+        self.results = self.folder / "out" / "results.csv"
+
+    def run_driver(self, *more, expect=0):
+        return self.call("experiments/mechanisms/run", *overridden(
+            {"--blink": BIN_DIR / "blink", "--datasets": self.folder / "data", "--reference": self.folder, "--output":
+             self.folder / "out", "--trials": 2, "--epochs": 3}, more), expect=expect)
+
+    def test_it_goes_on_where_it_was_and_marks_what_is_outside(self):
+        _, err = self.run_driver()
+        self.assertEqual(err.count("cells left"), 2, "what is published of these mechanisms")
+        lines = self.results.read_text().splitlines()
+        self.assertEqual(len(lines), 1 + 2 * 2)
+        self.results.write_text("\n".join(lines[:-1]) + "\ncora,sym")  # what a loss of power leaves
+        _, err = self.run_driver()
+        self.assertEqual(err.count("cells left"), 1, "the cell that lacks a trial")
+        after = self.results.read_text().splitlines()
+        self.assertEqual((after[:-1], len(after)), (lines[:-1], len(lines)))
+        text = (self.folder / "out" / "RESULTS.md").read_text()
+        self.assertIn("1 of 2 measured cells are inside", text)
+        rows = {line.split("|")[1].strip(): line for line in text.splitlines()
+                if line.startswith("| `") and "(" in line}
+        self.assertIn("(50.0)", rows["`rr`"])
+        self.assertNotIn("**!**", rows["`rr`"])
+        self.assertIn("(1.0) **!**", rows["`symrr`"])
+
+    def test_trials_of_other_options_are_refused_and_kept(self):
+        self.run_driver("--mechanism", "rr")
+        before = self.results.read_text()
+        _, err = self.run_driver("--epochs", 2, expect=3)
+        self.assertIn("was run with --learning-rate 0.1", err)
+        self.assertEqual(self.results.read_text(), before)
+        _, err = self.run_driver("--tables-only", "--trials", 3, expect=3)
+        self.assertIn("no cell of 3 finished trials", err)
+
+    def test_what_is_not_there_is_named(self):
+        _, err = self.run_driver("--blink", self.folder / "none", expect=3)
+        self.assertIn("no program at", err)
+        _, err = self.run_driver("--reference", self.folder / "none", expect=3)
+        self.assertIn("published_accuracy.csv: name its folder with --reference", err)
+        _, err = self.run_driver("--datasets", self.folder / "none", expect=3)
+        self.assertIn("exit code 3", err)
+
+
 class CommandLines(Experiment):
     """experiments/command_line.py, as every driver uses it."""
 
     DRIVERS = {"accuracy/run": "--epsilon", "accuracy/fixed_point.py": "--epsilon", "attributed_prior/run": "--epsilon",
-               "degree_share/run": "--epsilon", "few_labels/run": "--epsilon", "missing_reports/run": "--missing",
-               "speed/growth": "--nodes", "speed/report": "--section", "speed/run": "--model"}
+               "degree_share/run": "--epsilon", "few_labels/run": "--epsilon", "mechanisms/run": "--epsilon",
+               "missing_reports/run": "--missing", "speed/growth": "--nodes", "speed/report": "--section",
+               "speed/run": "--model"}
     VALUES = {"--section": "soft", "--model": "gcn", "--missing": "0.5", "--nodes": "100"}
 
     def test_every_driver_refuses_what_is_given_twice(self):
