@@ -108,6 +108,7 @@ class Crashes(BlinkTest):
             self.assertEqual(len(workers), 1, "one child process trains")
             self.assertIn("blink-worker", pathlib.Path(f"/proc/{workers[0]}/cmdline").read_text())
             os.kill(workers[0], signal.SIGKILL)
+            blink.wait_for_fleet()  # or one of its nodes may report to the other round, and wait for the seal
             # collection goes on: another round is made and served
             other = blink.create_round(epsilon=5, epochs=5)
             self.assertEqual(blink.state(other), "open")
