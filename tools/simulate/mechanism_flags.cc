@@ -71,7 +71,7 @@ absl::Status CheckModelFlags(const SimulateOptions& options) {
       if (model == v1::MODEL_MLP || model == v1::MODEL_NONE) {
         return Refuse(options, "--model", "learns its links with gcn, graphsage or gat");
       }
-      return CheckSolitude(options.solitude);
+      return absl::OkStatus();
     case MechanismKind::kNone:
       return absl::OkStatus();
     default:
@@ -86,6 +86,7 @@ absl::Status CheckModelFlags(const SimulateOptions& options) {
 }  // namespace
 
 absl::Status ValidateMechanismOptions(const SimulateOptions& options) {
+  BLINK_RETURN_IF_ERROR(CheckSolitude(options.solitude));
   if (options.mechanism != MechanismKind::kSolitude && options.solitude != LearnedLinksOptions{}) {
     return Refuse(options, "--solitude-rate, --solitude-closeness and --solitude-sparsity", "does not learn its links");
   }
