@@ -31,6 +31,7 @@
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
+#include "common/cli/terminal.h"
 
 namespace blink {
 namespace {
@@ -263,12 +264,12 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = CompleteOptions(flags);
   if (!status.ok() && absl::IsInvalidArgument(status)) {
     const std::string told = config->WithPlace(std::string(status.message()), arguments);
-    std::fprintf(stderr, "blink-aggregator: %s\n", told.c_str());
+    std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(told).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
   if (status.ok()) status = Serve(flags, signals);
   if (status.ok()) return static_cast<int>(ExitCode::kOk);
-  std::fprintf(stderr, "blink-aggregator: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(status.message()).c_str());
   // What cannot be served with as it stands (edges among the attributes, an expired certificate) is bad input here.
   if (absl::IsFailedPrecondition(status)) return static_cast<int>(ExitCode::kBadInput);
   return static_cast<int>(ExitCodeFor(status));

@@ -15,6 +15,7 @@
 #include "common/cli/decimal.h"
 #include "common/cli/help.h"
 #include "common/cli/suggestion.h"
+#include "common/cli/terminal.h"
 
 namespace blink {
 namespace {
@@ -274,7 +275,7 @@ void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
 
 int EndOfParsing(const CLI::App& app, const CLI::ParseError& error, const char* program) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  std::fprintf(stderr, "%s: %s\nRun with --help for the options.\n", program, error.what());
+  std::fprintf(stderr, "%s: %s\nRun with --help for the options.\n", program, ShownText(error.what()).c_str());
   return static_cast<int>(ExitCode::kUsage);
 }
 

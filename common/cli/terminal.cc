@@ -88,6 +88,17 @@ std::string CutToColumns(absl::string_view text, size_t columns) {
   return says_so ? cut + std::string(kCut) : cut;
 }
 
+std::string ShownText(absl::string_view text) {
+  const Utf8Locale utf8;
+  std::string shown;
+  while (!text.empty()) {
+    const Character first = FirstCharacter(text);
+    shown += first.columns || text[0] == '\n' || text[0] == '\t' ? std::string(text.substr(0, first.bytes)) : "?";
+    text.remove_prefix(first.bytes);
+  }
+  return shown;
+}
+
 std::string FoldToColumns(absl::string_view text, size_t columns, size_t indent) {
   std::string folded;
   size_t used = 0;

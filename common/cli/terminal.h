@@ -21,6 +21,10 @@ size_t DisplayColumns(absl::string_view text);
 // that. What no terminal shows becomes '?', so nothing in it can move the cursor.
 std::string CutToColumns(absl::string_view text, size_t columns);
 
+// `text`, in which '?' stands for what no terminal shows, but ends of lines and tabs stay: for a message that quotes a
+// file.
+std::string ShownText(absl::string_view text);
+
 // `text`, whose words are separated by blanks, in lines of at most `columns`, or of one word where that is longer. All
 // lines but the first begin with `indent` blanks. No end of line follows the last.
 std::string FoldToColumns(absl::string_view text, size_t columns, size_t indent);

@@ -382,6 +382,15 @@ class BadOperators(BlinkTest):
                               ("0,1\n1,2\n".encode("utf-16"), "UTF-16"), (b"\x80\x04\x95.", "pickle")):
             self.assertEnds(self.dataset(content), blinktest.BAD_INPUT, "edges.csv", word)
 
+    def test_what_a_message_quotes_cannot_move_the_cursor(self):
+        for content in (b"a,b\nc\x1b[2J\n", b"graph [\n node [ id \x1b[2J ]\n]\n", b"%%MatrixMarket \x1b[2J\n1 1\n"):
+            done = self.dataset(content)
+            self.assertEnds(done, blinktest.BAD_INPUT)
+            self.assertNotIn("\x1b", done.err)
+        done = run("blink", "dataset", "convert", self.folder / "edges.csv", "--columns", "\x1b[2J", "--output",
+                   self.folder / "made")
+        self.assertEqual((done.code in (blinktest.USAGE, blinktest.BAD_INPUT), "\x1b" in done.err), (True, False), done)
+
     def test_a_data_set_that_is_missing_is_refused(self):
         done = run("blink", "simulate", "--dataset", self.folder / "nowhere", "--epsilon", 6)
         self.assertEnds(done, blinktest.BAD_INPUT, "nowhere")

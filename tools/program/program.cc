@@ -13,6 +13,7 @@
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
+#include "common/cli/terminal.h"
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
@@ -32,7 +33,7 @@ int Run(const std::function<int()>& command) {
     std::fprintf(stderr, "blink: out of memory\n");
     return static_cast<int>(blink::ExitCode::kNoResources);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "blink: %s\n", error.what());
+    std::fprintf(stderr, "blink: %s\n", blink::ShownText(error.what()).c_str());
     return static_cast<int>(blink::ExitCode::kInternal);
   }
 }

@@ -58,7 +58,7 @@ void TellWhatIsKept(const SimulateOptions& options) {
 
 int TellFailure(absl::StatusOr<Simulation> simulation, const SimulateOptions& options) {
   simulation = SuggestingPath(std::move(simulation), {options.dataset, options.reports});
-  std::fprintf(stderr, "blink: %s\n", std::string(NamingTheFlag(simulation.status()).message()).c_str());
+  std::fprintf(stderr, "blink: %s\n", ShownText(NamingTheFlag(simulation.status()).message()).c_str());
   // Files and data sets are all it reads: what does not suit is bad input.
   const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());
   return static_cast<int>(unsuitable ? ExitCode::kBadInput : ExitCodeFor(simulation.status()));

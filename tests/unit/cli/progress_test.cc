@@ -65,6 +65,12 @@ TEST(Terminal, CountsColumnsAndNotBytes) {
   EXPECT_EQ(DisplayColumns("\xff\x01"), 2u);
 }
 
+TEST(Terminal, ShowsAMessageWithoutItsControlsButWithItsLines) {
+  EXPECT_EQ(ShownText("line 1: \033]0;x\a is no id\n\xe5\x9b\xbe\r\xff\xc2\x9b"),
+            "line 1: ?]0;x? is no id\n\xe5\x9b\xbe???");
+  EXPECT_EQ(ShownText(""), "");
+}
+
 TEST(Terminal, CutsBetweenCharactersAndShowsNoControls) {
   EXPECT_EQ(CutToColumns("\xe5\x9b\xbe\xe5\x9b\xbe", 3), "\xe5\x9b\xbe") << "half a wide one does not fit";
   EXPECT_EQ(CutToColumns("abcdefghij", 10), "abcdefghij");
