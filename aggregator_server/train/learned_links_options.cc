@@ -24,7 +24,7 @@ absl::Status ValidateLearnedLinks(const LearnedLinksOptions& options) {
 
 double LearnedLinksBytes(uint32_t node_count, Model model) {
   const double matrix = 4.0 * node_count * node_count;
-  return matrix * (model == Model::kGat ? 24 : 14);
+  return matrix * (model == Model::kGat ? 24 : 9);
 }
 
 }  // namespace blink

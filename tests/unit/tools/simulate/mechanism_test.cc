@@ -247,7 +247,7 @@ TEST_F(MechanismTest, TellsTheMemoryThatADenseMechanismNeeds) {
   large.graph = CsrGraph::FromLinks(300'000, {}).value();
   const auto parameters = PrivacyParameters::Create(8'000'000, 0, 300'000).value();
   for (const auto& [kind, bytes] :
-       {std::pair(MechanismKind::kLdpGcn, 2.0 * 9e10), std::pair(MechanismKind::kSolitude, 14 * 4.0 * 9e10)}) {
+       {std::pair(MechanismKind::kLdpGcn, 2.0 * 9e10), std::pair(MechanismKind::kSolitude, 9 * 4.0 * 9e10)}) {
     const MemoryNeed need = NeedOfMechanism(Options(kind), testing::SmallSpec(), large, parameters);
     EXPECT_GT(need.bytes(), bytes);
     EXPECT_LT(need.bytes(), 1.5 * bytes + 3e9);
