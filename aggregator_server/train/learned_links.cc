@@ -17,6 +17,7 @@
 #include "aggregator_server/train/log_probabilities.h"
 #include "aggregator_server/train/network.h"
 #include "aggregator_server/train/node_features.h"
+#include "aggregator_server/train/split_tensors.h"
 #include "aggregator_server/train/state_dict.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_request.h"
@@ -31,17 +32,6 @@ torch::Tensor DenseLinks(const LinkWeights& weights) {
   for (NodeIndex i = 0; i < weights.node_count; ++i) FillRow(weights, i, out + static_cast<int64_t>(i) * n);
   return dense;
 }
-
-// The labelled nodes of a split.
-struct Labelled {
-  torch::Tensor nodes, labels;
-  Labelled(const NodeAttributes& attributes, Split split) {
-    std::vector<int64_t> list = LabelledNodes(attributes, split), of_node;
-    for (const int64_t node : list) of_node.push_back(attributes.labels[node]);
-    nodes = torch::tensor(list, torch::kInt64);
-    labels = torch::tensor(of_node, torch::kInt64);
-  }
-};
 
 class Learner {
  public:
@@ -63,13 +53,12 @@ class Learner {
         reported_(DenseLinks(reported)),
         a_(reported_.clone().set_requires_grad(true)),
         eye_(options.model == Model::kGat ? torch::eye(reported.node_count) : torch::Tensor()),
-        train_(attributes, Split::kTrain),
-        validation_(attributes, Split::kValidation),
+        class_weights_(options.balance_classes ? torch::tensor(BalancedClassWeights(attributes)) : torch::Tensor()),
+        train_(attributes, Split::kTrain, class_weights_, torch::kCPU),
+        validation_(attributes, Split::kValidation, class_weights_, torch::kCPU),
         weights_step_(network_.parameters(),
                       torch::optim::AdamOptions(options.learning_rate).weight_decay(options.weight_decay)),
-        links_step_(std::vector<torch::Tensor>{a_}, torch::optim::AdamOptions(links.rate)) {
-    if (options.balance_classes) class_weights_ = torch::tensor(BalancedClassWeights(attributes));
-  }
+        links_step_(std::vector<torch::Tensor>{a_}, torch::optim::AdamOptions(links.rate)) {}
 
   absl::StatusOr<TrainResult> Run() {
     const auto started = std::chrono::steady_clock::now();
@@ -99,12 +88,6 @@ class Learner {
  private:
   bool OutOfPatience(int epoch) const {
     return options_.patience > 0 && epoch - 1 - result_.best_epoch >= options_.patience;
-  }
-
-  torch::Tensor Loss(const torch::Tensor& logits, const Labelled& nodes) const {
-    torch::nn::functional::CrossEntropyFuncOptions options;
-    if (class_weights_.defined()) options.weight(class_weights_);
-    return torch::nn::functional::cross_entropy(logits.index_select(0, nodes.nodes), nodes.labels, options);
   }
 
   torch::Tensor Times(const torch::Tensor& x, const torch::Tensor& weight) const {
@@ -149,7 +132,8 @@ class Learner {
   void Train(bool weights_turn) {
     weights_step_.zero_grad();
     links_step_.zero_grad();
-    const torch::Tensor loss = Loss(Forward(weights_turn ? a_.detach() : a_, /*with_dropout=*/true), train_);
+    const torch::Tensor logits = Forward(weights_turn ? a_.detach() : a_, /*with_dropout=*/true);
+    const torch::Tensor loss = train_.Loss(logits.index_select(0, train_.nodes));
     // What does not depend on the weights has no part in their step.
     torch::Tensor whole = loss;
     if (!weights_turn) {
@@ -165,7 +149,7 @@ class Learner {
     const torch::NoGradGuard no_gradients;
     const torch::Tensor logits = Forward(a_, /*with_dropout=*/false);
     const torch::Tensor rows = logits.index_select(0, validation_.nodes);
-    const float loss = Loss(logits, validation_).item<float>();
+    const float loss = validation_.Loss(rows).item<float>();
     result_.validation_losses.push_back(loss);
     result_.validation_accuracies.push_back(
         rows.argmax(1).eq(validation_.labels).to(torch::kFloat32).mean().item<float>());
@@ -202,11 +186,11 @@ class Learner {
   torch::Generator generator_;
   Network network_;
   torch::Generator dropout_;
-  const torch::Tensor reported_;  // A~ [n, n]
-  const torch::Tensor a_;         // A [n, n], with a gradient
-  const torch::Tensor eye_;       // [n, n], of attention
-  const Labelled train_, validation_;
-  torch::Tensor class_weights_;  // [classes], or undefined
+  const torch::Tensor reported_;       // A~ [n, n]
+  const torch::Tensor a_;              // A [n, n], with a gradient
+  const torch::Tensor eye_;            // [n, n], of attention
+  const torch::Tensor class_weights_;  // [classes], or undefined
+  const SplitTensors train_, validation_;
   torch::optim::Adam weights_step_, links_step_;
   torch::Tensor best_logits_;
   std::vector<torch::Tensor> best_parameters_;

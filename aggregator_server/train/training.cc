@@ -13,6 +13,7 @@
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/log_probabilities.h"
 #include "aggregator_server/train/network.h"
+#include "aggregator_server/train/split_tensors.h"
 #include "aggregator_server/train/state_dict.h"
 #include "aggregator_server/train/torch_script.h"
 #include "common/base/durable_file.h"
@@ -40,27 +41,6 @@ std::vector<std::vector<float>> ToVectors(const std::vector<torch::Tensor>& tens
 torch::Tensor LikeTensor(const std::vector<float>& values, const torch::Tensor& like) {
   return torch::tensor(values, torch::kFloat32).view(like.sizes()).to(like.device());
 }
-
-// The labelled nodes of one split on the device.
-struct SplitTensors {
-  torch::Tensor nodes;    // [m] int64
-  torch::Tensor labels;   // [m] int64
-  torch::Tensor weights;  // [classes], or undefined: 1 each
-
-  SplitTensors(const NodeAttributes& attributes, Split split, torch::Tensor class_weights, torch::Device device)
-      : weights(std::move(class_weights)) {
-    const std::vector<int64_t> list = LabelledNodes(attributes, split);
-    std::vector<int64_t> label_list;
-    for (const int64_t node : list) label_list.push_back(attributes.labels[node]);
-    nodes = torch::tensor(list, torch::kInt64).to(device);
-    labels = torch::tensor(label_list, torch::kInt64).to(device);
-  }
-  torch::Tensor Loss(const torch::Tensor& rows) const {  // [m, classes]
-    torch::nn::functional::CrossEntropyFuncOptions options;
-    if (weights.defined()) options.weight(weights);
-    return torch::nn::functional::cross_entropy(rows, labels, options);
-  }
-};
 
 class Training {
  public:
