@@ -19,7 +19,9 @@ ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHE
 ARG BLINK_COMMIT=
 RUN cmake --preset release -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OFF \
  && cmake --build build/release --target blink-aggregator blink-worker blink blink-simulate blink-node \
- && strip build/release/bin/blink*
+ && mkdir /opt/programs \
+ && for program in blink-aggregator blink-worker blink blink-simulate blink-node; do \
+      strip -o /opt/programs/$program build/release/bin/$program || exit; done
 # What training on the CPU loads, and nothing else of the wheel (1.3 GB)
 RUN mkdir -p /opt/cpu/torch/lib /opt/cpu/nvidia/cu13/lib \
  && cd .deps/torch \
@@ -34,7 +36,7 @@ RUN apt-get update -qq \
  && install -d -o blink -g blink -m 700 /aggregator /operator
 # The programs look for LibTorch there, as after an installation.
 COPY --from=build /opt/cpu /usr/local/lib/blink
-COPY --from=build /src/build/release/bin/blink* /usr/local/bin/
+COPY --from=build /opt/programs /usr/local/bin/
 COPY deploy/simulation-init deploy/simulation-operator deploy/process-1.sh /usr/local/bin/
 # gRPC's own log says less than the programs' and repeats itself at every handshake.
 ENV GRPC_VERBOSITY=NONE

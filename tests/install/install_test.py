@@ -62,6 +62,17 @@ class Installed(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "bin/blink-simulate: No such file or directory"):
             run(*simulate)
 
+    def test_the_python_commands_find_their_files(self):
+        if self.node_only:
+            self.skipTest("built without blink")
+        for name in ("sweep", "report"):
+            self.assertIn(f"usage: blink {name}", run(self.prefix / "bin" / "blink", name, "--help", cwd=self.folder))
+        if not (self.prefix / "bin" / "blink-simulate").exists():
+            return
+        sweep = (self.prefix / "bin" / "blink", "sweep", "--dataset", self.folder / "absent", "--output", "x")
+        with self.assertRaisesRegex(AssertionError, "absent"):
+            run(*sweep, "--profile", "quick", "--dry-run", cwd=self.folder)
+
     def test_a_project_uses_the_libraries(self):
         build = self.folder / "build"
         run("cmake", "-S", SOURCE_DIR / "tests" / "install", "-B", build, "-G", GENERATOR,

@@ -2,16 +2,31 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/exit_code.h"
 #include "common/base/program.h"
 
 namespace blink {
+namespace {
+
+struct PythonCommand {
+  const char* name;
+  const char* description;
+};
+constexpr PythonCommand kPythonCommands[] = {
+    {"sweep", "Run many simulations: budgets, mechanisms, models, data sets; goes on where it was ended (Python)"},
+    {"report", "Draw figures, tables and a page from the finished trials of a sweep (Python, matplotlib)"},
+};
+
+}  // namespace
 
 int BecomeHelper(const std::string& name, char** argv) {
   const absl::StatusOr<std::string> folder = ProgramFolder();
@@ -21,9 +36,25 @@ int BecomeHelper(const std::string& name, char** argv) {
   }
   const std::string path = *folder + "/" + name;
   ::execv(path.c_str(), argv);
-  std::fprintf(stderr, "blink: cannot start %s: %s. It is built and installed with blink, where LibTorch is\n",
-               path.c_str(), std::strerror(errno));
+  const int reason = errno;
+  const bool python = IsPythonCommand(name.substr(name.find('-') + 1));
+  const char* const remedy = python ? "installed with blink, and needs Python 3.11 or newer (python3)"
+                                    : "built and installed with blink, where LibTorch is";
+  std::fprintf(stderr, "blink: cannot start %s: %s. It is %s\n", path.c_str(), std::strerror(reason), remedy);
   return static_cast<int>(ExitCode::kBadInput);
+}
+
+bool IsPythonCommand(const std::string& word) {
+  return std::any_of(std::begin(kPythonCommands), std::end(kPythonCommands),
+                     [&](const PythonCommand& command) { return word == command.name; });
+}
+
+void AddPythonCommands(CLI::App& app) {
+  for (const PythonCommand& entry : kPythonCommands) {
+    CLI::App* const command = app.add_subcommand(entry.name, entry.description);
+    command->prefix_command();
+    command->footer(absl::StrCat("The program has its own help: blink ", entry.name, " --help\n"));
+  }
 }
 
 }  // namespace blink

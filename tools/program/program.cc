@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <string>
 
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
@@ -17,6 +18,7 @@
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
+#include "tools/program/helper_program.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
 
@@ -39,6 +41,9 @@ int Run(const std::function<int()>& command) {
 }
 
 int RunProgram(int argc, char** argv, const blink::SimulateRunner& simulate) {
+  if (argc > 1 && blink::IsPythonCommand(argv[1])) {
+    return blink::BecomeHelper(std::string("blink-") + argv[1], argv + 1);
+  }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write, not a death
   if (!blink::InitLogging("blink", "info").ok()) return static_cast<int>(blink::ExitCode::kInternal);
@@ -51,6 +56,7 @@ int RunProgram(int argc, char** argv, const blink::SimulateRunner& simulate) {
   std::function<int()> command;
   for (const AddCommand add : kCommands) add(app, &command);
   blink::AddSimulateCommand(app, &command, simulate);
+  blink::AddPythonCommands(app);
   std::string shell;
   CLI::App* const completion = app.add_subcommand("completion", "Print a script that completes the command line");
   completion->add_option("shell", shell, "bash")->required()->transform(blink::OneOf({"bash"}));
