@@ -435,7 +435,8 @@ class BadOperators(BlinkTest):
     def test_every_number_is_refused_with_its_flag_and_what_it_may_be(self):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
-        wide = {"--seed", "--give-up-after", "--worker-memory-bytes", "--worker-cpu-seconds", "--worker-seconds-max"}
+        wide = {"--seed", "--split-seed", "--give-up-after", "--worker-memory-bytes", "--worker-cpu-seconds",
+                "--worker-seconds-max"}
         seen = set()
         # with what is looked at before some of the ranges are
         for command, needed in ((("blink", "simulate"), {"--dataset": dataset, "--epsilon": 6}),

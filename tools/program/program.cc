@@ -18,6 +18,7 @@
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
+#include "tools/privatise/command.h"
 #include "tools/program/helper_program.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
@@ -26,7 +27,7 @@ namespace {
 
 using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
 constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand, blink::AddAuditCommand,
-                                    blink::AddDatasetCommand};
+                                    blink::AddDatasetCommand, blink::AddPrivatiseCommand};
 
 int Run(const std::function<int()>& command) {
   try {

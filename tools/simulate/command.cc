@@ -52,9 +52,9 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run, SimulateRunner
       "simulate",
       "Privatise a data set, estimate its links and train, in one process without a network (for research)");
   command->add_option("--dataset", options.dataset, "Data-set folder, with its links")->required();
-  command->add_option(
-      "--epsilon", flags->epsilon,
-      "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, --reports or --model mlp");
+  command->add_option("--epsilon", flags->epsilon,
+                      "Budget of a report, for one entry of one list, (0, 50]; not needed with --graph true, "
+                      "--reports, --links or --model mlp");
   command->add_option("--degree-share", flags->degree_share,
                       "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
   flags->training.AddTo(command);
@@ -133,6 +133,18 @@ void AddSimulateCommand(CLI::App& app, std::function<int()>* run, SimulateRunner
       command->add_option("--checkpoint-every", options.checkpoint_every_s,
                           "Seconds between the states that --checkpoint keeps, 0: after every epoch (20)");
   every->check(CLI::Range(0.0, 86400.0))->needs("--checkpoint");
+  command
+      ->add_option("--save-reports", options.save_reports,
+                   "Keep the reports of every trial in this folder, which must be absent or empty, as --reports reads "
+                   "them. Its mode becomes 0700")
+      ->check(NotEmpty());
+  command
+      ->add_option("--links", options.links,
+                   "Train on these links and draw no report: a symmetric matrix of n x n that scipy.sparse.save_npz "
+                   "wrote. Values other than 1 are weights. NOT PRIVATE unless the links are")
+      ->check(NotEmpty());
+  command->add_option("--split-seed", options.split_seed,
+                      "Draw a split of the labelled nodes by this seed, 50/25/25 %, in place of the data set's");
   command->add_flag("--ignore-memory", options.ignore_memory,
                     "Start even where it needs more memory than the machine has free");
   command->add_flag("--insecure-seeded-noise", options.insecure_seeded_noise,

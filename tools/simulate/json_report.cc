@@ -25,8 +25,8 @@ Json LinksJson(const MechanismFigures& figures) {
 
 Json PrivacyPart(const SimulationFigures& figures) {
   if (figures.privacy) return PrivacyJson(*figures.privacy);
-  Json json;  // no report was drawn: the true graph, or the MLP, which sees no link
-  json["private"] = false;
+  Json json;  // no report was drawn: the true graph, given links, or the MLP, which sees no link
+  json["private"] = figures.simulation->given ? Json(nullptr) : Json(false);
   json["simulated"] = true;
   for (const char* key : {"noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
                           "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
@@ -236,8 +236,14 @@ nlohmann::ordered_json SimulationJson(const SimulationFigures& figures) {
                      {"links", simulation.links},
                      {"features", simulation.features},
                      {"classes", simulation.classes}};
-  json["graph"] = simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
+  json["graph"] = simulation.given ? "given" : simulation.graph == SimulatedGraph::kTrue ? "true" : "blink";
   json["mechanism"] = MechanismPart(figures);
+  if (simulation.given) {
+    json["given_links"] = {{"links", simulation.given->links},
+                           {"true_positives", simulation.given->true_positives},
+                           {"weighted", simulation.given->weighted}};
+  }
+  json["split_seed"] = simulation.split_seed ? Json(*simulation.split_seed) : Json(nullptr);
   json["missing"] = simulation.missing;
   json["privacy"] = PrivacyPart(figures);
   json["report"] = ReportJson(figures.report);

@@ -1,5 +1,8 @@
 #include "tools/simulate/kept_reports.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,6 +13,20 @@
 #include "common/wire/round.h"
 
 namespace blink {
+
+absl::Status ClaimReportsFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(folder, error);
+  if (std::filesystem::exists(there) &&
+      (!std::filesystem::is_directory(there) || !std::filesystem::is_empty(folder, error))) {
+    return absl::InvalidArgumentError(absl::StrCat("--save-reports ", folder,
+                                                   " is there already and is left as it is: name a folder that is "
+                                                   "absent or empty"));
+  }
+  BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
+  if (::chmod(folder.c_str(), 0700) != 0) return FileError(errno, "keep others out of", folder);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder) {
   std::error_code error;

@@ -17,6 +17,9 @@
 
 namespace blink {
 
+// Makes the folder of --save-reports, for its owner alone. INVALID_ARGUMENT, with the remedy: there is something in it.
+absl::Status ClaimReportsFolder(const std::string& folder);
+
 // Nothing where no reports are kept, or not all of them. INVALID_ARGUMENT, with the remedy: they are damaged.
 absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder);
 

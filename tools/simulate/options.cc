@@ -1,6 +1,7 @@
 #include "tools/simulate/options.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,7 @@
 namespace blink {
 
 bool DrawsOrReadsReports(const SimulateOptions& options) {
-  if (options.graph == SimulatedGraph::kTrue) return false;
+  if (options.graph == SimulatedGraph::kTrue || !options.links.empty()) return false;
   if (options.mechanism != MechanismKind::kBlink) return FactsOf(options.mechanism).draws_noise;
   return options.training.model() != v1::MODEL_MLP || options.training.prior() == v1::PRIOR_ATTRIBUTED ||
          options.epsilon_micro || options.degree_share_ppm || options.insecure_seeded_noise ||
@@ -77,9 +78,58 @@ absl::Status CheckPrior(const SimulateOptions& options, v1::Prior prior) {
       flag, " is about the attributed prior, and the prior is beta: give --prior attributed, or leave out ", flag));
 }
 
+namespace {
+
+absl::Status ValidateGivenLinks(const SimulateOptions& options) {
+  if (options.links.empty()) return absl::OkStatus();
+  const std::pair<bool, const char*> others[] = {
+      {options.mechanism != MechanismKind::kBlink, "--mechanism"},
+      {options.graph == SimulatedGraph::kTrue, "--graph true"},
+      {options.epsilon_micro.has_value(), "--epsilon"},
+      {options.degree_share_ppm.has_value(), "--degree-share"},
+      {!options.reports.empty(), "--reports"},
+      {!options.save_reports.empty(), "--save-reports"},
+      {options.insecure_seeded_noise, "--insecure-seeded-noise"},
+      {options.missing > 0, "--missing"},
+      {options.implausible.has_value(), "--implausible"},
+      {!options.without.empty(), "--without"},
+      {options.network_rounds.has_value(), "--network-rounds"},
+      {options.bounds, "--bounds"},
+      {!options.output.empty(), "--output"},
+      {options.training.variant() != v1::VARIANT_UNSPECIFIED, "--variant"},
+      {options.training.model() == v1::MODEL_NONE, "--model none"},
+  };
+  for (const auto& [given, flag] : others) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--links trains on the links of a file as they are, and draws and estimates nothing: leave out ", flag));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateSavedReports(const SimulateOptions& options) {
+  if (options.save_reports.empty()) return absl::OkStatus();
+  if (options.mechanism != MechanismKind::kBlink) {
+    return absl::InvalidArgumentError(
+        "--save-reports keeps reports of blink, as a round does: leave it out, or --mechanism");
+  }
+  if (!DrawsOrReadsReports(options) || !options.reports.empty()) {
+    return absl::InvalidArgumentError(
+        "--save-reports keeps the reports that are drawn, and none is: leave it out, or --reports, --graph true or "
+        "--model mlp");
+  }
+  if (options.checkpoint.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--checkpoint keeps the reports already, in ", options.checkpoint,
+                                                 "/trial-1 and so on: leave out --save-reports"));
+}
+
+}  // namespace
+
 absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
   BLINK_RETURN_IF_ERROR(ValidateMechanismOptions(given));
   const SimulateOptions options = ResolveMechanism(given);
+  BLINK_RETURN_IF_ERROR(ValidateGivenLinks(options));
+  BLINK_RETURN_IF_ERROR(ValidateSavedReports(options));
   const v1::TrainingSpec& training = options.training;
   if (options.graph == SimulatedGraph::kTrue && (!options.without.empty() || options.network_rounds)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -164,8 +214,8 @@ absl::Status ValidateSimulateOptions(const SimulateOptions& given) {
 }
 
 bool KeepsReports(const SimulateOptions& options) {
-  return !options.checkpoint.empty() && DrawsOrReadsReports(options) && options.reports.empty() &&
-         !options.insecure_seeded_noise;
+  return !options.save_reports.empty() || (!options.checkpoint.empty() && DrawsOrReadsReports(options) &&
+                                           options.reports.empty() && !options.insecure_seeded_noise);
 }
 
 }  // namespace blink

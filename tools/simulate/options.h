@@ -48,8 +48,13 @@ struct SimulateOptions {
   // Reports that cannot be drawn again are kept there too (kept_reports.h).
   std::string checkpoint;
   double checkpoint_every_s = 20;
-  bool ignore_memory = false;  // start even where the machine has too little
-  bool progress = true;        // on standard error
+  // Folder in which the reports of every trial are kept for others to read (kept_reports.h); or empty.
+  std::string save_reports;
+  // Links to train on in place of reports: a matrix as scipy.sparse.save_npz writes it (given_links.h); or empty.
+  std::string links;
+  std::optional<uint64_t> split_seed;  // of a new split of the nodes, in place of the data set's
+  bool ignore_memory = false;          // start even where the machine has too little
+  bool progress = true;                // on standard error
 };
 
 // What --without can leave out of the attributed prior, each on its own.
@@ -68,11 +73,11 @@ inline constexpr std::array<IngredientName, 7> kIngredientNames = {{{"degrees", 
 // INVALID_ARGUMENT, naming the flag, when options contradict each other or a budget is out of range; reads nothing.
 absl::Status ValidateSimulateOptions(const SimulateOptions& options);
 
-// Whether the reports that are drawn are kept in options.checkpoint.
+// Whether the reports that are drawn are kept, in options.save_reports or options.checkpoint.
 bool KeepsReports(const SimulateOptions& options);
 
-// False where nothing of a report is asked for: on the true graph, for the MLP alone, which sees no links, and for a
-// mechanism that draws no noise.
+// False where nothing of a report is asked for: on the true graph, on given links, for the MLP alone, which sees no
+// links, and for a mechanism that draws no noise.
 bool DrawsOrReadsReports(const SimulateOptions& options);
 
 // Whether links are estimated from reports, so that there are priors and variants.

@@ -50,14 +50,16 @@ absl::Status PrintSimulation(const Simulation& simulation, const SimulateRequest
 
 void TellWhatIsKept(const SimulateOptions& options) {
   if (!KeepsReports(options)) return;
+  const bool saved = !options.save_reports.empty();
   std::fprintf(stderr,
-               "blink: --checkpoint keeps the reports of every trial in %s, readable by their owner alone: remove the "
-               "folder when the simulation is finished\n",
-               options.checkpoint.c_str());
+               "blink: %s keeps the reports of every trial in %s, readable by their owner alone: remove the folder "
+               "when %s\n",
+               saved ? "--save-reports" : "--checkpoint", (saved ? options.save_reports : options.checkpoint).c_str(),
+               saved ? "you need them no more" : "the simulation is finished");
 }
 
 int TellFailure(absl::StatusOr<Simulation> simulation, const SimulateOptions& options) {
-  simulation = SuggestingPath(std::move(simulation), {options.dataset, options.reports});
+  simulation = SuggestingPath(std::move(simulation), {options.dataset, options.reports, options.links});
   std::fprintf(stderr, "blink: %s\n", ShownText(NamingTheFlag(simulation.status()).message()).c_str());
   // Files and data sets are all it reads: what does not suit is bad input.
   const bool unsuitable = absl::IsDataLoss(simulation.status()) || absl::IsFailedPrecondition(simulation.status());

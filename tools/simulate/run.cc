@@ -24,6 +24,7 @@
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 #include "tools/simulate/checkpoint.h"
+#include "tools/simulate/given_links.h"
 #include "tools/simulate/kept_reports.h"
 #include "tools/simulate/mechanism_flags.h"
 #include "tools/simulate/mechanism_trial.h"
@@ -145,6 +146,10 @@ class Simulator {
     } else if (DrawsOrReadsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(simulation_.parameters, ParametersOf(options_, dataset_.graph.node_count()));
     }
+    if (!options_.links.empty()) {
+      BLINK_ASSIGN_OR_RETURN(given_, ReadGivenLinks(options_.links, dataset_.graph));
+      simulation_.given = given_->figures;
+    }
     DescribeSimulation();
     BLINK_ASSIGN_OR_RETURN(spec_, MakeSpec(options_, folder_ ? &*folder_ : nullptr, dataset_.attributes.has_labels()));
     BLINK_RETURN_IF_ERROR(CheckPrior(options_, spec_.prior()));
@@ -158,8 +163,9 @@ class Simulator {
       BLINK_RETURN_IF_ERROR(
           CheckMemoryHere(spec_, simulation_.parameters ? &*simulation_.parameters : nullptr, v1::IMPLAUSIBLE_FLAG));
     }
+    digest_ = DigestRun();
+    if (!options_.save_reports.empty()) BLINK_RETURN_IF_ERROR(ClaimReportsFolder(options_.save_reports));
     if (!options_.checkpoint.empty()) {
-      digest_ = DigestRun();
       BLINK_RETURN_IF_ERROR(ClaimSimulationCheckpoints(options_.checkpoint, digest_));
     }
 
@@ -218,6 +224,7 @@ class Simulator {
     simulation_.graph = options_.graph;
     simulation_.mechanism = options_.mechanism;
     simulation_.missing = options_.missing;
+    simulation_.split_seed = options_.split_seed;
     if (!DrawsOrReadsReports(options_)) return;
     simulation_.origin = folder_                          ? ReportOrigin::kReplay
                          : options_.insecure_seeded_noise ? ReportOrigin::kSeededSimulation
@@ -241,7 +248,7 @@ class Simulator {
         parameters != nullptr && !EstimatesLinks(options_)
             ? NeedOfMechanism(options_, spec, dataset_, *parameters)
             : NeedOfAnalysis(spec, dataset_.attributes, parameters, options_.implausible.value_or(of_round),
-                             static_cast<double>(dataset_.graph.link_count()));
+                             static_cast<double>(given_ ? given_->figures.links : dataset_.graph.link_count()));
     simulation_.memory_need_bytes = need.bytes();
     const MachineMemory memory = FindMachineMemory();
     if (options_.progress) {
@@ -268,6 +275,7 @@ class Simulator {
     }
     hash.Update(folder_ ? folder_->round.round_id() : KeepsReports(options_) ? "kept reports" : "no round");
     hash.Update(DigestToBytes(DigestOfDataset(dataset_)));
+    if (given_) hash.Update(DigestToBytes(given_->digest));
     return hash.Finish();
   }
 
@@ -281,7 +289,8 @@ class Simulator {
       progress.TellTraining(index, fraction, absl::StrCat(what, text));
     };
     BLINK_ASSIGN_OR_RETURN(TrainedModel model,
-                           TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
+                           given_ ? TrainOnLinks(given_->weights, dataset_.attributes, spec, training_options)
+                                  : TrainOnGraph(dataset_.graph, dataset_.attributes, spec, training_options));
     return Trial{.seed = spec.seed(),
                  .trained = std::move(model.trained),
                  .training = std::move(model.result),
@@ -305,6 +314,11 @@ class Simulator {
     return options_.checkpoint.empty() ? "" : absl::StrCat(options_.checkpoint, "/", name);
   }
 
+  std::string ReportsFolder(int trial) const {
+    return options_.save_reports.empty() ? CheckpointFolder(TrialName(trial))
+                                         : absl::StrCat(options_.save_reports, "/", TrialName(trial));
+  }
+
   absl::StatusOr<Trial> RunTrialOnReports(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     if (options_.missing > 0 && options_.missing * simulation_.nodes < 1) {
       return absl::InvalidArgumentError(absl::StrCat("--missing is ", options_.missing, ", which of the data set's ",
@@ -312,8 +326,7 @@ class Simulator {
     }
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,
-                             ReadKeptReports(CheckpointFolder(TrialName(index))));
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept, ReadKeptReports(ReportsFolder(index)));
       if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
     }
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
@@ -325,7 +338,7 @@ class Simulator {
     RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
     std::optional<ReportKeeper> keeper;
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(CheckpointFolder(TrialName(index))));
+      BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(ReportsFolder(index)));
     }
     BLINK_ASSIGN_OR_RETURN(
         DrawnReports drawn,
@@ -392,9 +405,10 @@ class Simulator {
   std::optional<ResultPlace> place_;  // of the first trial's result
   absl::Status result_written_;       // there
   std::optional<RoundFolder> folder_;
+  std::optional<GivenLinks> given_;
   v1::TrainingSpec spec_;  // normalised
   Ingredients ingredients_;
-  Digest digest_{};        // of what the trainings are made from; where there are checkpoints
+  Digest digest_{};        // of what the trainings are made from
   Simulation simulation_;  // without its trials
   SimulationSoFar& so_far_;
 };
@@ -415,6 +429,11 @@ absl::StatusOr<Simulation> Simulate(const SimulateOptions& options, SimulationSo
                                                                                      : ResultPlace::Existing::kRefuse));
   }
   BLINK_ASSIGN_OR_RETURN(Dataset dataset, ReadDataset(options.dataset));
+  if (options.split_seed) {
+    auto split = DrawSplit(dataset.attributes.labels, *options.split_seed);
+    if (!split.ok()) return Reworded(split.status(), absl::StrCat("--split-seed: ", split.status().message()));
+    dataset.attributes.split = *std::move(split);
+  }
   const SimulateOptions resolved = ResolveMechanism(options);
   return Simulator(resolved, std::move(dataset), std::move(place), so_far).Run();
 }

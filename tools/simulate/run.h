@@ -23,6 +23,12 @@
 
 namespace blink {
 
+// What there is to say of links that were given, beside the true ones.
+struct GivenFigures {
+  uint64_t links = 0, true_positives = 0;
+  bool weighted = false;
+};
+
 struct ReportFigures {
   double bytes_mean = 0;                    // coded bits per report
   double entropy_bytes = 0;                 // mean of log2 C(n-1, k) / 8
@@ -65,6 +71,8 @@ struct Simulation {
   MechanismKind mechanism = MechanismKind::kBlink;
   std::optional<ReportOrigin> origin;           // absent where there are no reports: the true graph, or the MLP alone
   std::optional<PrivacyParameters> parameters;  // likewise
+  std::optional<GivenFigures> given;            // of `links`
+  std::optional<uint64_t> split_seed;           // of the split that was drawn
   double missing = 0;                           // share of the nodes that never report
   double memory_need_bytes = 0;                 // at the peak; an estimate
   int trials_asked = 0;

@@ -34,6 +34,7 @@ std::string Percent(std::optional<double> value) {
 std::string PrivacyLines(const SimulationFigures& figures) {
   std::string text = "Privacy\n";
   if (!figures.privacy) {
+    if (figures.simulation->given) return text + Line("unknown", "the links of a file were used as they are (--links)");
     return text + Line("NONE", figures.simulation->graph == SimulatedGraph::kTrue
                                    ? "the true graph was used as it is"
                                    : "no link was used, and no report drawn");
@@ -73,6 +74,12 @@ std::string MechanismLines(const MechanismFigures& links) {
          Line("links trained on", absl::StrFormat("%s; precision %s, recall %s", Number(links.links, "", 10),
                                                   Percent(links.precision), Percent(links.recall))) +
          Line("made in", Number(links.links_seconds, " s", 3));
+}
+
+std::string GivenLines(const GivenFigures& given, uint64_t true_links) {
+  return "Links\n" + Line("links trained on",
+                          absl::StrFormat("%d%s; %d of them are true, of %d that there are", given.links,
+                                          given.weighted ? ", with weights" : "", given.true_positives, true_links));
 }
 
 std::string PlausibilityLines(const PlausibilityFigures& checks) {
@@ -280,6 +287,7 @@ std::string SimulationText(const SimulationFigures& figures, size_t columns) {
     text += absl::StrCat("Mechanism ", FactsOf(simulation.mechanism).name, "\n");
   }
   text += PrivacyLines(figures);
+  if (simulation.given) text += GivenLines(*simulation.given, simulation.links);
   if (simulation.trials.empty()) return text;
   if (figures.report) text += ReportLines(*figures.report, simulation.missing);
   if (figures.mechanism) text += MechanismLines(*figures.mechanism);
