@@ -1,0 +1,121 @@
+"""The transform for PyTorch Geometric."""
+import copy
+
+import numpy as np
+import pytest
+
+import blink
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+from torch_geometric.data import Data, HeteroData, InMemoryDataset  # noqa: E402
+from torch_geometric.nn import GCNConv  # noqa: E402
+from torch_geometric.transforms import Compose, NormalizeFeatures, ToUndirected  # noqa: E402
+
+from blink.pyg import LinkLDP  # noqa: E402
+from conftest import Blocks  # noqa: E402
+
+
+def make_data(seed, **more):
+    blocks = Blocks(seed=seed)
+    entries = blocks.adjacency.tocoo()
+    masks = {}
+    for name, nodes in (("train_mask", blocks.train), ("val_mask", blocks.validation)):
+        masks[name] = torch.zeros(240, dtype=torch.bool)
+        masks[name][torch.from_numpy(nodes)] = True
+    return Data(x=torch.from_numpy(blocks.features), y=torch.from_numpy(blocks.labels),
+                edge_index=torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64)), **masks, **more)
+
+
+@pytest.mark.parametrize("prior", ["beta", "attributed"])
+@pytest.mark.parametrize("variant", ["hard", "soft", "hybrid"])
+def test_the_graph_of_the_copy_is_the_posterior(prior, variant):
+    data = make_data(seed=21)
+    before = copy.deepcopy(data)
+    private = LinkLDP(3, prior=prior, variant=variant, degree_share=0.05)(data)
+    assert torch.equal(data.edge_index, before.edge_index) and "privacy_loss" not in data  # a copy, and
+    assert private.x is data.x and private.y is data.y  # a shallow one
+    assert private.edge_index.shape[1] == len(private.edge_weight) > 0
+    assert private.edge_index.dtype == torch.int64 and private.edge_weight.dtype == torch.float32
+    assert private.is_undirected() and not private.has_self_loops() and private.num_nodes == 240
+    assert private.privacy_loss == blink.PrivacyLoss(3_000_000, 1)
+    assert GCNConv(60, 3)(private.x, private.edge_index, private.edge_weight).shape == (240, 3)
+
+
+def test_the_draw_is_made_once_a_graph_however_often_it_is_asked_for():
+    class Set(InMemoryDataset):
+        def __init__(self, transform):
+            super().__init__(transform=transform)
+            self.data, self.slices = self.collate([make_data(seed=22), make_data(seed=23)])
+
+    accountant = blink.Accountant()
+    dataset = Set(Compose([NormalizeFeatures(), LinkLDP(2, accountant=accountant)]))
+    graphs = [dataset[0] for _ in range(3)]
+    assert accountant.spent.draws == 1
+    assert all(torch.equal(graph.edge_index, graphs[0].edge_index) for graph in graphs)
+    assert not torch.equal(dataset[1].edge_index, graphs[0].edge_index) and accountant.spent.draws == 2
+
+
+def test_another_budget_for_the_same_graph_is_an_error_unless_asked_for():
+    data = make_data(seed=24)
+    LinkLDP(2)(data)
+    with pytest.raises(blink.SecondDrawError, match="allow_redraw=True"):
+        LinkLDP(3)(data)
+    assert LinkLDP(3, allow_redraw=True)(data).privacy_loss.epsilon_per_link == 10
+
+
+def test_nothing_of_the_true_edges_stays():
+    edges = make_data(seed=25).num_edges
+    data = make_data(seed=25, edge_attr=torch.ones(edges, 2), edge_label=torch.ones(5), strength=torch.ones(edges),
+                     name="blocks")
+    private = LinkLDP(2)(data)
+    assert set(private.keys()) - {"edge_weight", "privacy_loss", "num_nodes"} == set(data.keys()) - {
+        "edge_attr", "edge_label", "strength"}
+
+
+def test_isolated_nodes_are_nodes():
+    data = make_data(seed=26)
+    data.edge_index = data.edge_index[:, :0]
+    assert LinkLDP(20)(data).num_nodes == 240
+
+
+def broken(change):
+    data = make_data(seed=27)
+    change(data)
+    return data
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda d: setattr(d, "edge_index", d.edge_index[:, d.edge_index[0] < d.edge_index[1]]), "not symmetric"),
+    (lambda d: setattr(d, "edge_index", torch.cat([d.edge_index, torch.tensor([[3], [3]])], 1)), "self-loops"),
+    (lambda d: setattr(d, "edge_index", None), "no edge_index"),
+    (lambda d: setattr(d, "train_mask", d.train_mask[:, None].repeat(1, 10)), r"data.train_mask\[:, 0\]"),
+])
+def test_wrong_data_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        LinkLDP(2, prior="attributed")(broken(change))
+
+
+def test_what_the_remedy_says_helps():
+    data = make_data(seed=28)
+    data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    assert Compose([ToUndirected(), LinkLDP(2)])(data).num_nodes == 240
+
+
+def test_graphs_of_several_types_are_refused():
+    with pytest.raises(TypeError, match="HeteroData: LinkLDP takes a homogeneous Data"):
+        LinkLDP(2)(HeteroData())
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"epsilon": 0}, "epsilon is 0"), ({"epsilon": 2, "prior": "x"}, "prior is 'x'"),
+    ({"epsilon": 2, "variant": "x"}, "variant is 'x'"), ({"epsilon": 2, "degree_share": -1}, "degree_share is -1"),
+    ({"epsilon": 2, "seed": 0.5}, "seed is 0.5"),
+])
+def test_wrong_parameters_are_refused_when_it_is_made(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LinkLDP(**arguments)
+
+
+def test_it_shows_what_it_does():
+    assert repr(LinkLDP(3, prior="attributed")) == "LinkLDP(epsilon=3, prior='attributed', variant='hybrid')"
