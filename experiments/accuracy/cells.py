@@ -101,6 +101,11 @@ def is_slow(cell):
     return cell.dataset == "facebook" and cell.variant == "soft" and int(cell.epsilon) <= 4
 
 
+def family(cell):
+    """Cells whose trials take about as long."""
+    return (cell.dataset, cell.kind, cell.variant, cell.model, is_slow(cell))
+
+
 def default_trials(cell):
     """How many trials a cell gets unless told otherwise, and how many of them its verdict counts: fixed before any is
     seen."""
