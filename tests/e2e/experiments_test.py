@@ -401,6 +401,32 @@ class Mechanisms(Experiment):
         _, err = self.run_driver("--tables-only", "--trials", 3, expect=3)
         self.assertIn("no cell of 3 finished trials", err)
 
+    def test_where_the_features_differ_the_share_of_the_links_worth_is_compared(self):
+        (self.folder / "data" / "cora").rename(self.folder / "data" / "lastfm")
+        (self.folder / "published_accuracy.csv").write_text("\n".join(
+            (COLUMNS, "rr,lastfm,gcn,4,0.5,0.01,0.1,0.001,0.01,", "nonprivate,lastfm,gcn,inf,0.8,0.01,,,,",
+             "mlp,lastfm,mlp,inf,0.4,0.01,0.1,0.001,0.01,", "rr,lastfm,gat,4,0.5,0.01,0.1,0.001,0.01,")) + "\n")
+        _, err = self.run_driver("--epochs", 40)
+        self.assertEqual(err.count("cells left"), 3, "one model, and its two bounds")
+        text = (self.folder / "out" / "RESULTS.md").read_text()
+        self.assertIn("Published: 40.0 % and 80.0 %", text)
+        self.assertRegex(text, r"of the links' worth that is kept: lastfm, gcn")
+        self.assertRegex(text, r"\| `rr` \|.* % \(25 %\)")
+        self.assertIn("of 1 measured cells", text)
+
+    def test_solitude_is_searched_and_the_best_setting_is_run_on_other_draws(self):
+        (self.folder / "published_accuracy.csv").write_text(
+            f"{COLUMNS}\nsolitude,cora,gcn,8,0.5,0.9,,0.001,0.01,\n{self.PUBLISHED[0]}\n")
+        self.run_driver()
+        _, err = self.run_driver("--solitude")
+        self.assertEqual((err.count("setting best"), err.count("setting ")), (2, 22))
+        self.assertEqual(len((self.folder / "out" / "solitude.csv").read_text().splitlines()), 1 + 22)
+        self.assertRegex((self.folder / "out" / "RESULTS.md").read_text(), r"\| cora \| gcn \| .* \| 50.0 ± 90.0 \|")
+        _, err = self.run_driver("--solitude")
+        self.assertNotIn("setting", err, "what is recorded is not drawn again")
+        _, err = self.run_driver("--solitude", "--epochs", 2, expect=3)
+        self.assertIn("cora gcn 0 0 was run with --mechanism solitude", err)
+
     def test_what_is_not_there_is_named(self):
         _, err = self.run_driver("--blink", self.folder / "none", expect=3)
         self.assertIn("no program at", err)
