@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
+#include "common/base/list_text.h"
 #include "common/base/status_macros.h"
 #include "common/graph/table_comments.h"
 #include "tools/dataset/convert_inputs.h"
@@ -180,9 +180,8 @@ class Converter {
       report().notes.push_back(absl::StrCat(unknown, " of ", node_count(), " nodes have no label (-1 in labels.csv)"));
     }
     if (!attributes.class_names.empty()) {
-      report().notes.push_back(
-          absl::StrCat(CountText(attributes.class_count, "class", "es"),
-                       ", named in classes.txt: ", absl::StrJoin(attributes.class_names, ", ").substr(0, 100)));
+      report().notes.push_back(absl::StrCat(CountText(attributes.class_count, "class", "es"),
+                                            ", named in classes.txt: ", ListText(attributes.class_names, 100)));
     }
     return absl::OkStatus();
   }
@@ -307,6 +306,12 @@ absl::Status CheckConvertOptions(const ConvertOptions& options) {
     return refuse("--label-columns is about --labels: give it too");
   if (options.split.empty() && !options.split_columns.empty())
     return refuse("--split-columns is about --split: give it too");
+  for (const std::string& name : options.attributes.feature_attributes) {
+    if (name == options.attributes.label_attribute) {
+      return refuse(absl::StrCat("--label-attribute and --feature-attributes both name ", name,
+                                 ": a feature that is the label tells a model the answer"));
+    }
+  }
   int standard_inputs = 0;
   for (const std::string* path :
        {&options.input, &options.labels, &options.split, &options.features, &options.feature_ids})

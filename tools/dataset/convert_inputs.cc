@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/list_text.h"
 #include "common/base/status_macros.h"
 #include "common/graph/input.h"
 #include "tools/dataset/import/import.h"
@@ -109,7 +110,7 @@ class InputReader {
     }
     if (table.blank > 0) parts.push_back(absl::StrCat("skipped ", CountText(table.blank, "empty line")));
     if (!table.unused.empty()) {
-      parts.push_back(absl::StrCat("not used: column ", absl::StrJoin(table.unused, ", ").substr(0, 100)));
+      parts.push_back(absl::StrCat("not used: column ", ListText(table.unused, 100)));
     }
     if (!parts.empty()) inputs_.notes.push_back(absl::StrCat(table.name, ": ", absl::StrJoin(parts, "; ")));
   }

@@ -13,6 +13,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/format_number.h"
+#include "common/base/list_text.h"
 #include "common/base/private_file.h"
 #include "tests/testing/log_capture.h"
 #include "tests/testing/temp_folder.h"
@@ -302,6 +303,15 @@ TEST(ExitCode, ANameThatMayNotBeUsedIsBadInputAndAFullDiskIsNot) {
   for (const int error : {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM}) {
     EXPECT_EQ(ExitCodeFor(FileError(error, "write", "x")), ExitCode::kNoResources) << error;
   }
+}
+
+TEST(ListText, ShowsWholeItemsAndCountsTheOthers) {
+  const std::vector<std::string> names = {"first", "second", "third"};
+  EXPECT_EQ(ListText(names, 100), "first, second, third");
+  EXPECT_EQ(ListText(names, 13), "first, second and 1 more");
+  EXPECT_EQ(ListText(names, 12), "first and 2 more");
+  EXPECT_EQ(ListText(names, 1), "first and 2 more");
+  EXPECT_EQ(ListText(std::vector<std::string>{}, 10), "");
 }
 
 TEST(ExitCode, TheTableNamesEveryCode) {

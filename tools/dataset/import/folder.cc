@@ -32,6 +32,13 @@ std::vector<std::string> HeaderOf(absl::string_view bytes) {
   return header;
 }
 
+// By its name, since it has no content to tell.
+bool IsTable(absl::string_view name) {
+  absl::ConsumeSuffix(&name, ".gz");
+  return absl::EndsWith(name, ".csv") || absl::EndsWith(name, ".json") || absl::EndsWith(name, ".tsv") ||
+         absl::EndsWith(name, ".txt");
+}
+
 }  // namespace
 
 absl::StatusOr<Folder> Folder::Open(const std::string& path) {
@@ -53,8 +60,14 @@ absl::StatusOr<Folder> Folder::Open(const std::string& path) {
     if (folder.files_.size() >= kFilesMax)
       return WrongFile(path, absl::StrCat("holds more than ", kFilesMax, " files: give the folder of one data set"));
     BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Input> input, Input::Open(entry->path().string()));
+    // A file that is damaged or empty could be the one with the features, which nobody would miss.
     const absl::StatusOr<absl::string_view> first = input->Peek();
-    if (!first.ok()) continue;  // a damaged archive matters only where it is read
+    if (!first.ok()) {
+      return absl::Status(first.status().code(),
+                          absl::StrCat(first.status().message(), "; or move it out of the folder"));
+    }
+    if (first->empty() && IsTable(name))
+      return WrongFile(entry->path().string(), "is empty: fetch it again, or move it out of the folder");
     FolderFile file{name, KindOf(*first), {}};
     if (file.kind == FileKind::kText) file.header = HeaderOf(*first);
     folder.files_.push_back(std::move(file));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/list_text.h"
 #include "common/base/status_macros.h"
 #include "tools/dataset/import/arrays.h"
 #include "tools/dataset/import/formats.h"
@@ -39,7 +40,7 @@ absl::StatusOr<const MatMatrix*> FindLinks(const std::vector<MatMatrix>& matrice
   }
   if (found == nullptr)
     return WrongFile(name, absl::StrCat("holds no square sparse matrix for the links; it holds ",
-                                        all.empty() ? "no matrix" : absl::StrJoin(all, ", ").substr(0, 200)));
+                                        all.empty() ? "no matrix" : ListText(all, 200)));
   return found;
 }
 

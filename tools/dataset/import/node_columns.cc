@@ -8,9 +8,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/list_text.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset.h"
 #include "tools/dataset/import/arrays.h"
@@ -67,7 +67,7 @@ class ColumnTaker {
     }
     if (!unused.empty()) {
       graph_.notes.push_back(
-          absl::StrCat(file_, ": not used: ", absl::StrJoin(unused, ", ").substr(0, 200),
+          absl::StrCat(file_, ": not used: ", ListText(unused, 200),
                        " (--label-attribute and --feature-attributes choose what the label and the features are)"));
     }
     return absl::OkStatus();
@@ -87,7 +87,7 @@ class ColumnTaker {
       names.push_back(columns_[c].name);
     }
     return WrongFile(file_, absl::StrCat("the nodes have no attribute \"", name, "\" (", flag, "); they have ",
-                                         names.empty() ? "none" : absl::StrJoin(names, ", ").substr(0, 200)));
+                                         names.empty() ? "none" : ListText(names, 200)));
   }
 
   absl::Status TakeLabels() {

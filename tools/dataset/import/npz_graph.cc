@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/base/list_text.h"
 #include "common/base/status_macros.h"
 #include "common/graph/zip_archive.h"
 #include "tools/dataset/import/arrays.h"
@@ -33,7 +33,7 @@ class NpzReader {
       if (archive_.Has(links)) return ReadLinks(links);
     }
     if (archive_.Has("format")) return ReadMatrix();
-    return WrongFile(name_, absl::StrCat("the archive holds ", absl::StrJoin(archive_.members(), ", ").substr(0, 200),
+    return WrongFile(name_, absl::StrCat("the archive holds ", ListText(archive_.members(), 200),
                                          ", which is no graph that blink knows. With NumPy: numpy.savez('graph.npz', "
                                          "edge_index=E, x=X, y=Y), where E "
                                          "has the shape [2, links], X one row and Y one label for each node"));

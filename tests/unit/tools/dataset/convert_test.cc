@@ -409,6 +409,12 @@ TEST_F(ConvertTest, RefusesFlagsThatContradictEachOther) {
   refused([](ConvertOptions& o) { o.row_order = RowOrder::kAsIs; }, "--row-order");
   refused([](ConvertOptions& o) { o.features = o.feature_ids = "x", o.row_order = RowOrder::kAsIs; }, "--row-order");
   refused([](ConvertOptions& o) { o.label_columns = {"1"}; }, "--label-columns");
+  refused(
+      [](ConvertOptions& o) {
+        o.attributes.label_attribute = "age";
+        o.attributes.feature_attributes = {"sex", "age"};
+      },
+      "--feature-attributes both name age");
   refused([](ConvertOptions& o) { o.split_columns = {"1"}; }, "--split-columns");
   refused([](ConvertOptions& o) { o.feature_id_column = {"1"}; }, "--feature-id-column");
   refused([](ConvertOptions& o) { o.input = o.labels = "-"; }, "standard input");

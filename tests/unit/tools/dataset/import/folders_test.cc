@@ -173,6 +173,24 @@ TEST_F(FolderTest, ReadsOgbCompressedAndPlain) {
   EXPECT_EQ(LinksOf(Convert("raw").graph), kPath) << "the folder raw alone";
 }
 
+TEST_F(FolderTest, NamesAFileThatIsDamagedOrEmptyWhateverItWouldHold) {
+  for (const char* name :
+       {"raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.gz", "split/time/test.csv.gz"}) {
+    WriteGzip("raw/edge.csv.gz", "0,1\n1,2\n2,3\n");
+    Write("raw/num-node-list.csv", "4\n");
+    WriteGzip("raw/node-feat.csv.gz", "0.5,-1\n0,2\n3,4\n5,6\n");
+    WriteGzip("raw/node-label.csv.gz", "1\n0\nnan\n1\n");
+    WriteGzip("split/time/test.csv.gz", "0\n1\n");
+    Convert();
+    std::filesystem::resize_file(Path(name), std::filesystem::file_size(Path(name)) / 2);
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr(name), HasSubstr("gzip stream is cut off"), HasSubstr("or move it out")));
+    WriteGzip(name, "");
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr(name), HasSubstr("is empty")));
+    std::filesystem::resize_file(Path(name), 0);
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr(name), HasSubstr("is empty")));
+  }
+}
+
 TEST_F(FolderTest, NamesTheWrongFileOfOgb) {
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"edge.csv", "0,1\n1,4\n", "edge.csv, line 2: \"4\" is no node from 0 to 3"},
@@ -184,7 +202,7 @@ TEST_F(FolderTest, NamesTheWrongFileOfOgb) {
       {"node-feat.csv", "1\ninf\n", "line 2: \"inf\" is no finite number"},
       {"node-label.csv", "1,0\n", "line 1: has 2 labels"},
       {"node-label.csv", "1\n0.5\n1\n1\n", "which is a fraction"},
-      {"triplet-type-list.csv", "", "several types"}};
+      {"triplet-type-list.csv", "a,b,c\n", "several types"}};
   for (const auto& [name, content, expected] : cases) {
     std::filesystem::remove_all(folder_ + "/in");
     Write("edge.csv", "0,1\n1,2\n");
