@@ -370,6 +370,12 @@ class Deployment:
                     *arguments).json()
 
 
+def overridden(defaults, more):
+    """Arguments: `defaults`, {option: value}, but for the options that `more` gives itself; then `more`."""
+    kept = [part for option, value in defaults.items() if option not in more for part in (option, value)]
+    return (*kept, *more)
+
+
 class BlinkTest(unittest.TestCase):
     """Assertions about programs that end."""
 

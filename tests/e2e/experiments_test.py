@@ -17,18 +17,12 @@ import types
 import unittest
 
 import blinktest
-from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, wait_until
+from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, overridden, wait_until
 
 COLUMNS = "method,dataset,model,epsilon,accuracy_mean,accuracy_std,lr,weight_decay,dropout,degree_share"
 PUBLISHED = ("mlp,cora,mlp,inf,0.5,0.005,0.1,0.001,0.01,", "nonprivate,cora,gcn,inf,0.5,0.005,0.1,0.001,0.01,",
              "blink-hard,cora,gcn,6,0.5,0.9,0.1,0.001,0.01,0.1", "blink-hard,cora,gcn,8,0.01,0.0001,0.1,0.001,0.01,0.1",
              "rr,cora,gcn,8,0.5,0.01,0.1,0.001,0.01,", "blink-hard,lastfm,gcn,8,0.5,0.01,0.1,0.001,0.01,0.1")
-
-
-def overridden(defaults, more):
-    """Arguments: `defaults`, {option: value}, but for the options that `more` gives itself; then `more`."""
-    kept = [part for option, value in defaults.items() if option not in more for part in (option, value)]
-    return (*kept, *more)
 
 
 class Experiment(BlinkTest):
@@ -442,7 +436,7 @@ class CommandLines(Experiment):
     DRIVERS = {"accuracy/run": "--epsilon", "accuracy/fixed_point.py": "--epsilon", "attributed_prior/run": "--epsilon",
                "degree_share/run": "--epsilon", "few_labels/run": "--epsilon", "mechanisms/run": "--epsilon",
                "missing_reports/run": "--missing", "speed/growth": "--nodes", "speed/report": "--section",
-               "speed/run": "--model"}
+               "speed/run": "--model", "stock_pyg/run": "--epsilon"}
     VALUES = {"--section": "soft", "--model": "gcn", "--missing": "0.5", "--nodes": "100"}
 
     def test_every_driver_refuses_what_is_given_twice(self):

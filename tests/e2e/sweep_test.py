@@ -18,7 +18,7 @@ import tempfile
 import unittest
 
 import blinktest
-from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, wait_until
+from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, overridden, wait_until
 
 sys.path.insert(0, str(SOURCE_DIR / "tools" / "sweep"))
 from blink_sweep import description, lines, page, plan, progress, report, series, simulate  # noqa: E402
@@ -76,6 +76,9 @@ class InFolder(BlinkTest):
     def rows(self):
         return [json.loads(line) for line in self.lines.read_text().splitlines()]
 
+    def usual(self):
+        return {"--dataset": self.dataset, "--output": self.lines, "--epsilon": "2,6", "--trials": 2, "--jobs": 1}
+
 
 class Simulations(InFolder):
     """A sweep of real simulations."""
@@ -86,8 +89,7 @@ class Simulations(InFolder):
         blinktest.generate_dataset(self.dataset, 60)
 
     def arguments(self, *more):
-        return ("sweep", "--dataset", self.dataset, "--output", self.lines, "--epsilon", "2,6", "--trials", 2, "--set",
-                "epochs=2", "--jobs", 1, *more)
+        return ("sweep", *overridden(self.usual() | ({} if "--set" in more else {"--set": "epochs=2"}), more))
 
     def test_bounds_and_parts_of_a_file_are_run(self):
         file = self.folder / "sweep.toml"
@@ -132,7 +134,12 @@ class Simulations(InFolder):
                 (("--mechanism", "blnk"), 2, "mechanism names 'blnk'"), (("--model", "gnc"), 2, "--model names 'gnc'"),
                 (("--set", "trials=3"), 2, "set names 'trials'"), (("--set", "colour=red"), 2, "--set names 'colour'"),
                 (("--variant", "soft,harder"), 2, "--variant names 'harder'"),
-                (("--nonsense",), 2, "--nonsense"), (("--file", "/nowhere.toml"), 3, "cannot read /nowhere.toml"),
+                (("--trials", "1", "--trials", "2"), 2, "--trials: is given more than once"),
+                (("--quiet", "--quiet"), 2, "--quiet: is given more than once"),
+                (("--epsilon", "1", "--epsilon", "2"), 2, "--epsilon: is given more than once"),
+                (("--set", "epochs=3", "--set", "epochs=4"), 2, "--set: gives epochs more than once"),
+                (("--nonsense",), 2, "--nonsense"), (("--blink", "/bin/false"), 3, "ended with 1: is it blink?"),
+                (("--file", "/nowhere.toml"), 3, "cannot read /nowhere.toml"),
                 (("--profile", "quick", "--file", "x"), 2, "leave out one of them"),
                 (("--blink", self.folder / "none"), 3, "no program at"),
                 (("--dataset", self.folder / "gone"), 3, "gone"),
@@ -169,8 +176,8 @@ class Sweep(InFolder):
         self.blink.chmod(0o755)
 
     def arguments(self, *more):
-        return ("sweep", "--dataset", self.dataset, "--output", self.lines, "--epsilon", "2,6", "--trials", 2, "--set",
-                "epochs=2", "--jobs", 1, "--blink", self.blink, *more)
+        usual = self.usual() | {"--blink": self.blink} | ({} if "--set" in more else {"--set": "epochs=2"})
+        return ("sweep", *overridden(usual, more))
 
     def test_a_killed_sweep_goes_on_where_it_was(self):
         process = self.start(*self.arguments())
@@ -252,6 +259,23 @@ class Sweep(InFolder):
             _, err = self.call(*self.arguments(), expect=3)
             self.assertIn("name another file", err)
             self.assertEqual(self.lines.read_text(), text)
+
+    def test_what_keeps_nothing_is_no_file_for_trials(self):
+        os.mkfifo(self.folder / "pipe")
+        for path in ("/dev/null", self.folder / "pipe"):
+            _, err = self.call(*self.arguments("--output", path), expect=3)
+            self.assertIn("is no file that keeps what is written", err)
+
+    def test_no_trial_outlives_a_killed_sweep(self):
+        process = self.start(*self.arguments("--set", "epochs=100000"))
+
+        def trials():
+            command = ["pgrep", "-f", f"{self.blink} simulate .*epochs=100000"]
+            return subprocess.run(command, capture_output=True, text=True).stdout.split()
+        wait_until(trials, "a trial that runs")
+        process.kill()
+        process.communicate()
+        wait_until(lambda: not trials(), "the end of the trial")
 
     def test_nothing_more_is_run_once_a_trial_cannot_be_recorded(self):
         self.call(*self.arguments("--trials", 1, "--epsilon", 6))
@@ -541,6 +565,18 @@ class Report(InFolder):
         self.assertIn("no finished trials in", self.report(expect=3)[1])
         self.lines.write_text("nonsense\n")
         self.assertIn("line 1 is damaged, or the file is not of a sweep", self.report(expect=3)[1])
+        for name, wrong, says in (("figures", {"test_accuracy": math.nan}, "NaN is no number"),
+                                  ("figures", {"test_accuracy": "x"}, 'test_accuracy is "x"'),
+                                  ("figures", {"test_accuracy": True}, "test_accuracy is true"),
+                                  ("trial", {"epsilon": "3"}, "its trial is another one than its key says"),
+                                  ("trial", {"model": 3}, "model is 3"),
+                                  ("trial", {"options": None}, "options is null"),
+                                  ("dataset", {"nodes": "100"}, 'nodes is "100"'), ("dataset", {}, "it has no nodes")):
+            found = line()
+            found[name] = {**found[name], **wrong} if wrong else {}
+            self.write_lines([line(seed=2), found, line(seed=3)])
+            with self.subTest(says):
+                self.assertIn(f"line 2 is damaged, or the file is not of a sweep ({says})", self.report(expect=3)[1])
         self.assertFalse((self.folder / "figures").exists())
         self.assertIn("--output", self.call("report", self.lines, expect=2)[1])
 

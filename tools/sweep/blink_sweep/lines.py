@@ -4,31 +4,54 @@ Lines are only ever appended. A trial is known by its key, a digest of everythin
 power cut left of the last line is cut off when the file is opened for writing. Any other damaged line is refused.
 """
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
 import pathlib
+import stat
 import sys
 import threading
 
+from blink_sweep import plan
 from blink_sweep.ending import NO_RESOURCES, Refusal
 
 FORMAT = 1
 START = b'{"format":'
-FIELDS = ("format", "key", "trial", "dataset", "program", "figures", "seconds")
+FIELDS = {"format": int, "key": str, "trial": dict, "dataset": dict, "program": dict, "figures": dict,
+          "seconds": (int, float)}
+TRIAL = {"dataset": str, "dataset_sha256": str, "trial": int, "seed": int,
+         **{field.name: dict if field.name == "options" else str for field in dataclasses.fields(plan.Setting)}}
+DATASET = {"nodes": int, "links": int, "isolated": int}
+
+
+def _no_number(text):
+    raise ValueError(f"{text} is no number")
+
+
+def _check(found, wanted):
+    """ValueError, unless every wanted name has a value of its type."""
+    for name, kind in wanted.items():
+        if name not in found:
+            raise ValueError(f"it has no {name}")
+        if isinstance(found[name], bool) or not isinstance(found[name], kind):
+            raise ValueError(f"{name} is {json.dumps(found[name])[:40]}")
 
 
 def _parsed(line, path, number):
     """The object of a line; ValueError where it is none."""
-    row = json.loads(line)
+    row = json.loads(line, parse_constant=_no_number)
     if not isinstance(row, dict):
         raise ValueError("it is no JSON object")
     if row.get("format") != FORMAT:
         raise Refusal(f"{path}, line {number}: format {row.get('format')} is not of this version, which reads format "
                       f"{FORMAT}: name another file")
-    missing = [name for name in FIELDS if name not in row]
-    if missing:
-        raise ValueError(f"it has no {missing[0]}")
+    _check(row, FIELDS)
+    _check(row["trial"], TRIAL)
+    _check(row["dataset"], DATASET)
+    _check(row["figures"], {name: (int, float, type(None)) for name in row["figures"]})
+    if plan.key_of(row["trial"]) != row["key"]:
+        raise ValueError("its trial is another one than its key says")
     return row
 
 
@@ -77,6 +100,9 @@ class LinesFile:
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as problem:
             raise Refusal(f"cannot write {path}: {problem.strerror}") from None
+        if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
+            os.close(self.descriptor)
+            raise Refusal(f"{path} is no file that keeps what is written: name another one")
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -1,11 +1,11 @@
 """`blink report`: figures, tables and a page from the lines of a sweep."""
-import argparse
 import collections
 import os
 import pathlib
 
 from blink_sweep import ending, lines, page, series
-from blink_sweep.ending import NO_RESOURCES, Refusal, wrong_flags
+from blink_sweep.arguments import Parser
+from blink_sweep.ending import NO_RESOURCES, Refusal
 from blink_sweep.progress import minutes
 
 ABOUT = """Draws the figures that the finished trials of `blink sweep` have something for, each as SVG (for print) and
@@ -21,14 +21,8 @@ NEEDS_MATPLOTLIB = ("drawing needs matplotlib: run scripts/install-deps --plots 
                     "none")
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise wrong_flags(message)
-
-
 def parser_of():
-    parser = Parser(prog="blink report", description=ABOUT, epilog=MORE + ending.EXIT_CODES, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="blink report", description=ABOUT, epilog=MORE + ending.EXIT_CODES)
     parser.add_argument("files", nargs="+", metavar="FILE", help="lines of finished trials")
     parser.add_argument("--output", required=True, type=pathlib.Path, metavar="FOLDER",
                         help="folder of the figures; files of an earlier report in it are replaced")

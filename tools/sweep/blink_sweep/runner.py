@@ -1,11 +1,15 @@
 """Runs trials side by side, each a process of its own."""
 import concurrent.futures
 import json
+import shutil
 import subprocess
 import threading
 import time
 
 from blink_sweep.ending import Refusal
+
+SETPRIV = shutil.which("setpriv")  # of util-linux
+DIES_WITH_THIS = [SETPRIV, "--pdeathsig", "TERM"] if SETPRIV else []  # a trial, if this process is killed
 
 
 class Runner:
@@ -63,7 +67,7 @@ class Runner:
             if self.stopped:
                 return
             started = time.monotonic()
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            process = subprocess.Popen(DIES_WITH_THIS + command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True, errors="replace")
             self.processes.add(process)
         if self.stopped:  # a signal came between

@@ -40,7 +40,8 @@ class Program:
         except OSError as problem:
             raise Refusal(f"cannot run {self.path}: {problem.strerror}") from None
         if done.returncode != 0:
-            reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+            reason = (done.stderr.strip().splitlines() or
+                      [f"{self.path} {arguments[0]} ended with {done.returncode}: is it blink?"])[0]
             raise Refusal(reason.removeprefix("blink: "))
         return done.stdout
 

@@ -1,5 +1,4 @@
 """`blink sweep`: many runs of `blink simulate`."""
-import argparse
 import collections
 import datetime
 import math
@@ -10,6 +9,7 @@ import signal
 import sys
 
 from blink_sweep import description, ending, lines, plan, simulate
+from blink_sweep.arguments import Parser, Setting, Words
 from blink_sweep.ending import Refusal, wrong_flags
 from blink_sweep.progress import Pace, Progress, minutes
 from blink_sweep.runner import Runner
@@ -31,31 +31,8 @@ Lists are separated by blanks or commas. A range is FROM:TO or FROM:TO:STEP. Mec
 """
 
 
-class Words(argparse.Action):
-    """Values with blanks or commas between them."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, [word for value in values for word in value.split(",") if word])
-
-
-class Setting(argparse.Action):
-    """NAME=VALUE, or NAME alone for a flag that takes none; several times."""
-
-    def __call__(self, parser, namespace, value, option_string=None):
-        name, equals, text = value.partition("=")
-        found = dict(getattr(namespace, self.dest) or {})
-        found[name.removeprefix("--")] = text if equals else ""
-        setattr(namespace, self.dest, found)
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise wrong_flags(message)
-
-
 def parser_of(beside):
-    parser = Parser(prog="blink sweep", description=ABOUT, epilog=MORE + ending.EXIT_CODES, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="blink sweep", description=ABOUT, epilog=MORE + ending.EXIT_CODES)
     what = parser.add_argument_group("what is run")
     what.add_argument("--dataset", nargs="+", metavar="FOLDER", help="data-set folders, with their links")
     what.add_argument("--mechanism", nargs="+", action=Words, metavar="NAME", help="names as below (blink)")
