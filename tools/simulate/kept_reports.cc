@@ -45,6 +45,13 @@ absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& fo
 ReportKeeper::ReportKeeper(std::string folder, std::unique_ptr<ReportFileWriter> writer)
     : folder_(std::move(folder)), writer_(std::move(writer)) {}
 
+ReportKeeper::~ReportKeeper() {
+  if (writer_ == nullptr) return;  // finished, or moved
+  writer_.reset();
+  std::error_code ignored;
+  for (const char* name : {"/reports.blr", "/round.json", ""}) std::filesystem::remove(folder_ + name, ignored);
+}
+
 absl::StatusOr<ReportKeeper> ReportKeeper::Create(const std::string& folder) {
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder));
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportFileWriter> writer, ReportFileWriter::Create(folder + "/reports.blr"));
@@ -66,7 +73,9 @@ absl::Status ReportKeeper::Finish(const PrivacyParameters& parameters, const v1:
   *round.mutable_training() = spec;
   round.set_state(v1::ROUND_STATE_SEALED);
   round.set_reports(reports_);
-  return WriteRoundJson(round, folder_);
+  BLINK_RETURN_IF_ERROR(WriteRoundJson(round, folder_));
+  writer_.reset();
+  return absl::OkStatus();
 }
 
 }  // namespace blink

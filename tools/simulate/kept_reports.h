@@ -23,9 +23,12 @@ absl::Status ClaimReportsFolder(const std::string& folder);
 // Nothing where no reports are kept, or not all of them. INVALID_ARGUMENT, with the remedy: they are damaged.
 absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder);
 
-// Writes them while they are drawn.
+// Writes them while they are drawn. What is not finished is removed.
 class ReportKeeper {
  public:
+  ReportKeeper(ReportKeeper&&) = default;
+  ReportKeeper& operator=(ReportKeeper&&) = default;
+  ~ReportKeeper();
   // Makes `folder` where it is missing.
   static absl::StatusOr<ReportKeeper> Create(const std::string& folder);
   absl::Status Add(NodeIndex node, const CodedReport& report);

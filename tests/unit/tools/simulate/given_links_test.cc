@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 
 #include "aggregator_server/reports/report_file.h"
@@ -167,6 +169,22 @@ TEST_F(GivenLinksSimulation, KeepsReportsThatReplayAsTheyWere) {
   EXPECT_EQ(replayed.trials[0].estimates->beta.mae, drawn.trials[0].estimates->beta.mae);
   EXPECT_EQ(replayed.trials[0].training.logits, drawn.trials[0].training.logits);
   ExpectRefused(options, "is there already and is left as it is");
+}
+
+TEST_F(GivenLinksSimulation, ReportsThatCannotBeWrittenLeaveNothingThatBlocksTheNextAttempt) {
+  SimulateOptions options = Options();
+  options.epsilon_micro = 6'000'000;
+  options.save_reports = folder_ + "/kept";
+  std::signal(SIGXFSZ, SIG_IGN);  // the write fails instead
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit little = {.rlim_cur = 100, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  const absl::Status failed = Simulate(options).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted) << failed;
+  EXPECT_TRUE(std::filesystem::is_empty(options.save_reports));
+  EXPECT_TRUE(Simulate(options).ok());
 }
 
 TEST_F(GivenLinksSimulation, RefusesToKeepReportsThatAreNotDrawnOrKeptAlready) {
