@@ -32,7 +32,7 @@ absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_mic
   return parameters;
 }
 
-double PrivacyParameters::epsilon_list() const { return static_cast<double>(list_epsilon_numerator()) * 1e-12; }
+double PrivacyParameters::epsilon_list() const { return static_cast<double>(list_epsilon_numerator()) / 1e12; }
 
 double PrivacyParameters::flip_probability() const { return std::ldexp(static_cast<double>(flip_numerator_), -64); }
 

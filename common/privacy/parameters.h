@@ -44,9 +44,9 @@ class PrivacyParameters {
   uint64_t degree_epsilon_numerator() const { return epsilon_micro_ * degree_share_ppm_; }
 
   // Rounded numbers, for people and for estimation. No random decision uses them.
-  double epsilon() const { return static_cast<double>(epsilon_micro_) * 1e-6; }
+  double epsilon() const { return static_cast<double>(epsilon_micro_) / 1e6; }
   double degree_share() const { return static_cast<double>(degree_share_ppm_) * 1e-6; }
-  double epsilon_degree() const { return static_cast<double>(degree_epsilon_numerator()) * 1e-12; }
+  double epsilon_degree() const { return static_cast<double>(degree_epsilon_numerator()) / 1e12; }
   double epsilon_list() const;
   double flip_probability() const;  // p' as the nearest double
   double bit_log_odds() const;      // ln((1 - p') / p'): the weight of one received bit; 0 when !sends_bits()

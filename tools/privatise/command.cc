@@ -53,14 +53,14 @@ std::string TextOf(const PrivacyParameters& p, const std::string& output) {
       "%s: noisy %s of %u nodes\n"
       "  cost      epsilon %g for one entry of one list (%g for the bits, %g for the degree)\n"
       "            epsilon %g for an undirected link: %s\n"
-      "  flipped   each bit with probability %.9g\n"
+      "%s"
       "  again     a second draw costs the same again, and the two add up\n",
       output,
       !p.sends_bits()     ? "degrees"
       : !p.sends_degree() ? "bits"
                           : "bits and degrees",
       p.node_count(), p.epsilon(), p.epsilon_list(), p.epsilon_degree(), 2 * p.epsilon(), kTwoLists,
-      p.sends_bits() ? p.flip_probability() : 0.5);
+      p.sends_bits() ? absl::StrFormat("  flipped   each bit with probability %.9g\n", p.flip_probability()) : "");
 }
 
 std::string JsonOf(const PrivacyParameters& p, const Dataset& dataset, const std::string& output) {
