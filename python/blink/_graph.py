@@ -52,7 +52,7 @@ def graph_of(adjacency: Any, name: str = "adjacency") -> Graph:
     elif isinstance(adjacency, np.ndarray) and adjacency.ndim == 2:
         if adjacency.dtype.kind not in "biuf":
             raise TypeError(f"{name} is an array of {adjacency.dtype}: give zeros and ones")
-        matrix = sp.csr_array(adjacency)
+        matrix = sp.csr_array(adjacency.astype(np.float32) if adjacency.dtype == np.float16 else adjacency)
     else:
         raise TypeError(f"{name} is of type {type(adjacency).__name__}: give a SciPy sparse matrix or a NumPy array "
                         f"[n, n] (of an edge list: blink.adjacency_from_edges)")

@@ -10,6 +10,7 @@ Number = Union[int, float, str, Decimal, Fraction]
 
 EPSILON_MAX = 50
 MILLION = 1_000_000
+EPSILON_MICRO_MAX = EPSILON_MAX * MILLION
 
 
 def exact(name: str, value: Any) -> Fraction:

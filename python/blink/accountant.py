@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from ._numbers import MILLION, Number, exact
+from ._numbers import EPSILON_MICRO_MAX, MILLION, Number, exact, whole
 
 
 class BudgetExceededError(ValueError):
@@ -83,7 +84,9 @@ class Accountant:
 
         Raises:
           BudgetExceededError: the sum would exceed a limit. It stays as it was.
+          ValueError: ``epsilon_micro`` is no budget of a draw, 1 .. 50,000,000.
         """
+        epsilon_micro = whole("epsilon_micro", epsilon_micro, 1, EPSILON_MICRO_MAX)
         with self._lock:
             after = self._spent.micro_per_entry + epsilon_micro
             for name, limit_micro, lists in self._limits:
@@ -94,5 +97,20 @@ class Accountant:
             self._spent = PrivacyLoss(after, self._spent.draws + 1)
             return self._spent
 
+    def __copy__(self) -> Accountant:
+        return self  # a second one would let the same budget be spent twice
+
+    def __deepcopy__(self, memo: Any) -> Accountant:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Accountant is not pickled: in another process it would let the same budget be spent again")
+
     def __repr__(self) -> str:
         return f"<blink.Accountant: {self._spent}>"
+
+
+def check_accountant(accountant: Any) -> None:
+    """Raises TypeError, naming the argument, where it is neither None nor an :class:`Accountant`."""
+    if accountant is not None and not isinstance(accountant, Accountant):
+        raise TypeError(f"accountant is of type {type(accountant).__name__}: give a blink.Accountant")

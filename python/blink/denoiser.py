@@ -35,7 +35,7 @@ class LinkDenoiser:
 
     Attributes:
       links_: ``[n, n]`` float32 sparse matrix, :attr:`blink.Posterior.links`.
-      posterior_: the :class:`blink.Posterior`.
+      posterior_: the :class:`blink.Posterior`. A pickle is without it: ``blink.estimate(denoiser.reports_)``.
       reports_: the :class:`blink.Reports`.
       privacy_loss_: what all draws of this graph have spent, a :class:`blink.PrivacyLoss`.
       n_features_in_: n, the columns of the adjacency matrix.
@@ -117,6 +117,9 @@ class LinkDenoiser:
                 raise ValueError(f"LinkDenoiser has no parameter {name!r}: it has {', '.join(known)}")
             setattr(self, name, value)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "posterior_"}
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters

@@ -187,6 +187,16 @@ class Posterior:
             self._degrees = _core.estimate_degrees(self._reports._core, self._threads)
         return self._degrees
 
+    def __copy__(self) -> Posterior:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Posterior:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Posterior is not pickled: keep its reports (Reports.save, or pickle) and estimate again, "
+                        "which costs no privacy and gives the same P")
+
     def __repr__(self) -> str:
         return (f"<blink.Posterior of {self.node_count:,} nodes, {self.prior} prior, {self.variant}: "
                 f"{self.expected_links:.1f} links expected>")

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from . import _core
 from ._graph import graph_of
 from ._numbers import MILLION, Number, epsilon_micro, one_of, share_ppm
-from .accountant import Accountant, PrivacyLoss
+from .accountant import Accountant, PrivacyLoss, check_accountant
+from .spending import note_draw
 
 PRIORS = ("beta", "attributed")
 FORMAT = 1
@@ -182,9 +183,25 @@ class Reports:
                 np.ascontiguousarray(file["reported"], bool), int(file["epsilon_micro"]),
                 int(file["degree_share_ppm"])))
 
+    def __copy__(self) -> Reports:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Reports:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _again, (self.packed, self.degrees, self.reported, self.epsilon_micro, self.degree_share_ppm,
+                        self._tie_seed)
+
     def __repr__(self) -> str:
         return (f"<blink.Reports of {int(self.reported.sum()):,} of {self.node_count:,} nodes, epsilon "
                 f"{self.epsilon:g}, degree share {self.degree_share:g}>")
+
+
+def _again(packed: Any, degrees: Any, reported: Any, micro: int, share: int, tie_seed: int | None) -> Reports:
+    """Reports that were pickled."""
+    core = _core.reports_from_arrays(np.ascontiguousarray(packed), degrees, np.ascontiguousarray(reported), micro, share)
+    return Reports(core, tie_seed=tie_seed)
 
 
 def _pack(bits: Any) -> npt.NDArray[np.uint64]:
@@ -236,7 +253,9 @@ def privatise(adjacency: Any, *, epsilon: Number, degree_share: Number | None = 
     micro = epsilon_micro(epsilon)
     one_of("prior", prior, PRIORS)
     share = _core.default_degree_share_ppm(micro, prior) if degree_share is None else share_ppm(degree_share)
+    check_accountant(accountant)
     graph = graph_of(adjacency)
     if accountant is not None:
         accountant.debit(micro)
+    note_draw(graph.digest, micro)
     return Reports(_core.privatise(graph.offsets, graph.neighbours, micro, share))

@@ -1,5 +1,7 @@
 """The estimator in the manner of scikit-learn, and one draw a graph."""
+import copy
 import multiprocessing
+import pickle
 
 import numpy as np
 import pytest
@@ -98,3 +100,11 @@ def test_scikit_learn_can_clone_it():
 def test_wrong_parameters_are_refused_when_it_is_fitted(arguments, message):
     with pytest.raises(ValueError, match=message):
         blink.LinkDenoiser(**arguments).fit(make_graph(100, 4, seed=17))
+
+
+def test_a_pickle_keeps_the_links_and_the_reports(graph):
+    fitted = blink.LinkDenoiser(epsilon=4).fit(graph)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.transform(graph) != fitted.links_).nnz == 0
+    assert np.array_equal(again.reports_.packed, fitted.reports_.packed)
+    assert not hasattr(again, "posterior_") and copy.deepcopy(fitted).privacy_loss_ == fitted.privacy_loss_

@@ -1,5 +1,7 @@
 """Estimates against slow twins, and what is refused."""
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -203,3 +205,10 @@ def test_what_are_no_reports_is_refused(graph, reports):
         blink.estimate(reports).row(150)
     with pytest.raises(ValueError, match="x has the shape"):
         blink.estimate(reports) @ np.zeros(149)
+
+
+def test_a_posterior_is_copied_as_it_is_and_not_pickled(reports):
+    posterior = blink.estimate(reports)
+    assert copy.deepcopy(posterior) is posterior
+    with pytest.raises(TypeError, match="keep its reports"):
+        pickle.dumps(posterior)

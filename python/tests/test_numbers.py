@@ -1,4 +1,6 @@
 """Budgets are exact, and wrong ones are refused by name."""
+import copy
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -85,3 +87,25 @@ def test_a_wrong_graph_costs_nothing(graph):
     with pytest.raises(ValueError, match="not symmetric"):
         blink.privatise(np.triu(graph.toarray()), epsilon=1, accountant=accountant)
     assert accountant.spent.draws == 0
+
+
+@pytest.mark.parametrize("micro", [0, -5_000_000, 0.5, 50_000_001, True])
+def test_a_debit_is_a_budget_of_a_draw(micro):
+    accountant = blink.Accountant()
+    with pytest.raises((TypeError, ValueError), match="epsilon_micro is"):
+        accountant.debit(micro)
+    assert accountant.spent == blink.PrivacyLoss()
+
+
+def test_an_accountant_is_one_even_in_a_copy():
+    accountant = blink.Accountant()
+    assert copy.deepcopy(accountant) is accountant and copy.copy(accountant) is accountant
+    with pytest.raises(TypeError, match="would let the same budget be spent again"):
+        pickle.dumps(accountant)
+
+
+def test_what_is_no_accountant_is_refused_by_name(graph):
+    for draw in (lambda: blink.privatise(graph, epsilon=1, accountant=5),
+                 lambda: blink.LinkDenoiser(epsilon=1, accountant=5).fit(graph)):
+        with pytest.raises(TypeError, match="accountant is of type int: give a blink.Accountant"):
+            draw()

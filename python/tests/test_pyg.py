@@ -1,5 +1,7 @@
 """The transform for PyTorch Geometric."""
 import copy
+import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from torch_geometric.data import Data, HeteroData, InMemoryDataset  # noqa: E402
 from torch_geometric.nn import GCNConv  # noqa: E402
 from torch_geometric.transforms import Compose, NormalizeFeatures, ToUndirected  # noqa: E402
 
+from blink import spending  # noqa: E402
 from blink.pyg import LinkLDP  # noqa: E402
 from conftest import Blocks  # noqa: E402
 
@@ -66,11 +69,79 @@ def test_another_budget_for_the_same_graph_is_an_error_unless_asked_for():
 
 def test_nothing_of_the_true_edges_stays():
     edges = make_data(seed=25).num_edges
-    data = make_data(seed=25, edge_attr=torch.ones(edges, 2), edge_label=torch.ones(5), strength=torch.ones(edges),
-                     name="blocks")
+    of_edges = {"edge_attr": torch.ones(edges, 2), "edge_label": torch.ones(5), "strength": torch.ones(edges),
+                "my_index": torch.ones(2, edges), "train_pos_index": torch.ones(2, 7), "pairs": [(0, 1)],
+                "lists": {0: [1]}, "entries": np.ones(edges)}
+    data = make_data(seed=25, **of_edges, name="blocks", year=2026, size=torch.ones(240, 3), scale=torch.tensor(0.5))
     private = LinkLDP(2)(data)
-    assert set(private.keys()) - {"edge_weight", "privacy_loss", "num_nodes"} == set(data.keys()) - {
-        "edge_attr", "edge_label", "strength"}
+    assert set(private.keys()) - {"edge_weight", "privacy_loss", "num_nodes"} == set(data.keys()) - set(of_edges)
+
+
+def test_nothing_of_as_many_edges_as_nodes_stays():
+    data = make_data(seed=33)
+    data.edge_index = ToUndirected()(Data(edge_index=torch.stack([torch.arange(120), torch.arange(120) + 120]),
+                                          num_nodes=240)).edge_index
+    data.pairs = data.edge_index.T.contiguous()
+    assert data.num_edges == data.num_nodes == 240
+    private = LinkLDP(2)(data)
+    assert "pairs" not in private and "x" in private and "train_mask" in private
+
+
+def test_a_copy_and_another_process_have_the_same_draw(monkeypatch):
+    data, other = make_data(seed=34), make_data(seed=35)
+    transform = LinkLDP(2)
+    edges = transform(data).edge_index
+    pickled = pickle.dumps(transform)
+    monkeypatch.setattr(spending, "draws", {})  # as in another process
+    monkeypatch.setattr(spending, "token", "another")
+    there = pickle.loads(pickled)
+    assert torch.equal(there(data).edge_index, edges)
+    with pytest.raises(blink.SecondDrawError, match="forked or started by another"):
+        there(other)
+    with pytest.raises(blink.SecondDrawError, match="forked or started by another"):
+        pickle.loads(pickle.dumps(there))(other)
+    monkeypatch.undo()
+    for twin in (copy.deepcopy(transform), pickle.loads(pickled)):
+        assert torch.equal(twin(data).edge_index, edges)
+        assert twin(data).privacy_loss == blink.PrivacyLoss(2_000_000, 1)
+        assert twin(other).num_nodes == 240
+
+
+def test_what_was_drawn_without_the_transform_counts():
+    blocks, data = Blocks(seed=36), make_data(seed=36)
+    blink.privatise(blocks.adjacency, epsilon=3)
+    accountants = [blink.Accountant(), blink.Accountant()]
+    for accountant in accountants * 2:
+        assert LinkLDP(2, accountant=accountant)(data).privacy_loss == blink.PrivacyLoss(5_000_000, 2)
+        assert accountant.spent == blink.PrivacyLoss(2_000_000, 1)
+
+
+@pytest.mark.parametrize("change, reason", [
+    (lambda d: setattr(d, "y", d.y.float()), "it has the shape .* of torch.float32"),
+    (lambda d: setattr(d, "y", torch.nn.functional.one_hot(d.y)), r"it has the shape \[240, 3\]"),
+    (lambda d: delattr(d, "val_mask"), "there is no data.val_mask"),
+])
+def test_labels_that_cannot_be_used_are_told_of(change, reason):
+    with pytest.warns(UserWarning, match=f"data.y is not used: {reason}"):
+        LinkLDP(2, prior="attributed")(broken(change))
+
+
+def test_labels_in_a_column_are_labels():
+    data = make_data(seed=27)
+    expected = LinkLDP(2, prior="attributed")(data).edge_weight
+    data.y = data.y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(LinkLDP(2, prior="attributed")(data).edge_weight, expected)
+
+
+@pytest.mark.parametrize("form", [lambda x: x.to_sparse(), lambda x: x.to_sparse_csr(), lambda x: x.bfloat16(),
+                                  lambda x: x.half(), lambda x: x.bool()])
+def test_features_of_other_forms_are_the_same_features(form):
+    data = make_data(seed=27)
+    expected = LinkLDP(2, prior="attributed")(data).edge_weight
+    data.x = form(data.x)
+    assert torch.equal(LinkLDP(2, prior="attributed")(data).edge_weight, expected)
 
 
 def test_isolated_nodes_are_nodes():
@@ -90,6 +161,7 @@ def broken(change):
     (lambda d: setattr(d, "edge_index", torch.cat([d.edge_index, torch.tensor([[3], [3]])], 1)), "self-loops"),
     (lambda d: setattr(d, "edge_index", None), "no edge_index"),
     (lambda d: setattr(d, "train_mask", d.train_mask[:, None].repeat(1, 10)), r"data.train_mask\[:, 0\]"),
+    (lambda d: setattr(d, "val_mask", d.val_mask.long()), r"data.val_mask.bool\(\)"),
 ])
 def test_wrong_data_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
@@ -100,6 +172,11 @@ def test_what_the_remedy_says_helps():
     data = make_data(seed=28)
     data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
     assert Compose([ToUndirected(), LinkLDP(2)])(data).num_nodes == 240
+
+
+def test_two_nodes_are_no_graph():
+    with pytest.raises(ValueError, match="data has 2 nodes: it must have 3 or more"):
+        LinkLDP(2)(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2))
 
 
 def test_graphs_of_several_types_are_refused():

@@ -1,5 +1,7 @@
 """Drawing, keeping and reading reports."""
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -177,3 +179,13 @@ def test_edges_of_one_direction_or_both_give_one_graph():
 def test_wrong_edges_are_refused(edges):
     with pytest.raises(ValueError, match="edges has"):
         blink.adjacency_from_edges(edges, nodes=4)
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 1])
+def test_pickled_reports_are_the_same(graph, share):
+    reports = blink.privatise(graph, epsilon=2, degree_share=share)
+    again = pickle.loads(pickle.dumps(reports))
+    assert np.array_equal(again.packed, reports.packed) and np.array_equal(again.reported, reports.reported)
+    assert np.array_equal(again.degrees, reports.degrees) if share else again.degrees is None
+    assert (again.epsilon_micro, again.degree_share_ppm) == (reports.epsilon_micro, reports.degree_share_ppm)
+    assert copy.deepcopy(reports) is reports
