@@ -6,8 +6,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +55,30 @@ auto Run(const Work& work) {
     nb::gil_scoped_release release;
     return work();
   }();
+  ThrowUnlessOk(result.status());
+  return *std::move(result);
+}
+
+// As Run, for work that ends when `stop` becomes true: a signal's handler may raise meanwhile, as that of Ctrl-C does.
+template <typename Work>
+auto RunUntilSignal(const Work& work) {
+  std::atomic<bool> stop = false;
+  auto working = std::async(std::launch::async, [&] { return work(stop); });
+  const auto is_done = [&] {
+    nb::gil_scoped_release release;
+    return working.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+  };
+  while (!is_done()) {
+    if (PyErr_CheckSignals() == 0) continue;
+    nb::python_error raised;
+    stop = true;
+    {
+      nb::gil_scoped_release release;
+      working.wait();
+    }
+    throw raised;
+  }
+  auto result = working.get();
   ThrowUnlessOk(result.status());
   return *std::move(result);
 }

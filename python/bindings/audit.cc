@@ -1,6 +1,8 @@
 // The audit of the mechanism that this module privatises with.
 #include <nanobind/stl/string.h>
 
+#include <atomic>
+
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
@@ -12,11 +14,11 @@ namespace blink::python {
 namespace {
 
 std::string Audit(uint64_t epsilon_micro, uint32_t degree_share_ppm, uint32_t nodes, uint64_t reports, int threads) {
-  return Run([&]() -> absl::StatusOr<std::string> {
+  return RunUntilSignal([&](const std::atomic<bool>& stop) -> absl::StatusOr<std::string> {
     BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                            PrivacyParameters::Create(epsilon_micro, degree_share_ppm, nodes));
     const MechanismAuditOptions options{
-        .parameters = parameters, .reports = reports, .threads = ThreadsOrCores(threads)};
+        .parameters = parameters, .reports = reports, .threads = ThreadsOrCores(threads), .stop = &stop};
     BLINK_RETURN_IF_ERROR(CheckMemory(MechanismAuditBytes(options), "an audit"));
     BLINK_ASSIGN_OR_RETURN(const MechanismAudit audit, AuditMechanism(options, ShippedMechanism(parameters)));
     return MechanismAuditJson(audit).dump();

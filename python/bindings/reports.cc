@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <tuple>
@@ -25,10 +26,12 @@ absl::Status CheckMemoryForBits(const PrivacyParameters& parameters) {
 }
 
 // As the node does it, for each list in turn, with the system's secure generator.
-absl::StatusOr<ReportSet> Draw(const CsrGraph& lists, const PrivacyParameters& parameters) {
+absl::StatusOr<ReportSet> Draw(const CsrGraph& lists, const PrivacyParameters& parameters,
+                               const std::atomic<bool>& stop) {
   BLINK_RETURN_IF_ERROR(CheckMemoryForBits(parameters));
   ReportSet reports(parameters);
   for (NodeIndex i = 0; i < lists.node_count(); ++i) {
+    if (stop) return absl::CancelledError("interrupted");
     BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, SecureRandom()));
     BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), lists.NeighboursOf(i)));
     BLINK_RETURN_IF_ERROR(reports.Add(i, std::move(report)));
@@ -38,12 +41,12 @@ absl::StatusOr<ReportSet> Draw(const CsrGraph& lists, const PrivacyParameters& p
 
 ReportSet Privatise(const Vector<int64_t>& offsets, const Vector<uint32_t>& neighbours, uint64_t epsilon_micro,
                     uint32_t degree_share_ppm) {
-  return Run([&]() -> absl::StatusOr<ReportSet> {
+  return RunUntilSignal([&](const std::atomic<bool>& stop) -> absl::StatusOr<ReportSet> {
     std::vector<uint64_t> rows(offsets.data(), offsets.data() + offsets.size());
     BLINK_ASSIGN_OR_RETURN(const CsrGraph lists, CsrGraph::FromRows(std::move(rows), ToStdVector(neighbours)));
     BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                            PrivacyParameters::Create(epsilon_micro, degree_share_ppm, lists.node_count()));
-    return Draw(lists, parameters);
+    return Draw(lists, parameters, stop);
   });
 }
 

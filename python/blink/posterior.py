@@ -94,6 +94,8 @@ class Posterior:
 
     def __matmul__(self, x: Any) -> npt.NDArray[np.float32]:
         """``[n]`` or ``[n, width]`` float32: the product of all weights with ``x``, in float32."""
+        if sp.issparse(x):
+            raise TypeError("x is a sparse matrix: multiply with x.toarray()")
         dense = np.asarray(x, dtype=np.float32)
         if dense.ndim not in (1, 2) or len(dense) != self.node_count:
             raise ValueError(f"x has the shape {dense.shape}: it must have {self.node_count} rows")
@@ -245,6 +247,8 @@ def estimate(reports: Reports, *, prior: str = "beta", variant: str = "hybrid", 
     if tie_seed is not None:
         ties = whole("tie_seed", tie_seed, 0, SEED_MAX)
     threads = whole("threads", threads, 0, THREADS_MAX)
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is of type {type(progress).__name__}: give a function of a share, 0 .. 1")
     public = {"features": features, "labels": labels, "train": train, "validation": validation,
               "class_probabilities": class_probabilities, "network_rounds": network_rounds}
     if prior == "beta":

@@ -17,7 +17,7 @@ import numpy as np
 
 try:
     import torch
-    from torch_geometric.data import Data
+    from torch_geometric.data import Batch, Data
     from torch_geometric.transforms import BaseTransform
 except ImportError as error:
     raise ImportError("blink.pyg needs torch and torch_geometric: pip install 'blink-ldp[pyg]'") from error
@@ -25,12 +25,14 @@ except ImportError as error:
 from . import _core, spending
 from ._graph import NODES_MIN, adjacency_from_edges, graph_of
 from ._numbers import Number, epsilon_micro, one_of, share_ppm, whole
-from .accountant import Accountant
+from .accountant import Accountant, PrivacyLoss
 from .draws import adopt, draw_once, draws_of
 from .posterior import SEED_MAX, THREADS_MAX, VARIANTS, Posterior, estimate
 from .reports import PRIORS
 
 NODE_NAMES = ("x", "y", "pos", "batch", "n_id", "train_mask", "val_mask", "test_mask")
+
+torch.serialization.add_safe_globals([PrivacyLoss])  # so that torch.load(weights_only=True) reads private data
 
 
 class LinkLDP(BaseTransform):  # type: ignore[misc]
@@ -46,8 +48,8 @@ class LinkLDP(BaseTransform):  # type: ignore[misc]
     * ``privacy_loss``: what all draws of this graph have spent, a :class:`blink.PrivacyLoss`;
 
     and with what is known to be of the nodes: tensors with a row for each node, single numbers, truths and texts. All
-    else is left out, since it could tell of the true edges. **What was computed from the links does not become private**: put ``LinkLDP`` before a transform that
-    computes features of nodes from links.
+    else is left out, since it could tell of the true edges. **What was computed from the links does not become
+    private**: put ``LinkLDP`` before a transform that computes features of nodes from links.
 
     Under the attributed prior ``x``, and of the nodes in ``train_mask`` and ``val_mask`` ``y``, are used. A warning
     says where ``y`` is not used.
@@ -83,8 +85,8 @@ class LinkLDP(BaseTransform):  # type: ignore[misc]
 
     def forward(self, data: Any) -> Any:
         """The private copy of a :class:`torch_geometric.data.Data`. ``data`` stays as it is."""
-        if not isinstance(data, Data):
-            raise TypeError(f"data is of type {type(data).__name__}: LinkLDP takes a homogeneous Data")
+        if not isinstance(data, Data) or isinstance(data, Batch):
+            raise TypeError(f"data is of type {type(data).__name__}: LinkLDP takes a homogeneous Data, one graph")
         if data.edge_index is None:
             remedy = " (data.adj_t: put ToSparseTensor after LinkLDP)" if "adj_t" in data else ""
             raise ValueError(f"data has no edge_index: LinkLDP privatises the links of a graph{remedy}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -166,13 +168,30 @@ class Reports:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Reports:
-        """Reads what :meth:`save` wrote.
+        """Reads what :meth:`save` or ``blink privatise`` wrote.
 
         Raises:
-          ValueError: the file is something else.
+          FileNotFoundError: there is no such file.
+          ValueError: the file is damaged, or something else.
         """
+        try:
+            return cls._loaded(path)
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as problem:
+            raise ValueError(f"{os.fspath(path)} is damaged, or holds no reports: {problem}") from None
+
+    @classmethod
+    def _loaded(cls, path: str | os.PathLike[str]) -> Reports:
+        with open(path, "rb") as opened:
+            if opened.read(2) != b"PK":
+                raise ValueError(f"{os.fspath(path)} holds no reports: Reports.save writes such files")
         with np.load(path, allow_pickle=False) as file:
-            names = set(getattr(file, "files", ()))
+            names = set(file.files)
+            if {"epsilon", "degree_share"} <= names and names & {"bits", "degrees"}:
+                bits, degrees = (file[name] if name in names else None for name in ("bits", "degrees"))
+                if bits is not None:
+                    bits = np.unpackbits(bits, axis=1, count=len(bits), bitorder="little")
+                return cls.from_arrays(bits, degrees, epsilon=float(file["epsilon"]),
+                                       degree_share=float(file["degree_share"]))
             if not {"format", "packed", "reported", "epsilon_micro", "degree_share_ppm"} <= names:
                 raise ValueError(f"{os.fspath(path)} holds no reports: Reports.save writes such files")
             if int(file["format"]) != FORMAT:
@@ -200,8 +219,8 @@ class Reports:
 
 def _again(packed: Any, degrees: Any, reported: Any, micro: int, share: int, tie_seed: int | None) -> Reports:
     """Reports that were pickled."""
-    core = _core.reports_from_arrays(np.ascontiguousarray(packed), degrees, np.ascontiguousarray(reported), micro, share)
-    return Reports(core, tie_seed=tie_seed)
+    return Reports(_core.reports_from_arrays(np.ascontiguousarray(packed), degrees, np.ascontiguousarray(reported),
+                                             micro, share), tie_seed=tie_seed)
 
 
 def _pack(bits: Any) -> npt.NDArray[np.uint64]:

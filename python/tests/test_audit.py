@@ -1,4 +1,6 @@
 """The audit of this module's own mechanism."""
+import signal
+
 import pytest
 
 import blink
@@ -24,3 +26,17 @@ def test_wrong_arguments_are_refused_by_name(arguments, message):
 def test_arguments_have_names():
     with pytest.raises(TypeError):
         blink.audit(1)
+
+
+def test_a_signal_ends_an_audit():
+    def end(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(TimeoutError):
+            blink.audit(epsilon=2, reports=10**9)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -212,3 +212,10 @@ def test_a_posterior_is_copied_as_it_is_and_not_pickled(reports):
     assert copy.deepcopy(posterior) is posterior
     with pytest.raises(TypeError, match="keep its reports"):
         pickle.dumps(posterior)
+
+
+def test_what_is_no_function_or_no_array_is_refused_by_name(reports, graph):
+    with pytest.raises(TypeError, match="progress is of type int"):
+        blink.estimate(reports, progress=5)
+    with pytest.raises(TypeError, match="x is a sparse matrix"):
+        blink.estimate(reports) @ graph

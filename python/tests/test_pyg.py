@@ -10,7 +10,7 @@ import blink
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
-from torch_geometric.data import Data, HeteroData, InMemoryDataset  # noqa: E402
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset  # noqa: E402
 from torch_geometric.nn import GCNConv  # noqa: E402
 from torch_geometric.transforms import Compose, NormalizeFeatures, ToUndirected  # noqa: E402
 
@@ -182,6 +182,15 @@ def test_two_nodes_are_no_graph():
 def test_graphs_of_several_types_are_refused():
     with pytest.raises(TypeError, match="HeteroData: LinkLDP takes a homogeneous Data"):
         LinkLDP(2)(HeteroData())
+    with pytest.raises(TypeError, match="Batch: LinkLDP takes a homogeneous Data, one graph"):
+        LinkLDP(2)(Batch.from_data_list([make_data(seed=29), make_data(seed=30)]))
+
+
+def test_private_data_is_read_without_pickles(tmp_path):
+    private = LinkLDP(2)(make_data(seed=37))
+    torch.save(private.to_dict(), tmp_path / "private.pt")
+    read = torch.load(tmp_path / "private.pt", weights_only=True)
+    assert read["privacy_loss"] == private.privacy_loss and torch.equal(read["edge_index"], private.edge_index)
 
 
 @pytest.mark.parametrize("arguments, message", [

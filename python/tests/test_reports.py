@@ -2,6 +2,8 @@
 import copy
 import math
 import pickle
+import signal
+import subprocess
 
 import numpy as np
 import pytest
@@ -159,6 +161,53 @@ def test_arrays_that_do_not_fit_are_refused(reports, arguments, message):
     bits, degrees = given.pop("bits"), given.pop("degrees")
     with pytest.raises(ValueError, match=message):
         blink.Reports.from_arrays(bits, degrees, **given)
+
+
+def test_a_damaged_file_is_refused_with_its_name(reports, tmp_path):
+    reports.save(tmp_path / "whole.npz")
+    whole = (tmp_path / "whole.npz").read_bytes()
+    damaged = whole[:100] + bytes([whole[100] ^ 255]) + whole[101:]
+    for name, content in (("cut.npz", whole[:-50]), ("text.npz", b"1,2\n"), ("empty.npz", b""), ("bit.npz", damaged)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name} "):
+            blink.Reports.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        blink.Reports.load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("share", ["0", "0.1", "1"])
+def test_what_the_program_has_privatised_is_read(program, graph, tmp_path, share):
+    (tmp_path / "set").mkdir()
+    rows, columns = graph.nonzero()
+    (tmp_path / "set" / "edges.csv").write_text("source,target\n" + "".join(
+        f"{i},{j}\n" for i, j in zip(rows, columns) if i < j))
+    (tmp_path / "set" / "labels.csv").write_text("node,label\n" + "".join(f"{i},{i % 2}\n" for i in range(150)))
+    subprocess.run([program, "privatise", "--dataset", tmp_path / "set", "--epsilon", "2.5", "--degree-share", share,
+                    "--output", tmp_path / "noisy.npz"], check=True, capture_output=True)
+    reports = blink.Reports.load(tmp_path / "noisy.npz")
+    with np.load(tmp_path / "noisy.npz") as file:
+        assert (reports.epsilon, reports.degree_share) == (2.5, float(share))
+        assert (reports.degrees is None) == ("degrees" not in file) == (share == "0")
+        if share != "0":
+            assert np.array_equal(reports.degrees, file["degrees"])
+        if share != "1":
+            bits = np.unpackbits(file["bits"], axis=1, count=150, bitorder="little")
+            assert np.array_equal(reports.bits, bits) and bits.any()
+
+
+def test_a_signal_ends_a_draw():
+    def end(*_):
+        raise TimeoutError
+
+    big = blink.adjacency_from_edges(np.array([[0], [1]]), nodes=30_000)
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(TimeoutError):
+            blink.privatise(big, epsilon=1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
