@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
 #include "common/graph/numpy_file.h"
 
@@ -99,8 +100,12 @@ absl::StatusOr<GivenLinks> GivenLinksOf(FeatureMatrix matrix, const std::string&
 }
 
 absl::StatusOr<GivenLinks> ReadGivenLinks(const std::string& path, const CsrGraph& truth) {
-  BLINK_ASSIGN_OR_RETURN(FeatureMatrix matrix, absl::EndsWith(path, ".npy") ? ReadDenseNpy(path) : ReadSparseNpz(path));
-  return GivenLinksOf(std::move(matrix), path, truth);
+  absl::StatusOr<FeatureMatrix> matrix = absl::EndsWith(path, ".npy") ? ReadDenseNpy(path) : ReadSparseNpz(path);
+  if (!matrix.ok()) {  // the reader of features names another file in its remedy
+    return absl::Status(matrix.status().code(),
+                        absl::StrReplaceAll(matrix.status().message(), {{"'features.npy'", "'links.npy'"}}));
+  }
+  return GivenLinksOf(*std::move(matrix), path, truth);
 }
 
 }  // namespace blink
