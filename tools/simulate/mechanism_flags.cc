@@ -41,8 +41,8 @@ absl::Status CheckEstimateFlags(const SimulateOptions& options) {
   if (options.training.variant() != v1::VARIANT_UNSPECIFIED) {
     return Refuse(options, "--variant", "uses its links as they are and estimates no probability");
   }
-  if (options.training.prior() == v1::PRIOR_ATTRIBUTED) {
-    return Refuse(options, "--prior attributed", "uses its links as they are and has no prior");
+  if (options.training.prior() != v1::PRIOR_UNSPECIFIED) {
+    return Refuse(options, "--prior", "uses its links as they are and has no prior");
   }
   return absl::OkStatus();
 }

@@ -170,9 +170,11 @@ TEST_F(MechanismTest, RefusesFlagsThatItFixes) {
       options = Options(facts.kind);
       options.training.set_variant(v1::VARIANT_SOFT);
       ExpectRefused(options, "--variant");
-      options = Options(facts.kind);
-      options.training.set_prior(v1::PRIOR_ATTRIBUTED);
-      ExpectRefused(options, "--prior");
+      for (const v1::Prior prior : {v1::PRIOR_BETA, v1::PRIOR_ATTRIBUTED}) {
+        options = Options(facts.kind);
+        options.training.set_prior(prior);
+        ExpectRefused(options, "--prior");
+      }
     }
     if (!facts.draws_noise) {
       options = Options(facts.kind);
