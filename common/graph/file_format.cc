@@ -98,7 +98,8 @@ constexpr Format kJson = {
 constexpr Format kTuples = {"tuples of Python or lists of YAML",
                             "python3 -c \"import re; [print(*re.findall(r'[^][(),\\s]+', x.lstrip('- ')), sep='\\t') "
                             "for x in open('FILE')]\" > OUT.tsv"};
-constexpr Format kUtf16 = {"text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > utf8.csv"};
+constexpr Format kUtf16 = {"text in UTF-16",
+                           "iconv -f UTF-16 -t UTF-8 FILE > OTHER (and of XML remove encoding=\"UTF-16\")"};
 constexpr Format kUtf32 = {"text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE > utf8.csv"};
 constexpr Format kXz = {"compressed by xz", "xz -dc FILE > unpacked, then give unpacked"};
 constexpr Format kBzip2 = {"compressed by bzip2", "bzip2 -dc FILE > unpacked, then give unpacked"};

@@ -553,6 +553,17 @@ class Report(InFolder):
         self.assertIn("All trials ran with --epochs=5.", report.notes_of(found[:2]))
         self.assertIn("Several builds of blink", " ".join(report.notes_of([*found, line(seed=3, program="q")])))
 
+    def test_data_sets_of_one_name_are_told_apart_by_their_content(self):
+        rows = [line(), line(seed=2), line(accuracy=0.9)]
+        rows[2]["trial"]["dataset_sha256"] = "0123456789"
+        rows[2]["key"] = plan.key_of(rows[2]["trial"])
+        self.write_lines(rows)
+        self.report("--tables-only")
+        with open(self.folder / "figures" / "points.csv") as file:
+            titles = " ".join(row["panel"] for row in csv.DictReader(file))
+        self.assertIn("small d", titles)
+        self.assertIn("small 01234567", titles)
+
     def test_a_line_that_is_being_written_is_left_out(self):
         self.write_lines()
         with open(self.lines, "a") as file:

@@ -79,7 +79,7 @@ def _list(table, name, where):
 def _count(table, name, where, low, high):
     value = table[name]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{where}{name} is {value}: it must be a whole number in {low} .. {high}")
+        raise ValueError(f"{where}{name} is {value!r}: it must be a whole number in {low} .. {high}")
     return value
 
 

@@ -71,6 +71,18 @@ def write(path, data):
         raise Refusal(f"{path} could not be written: {problem.strerror}", NO_RESOURCES) from None
 
 
+def tell_apart(rows):
+    """Data sets of one name and another content get a part of their digest into their name: figures would take them for
+    one."""
+    digests = collections.defaultdict(set)
+    for row in rows:
+        digests[row["trial"]["dataset"]].add(row["trial"]["dataset_sha256"])
+    for row in rows:
+        trial = row["trial"]
+        if len(digests[trial["dataset"]]) > 1:
+            row["trial"] = {**trial, "dataset": f"{trial['dataset']} {trial['dataset_sha256'][:8]}"}
+
+
 def import_draw():
     try:
         from blink_sweep import draw
@@ -84,6 +96,7 @@ def main(argv):
     rows = list(lines.newest([row for path in options.files for row in lines.read(path)]).values())
     if not rows:
         raise Refusal(f"no finished trials in {', '.join(options.files)}: nothing written")
+    tell_apart(rows)
     draw = None if options.tables_only else import_draw()
     figures = series.Figures(rows).all()
     try:
