@@ -1,9 +1,11 @@
 #include "mechanisms/symrr.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/privacy/privatizer.h"
 #include "mechanisms/rr.h"
 
 namespace blink {
@@ -16,10 +18,12 @@ absl::StatusOr<SymRrNode> SymRrNode::Create(uint64_t epsilon_micro, uint32_t nod
 
 absl::StatusOr<BitRow> SymRrNode::Report(NodeIndex self, absl::Span<const NodeIndex> neighbours,
                                          RandomSource& random) const {
-  BLINK_ASSIGN_OR_RETURN(const PrivateReport report,
-                         ReportOwnPairs(parameters_, PairRule::kLarger, self, neighbours, random));
+  // The other entries are drawn too, and dropped: they are not of the report.
+  BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters_, self, random));
+  BLINK_ASSIGN_OR_RETURN(const PrivateReport report, ApplyNoise(parameters_, self, std::move(noise), neighbours));
   BitRow bits(self);
   std::copy_n(report.bits.words().begin(), bits.words().size(), bits.mutable_words().begin());
+  bits.ClearTail();
   return bits;
 }
 

@@ -3,14 +3,16 @@
 //   node        A~_ij = A_ij xor Bernoulli(p), j < i, p = 1 / (1 + e^epsilon)
 //   aggregator  every reported one is an undirected link
 //
-// A link costs epsilon: its other entry is never read. Source: the baseline SymRR of Blink (CCS '23).
+// A link costs epsilon: no report depends on its other entry. Source: the baseline SymRR of Blink (CCS '23).
 #ifndef BLINK_MECHANISMS_SYMRR_H_
 #define BLINK_MECHANISMS_SYMRR_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "mechanisms/own_pairs.h"
+#include "absl/types/span.h"
+#include "common/privacy/parameters.h"
+#include "common/privacy/random_source.h"
 #include "mechanisms/reported_rows.h"
 
 namespace blink {

@@ -14,17 +14,20 @@ namespace {
 
 Account::Spent CostOf(const PrivacyParameters& parameters) {
   const auto nano = static_cast<uint64_t>(std::ceil(parameters.achieved_epsilon() * 1e9));
-  return {parameters.epsilon_micro(), std::min(nano, parameters.epsilon_micro() * 1000)};
+  return {parameters.epsilon_micro(), std::min(nano, parameters.epsilon_micro() * 1000),
+          parameters.epsilon_micro() * parameters.reports_of_pair()};
 }
 
 void Add(const Account::Spent& cost, Account::Spent* sum) {
   sum->promised_micro += cost.promised_micro;
   sum->achieved_nano += cost.achieved_nano;
+  sum->link_micro += cost.link_micro;
 }
 
 void TakeLarger(const Account::Spent& spent, Account::Spent* largest) {
   largest->promised_micro = std::max(largest->promised_micro, spent.promised_micro);
   largest->achieved_nano = std::max(largest->achieved_nano, spent.achieved_nano);
+  largest->link_micro = std::max(largest->link_micro, spent.link_micro);
 }
 
 std::string NanoText(uint64_t nano) {
@@ -36,7 +39,7 @@ std::string NanoText(uint64_t nano) {
 
 std::string SpentLine(const std::string& name, uint64_t draws, const Account::Spent& spent) {
   return absl::StrFormat("%-10s %8d  %13s  %16s  %13s\n", name, draws, EpsilonText(spent.promised_micro),
-                         NanoText(spent.achieved_nano), EpsilonText(spent.link_micro()));
+                         NanoText(spent.achieved_nano), EpsilonText(spent.link_micro));
 }
 
 }  // namespace
@@ -80,9 +83,10 @@ std::string AccountToText(const Account& account) {
     absl::StrAppendFormat(&text, "\n%-32s  %5s  %9s  %12s  receipts\n", "round", "epoch", "epsilon", "degree share");
   }
   for (const Account::Round& round : account.rounds) {
-    absl::StrAppendFormat(&text, "%s  %5d  %9s  %12s  %d of %d%s%s\n", round.round_id, round.epoch,
+    absl::StrAppendFormat(&text, "%s  %5d  %9s  %12s  %d of %d%s%s%s\n", round.round_id, round.epoch,
                           EpsilonText(round.parameters.epsilon_micro()),
                           EpsilonText(round.parameters.degree_share_ppm()), round.receipts, account.nodes(),
+                          round.parameters.mechanism() == Mechanism::kOneEnd ? ", one-end" : "",
                           round.over ? ", over" : "", round.again ? ", the bytes of an earlier round" : "");
   }
   absl::StrAppend(&text, "\nepsilon spent ", account.node.has_value() ? "by this node" : "by the node that spent most",
@@ -111,6 +115,7 @@ std::string AccountToJson(const Account& account) {
                       {"epsilon_nano_achieved", CostOf(round.parameters).achieved_nano},
                       {"degree_share_ppm", round.parameters.degree_share_ppm()},
                       {"node_count", round.parameters.node_count()},
+                      {"mechanism", MechanismName(round.parameters.mechanism())},
                       {"receipts", round.receipts},
                       {"again", round.again},
                       {"over", round.over}});
@@ -121,7 +126,7 @@ std::string AccountToJson(const Account& account) {
                       {"draws", epoch.draws},
                       {"epsilon_micro_spent_max", epoch.largest.promised_micro},
                       {"epsilon_nano_achieved_max", epoch.largest.achieved_nano},
-                      {"epsilon_micro_link_max", epoch.largest.link_micro()}});
+                      {"epsilon_micro_link_max", epoch.largest.link_micro}});
   }
   Json json = {{"program", {{"version", ProgramVersion()}, {"commit", ProgramCommit()}}},
                {"deployment", account.kit.deployment},
@@ -137,7 +142,7 @@ std::string AccountToJson(const Account& account) {
                {"epochs", std::move(epochs)},
                {"epsilon_micro_spent_max", account.largest.promised_micro},
                {"epsilon_nano_achieved_max", account.largest.achieved_nano},
-               {"epsilon_micro_link_max", account.largest.link_micro()},
+               {"epsilon_micro_link_max", account.largest.link_micro},
                {"epsilon_micro_lifetime_max", account.policy.epsilon_micro_lifetime_max},
                {"epsilon_micro_left", account.left_micro()}};
   return json.dump();

@@ -21,11 +21,11 @@ namespace blink {
 
 struct Account {
   // The cost for one entry of one list. An undirected link is an entry of two lists, and costs twice as much when both
-  // ends report.
+  // ends report; under Mechanism::kOneEnd one of them does.
   struct Spent {
     uint64_t promised_micro = 0;
     uint64_t achieved_nano = 0;  // rounded up, at most promised_micro * 1000
-    uint64_t link_micro() const { return 2 * promised_micro; }
+    uint64_t link_micro = 0;     // what was promised for an undirected link
   };
   struct Round {
     std::string round_id;

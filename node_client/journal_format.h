@@ -4,6 +4,7 @@
 #define BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -83,7 +84,7 @@ inline void PutParameters(std::string* out, const PrivacyParameters& parameters)
   Put<uint64_t>(out, parameters.epsilon_micro());
   Put<uint32_t>(out, parameters.degree_share_ppm());
   Put<uint32_t>(out, parameters.node_count());
-  Put<uint32_t>(out, kMechanismVersion);
+  Put<uint32_t>(out, static_cast<uint32_t>(parameters.mechanism()));
 }
 
 // Returns DATA_LOSS when the values are out of range. PrivacyParameters::Create would blame the caller.
@@ -91,10 +92,11 @@ inline absl::StatusOr<PrivacyParameters> GetParameters(Fields& fields) {
   const auto epsilon_micro = fields.Get<uint64_t>();
   const auto degree_share_ppm = fields.Get<uint32_t>();
   const auto node_count = fields.Get<uint32_t>();
-  if (fields.Get<uint32_t>() != kMechanismVersion) {
+  const std::optional<Mechanism> mechanism = MechanismNumbered(fields.Get<uint32_t>());
+  if (!mechanism) {
     return absl::DataLossError("a draw of a mechanism that this program does not know; use the program that wrote it");
   }
-  const auto parameters = PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count);
+  const auto parameters = PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count, *mechanism);
   if (!parameters.ok()) return absl::DataLossError("parameters that no round has");
   return parameters;
 }

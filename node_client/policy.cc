@@ -1,8 +1,10 @@
 #include "node_client/policy.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace blink {
 
@@ -25,6 +27,13 @@ absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const Ro
     return absl::FailedPreconditionError(
         absl::StrCat("the round asks for epsilon ", EpsilonText(asked.epsilon_micro()), ", the policy allows ",
                      EpsilonText(policy.epsilon_micro_per_round_max), " (epsilon_micro_per_round_max)"));
+  }
+  const auto& allowed = policy.mechanisms;
+  if (std::find(allowed.begin(), allowed.end(), asked.mechanism()) == allowed.end()) {
+    const auto append_name = [](std::string* out, Mechanism mechanism) { out->append(MechanismName(mechanism)); };
+    return absl::FailedPreconditionError(absl::StrCat("the round asks for the mechanism ",
+                                                      MechanismName(asked.mechanism()), ", the policy allows ",
+                                                      absl::StrJoin(allowed, ", ", append_name), " (mechanisms)"));
   }
   return absl::OkStatus();
 }

@@ -20,7 +20,8 @@
 namespace blink {
 
 // Returns FAILED_PRECONDITION, naming the term and both values, when the round asks for another n, another roster
-// version, a smaller roster than the policy allows, or a larger epsilon than the policy allows in one round.
+// version, a smaller roster than the policy allows, a larger epsilon than the policy allows in one round, or another
+// mechanism than the policy allows.
 absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const RoundView& round);
 
 // How much one epoch answers. An aggregator that invents rounds must not fill the disk: a further round costs no

@@ -33,6 +33,18 @@ absl::StatusOr<std::vector<std::string>> Deployments(const JsonMembers& members)
   return deployments;
 }
 
+absl::StatusOr<std::vector<Mechanism>> Mechanisms(const JsonMembers& members) {
+  BLINK_ASSIGN_OR_RETURN(const Json* array, members.Array("mechanisms"));
+  std::vector<Mechanism> mechanisms;
+  for (const Json& item : *array) {
+    const auto mechanism = item.is_string() ? MechanismNamed(item.get<std::string>()) : std::nullopt;
+    if (!mechanism) return members.Error("\"mechanisms\" must hold names of mechanisms: both-ends, one-end");
+    mechanisms.push_back(*mechanism);
+  }
+  if (mechanisms.empty()) return members.Error("\"mechanisms\" is empty, so that no round is allowed; name one");
+  return mechanisms;
+}
+
 }  // namespace
 
 std::string EpsilonText(uint64_t epsilon_micro) {
@@ -50,7 +62,7 @@ absl::StatusOr<NodePolicy> ParsePolicy(const std::string& text, const std::strin
   BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   BLINK_RETURN_IF_ERROR(
       members.RefuseUnknown({"format", "deployments", "epsilon_micro_per_round_max", "epsilon_micro_lifetime_max",
-                             "epoch_seconds_min", "node_count_min", "send_spread_seconds"}));
+                             "epoch_seconds_min", "node_count_min", "send_spread_seconds", "mechanisms"}));
   NodePolicy policy;
   BLINK_ASSIGN_OR_RETURN(policy.deployments, Deployments(members));
   BLINK_ASSIGN_OR_RETURN(policy.epsilon_micro_per_round_max,
@@ -60,6 +72,9 @@ absl::StatusOr<NodePolicy> ParsePolicy(const std::string& text, const std::strin
   BLINK_ASSIGN_OR_RETURN(policy.epoch_seconds_min, members.Integer("epoch_seconds_min", 0, kSecondsMax));
   BLINK_ASSIGN_OR_RETURN(policy.node_count_min, members.Integer("node_count_min", kNodesMin, kNodesMax));
   BLINK_ASSIGN_OR_RETURN(policy.send_spread_seconds, members.Integer("send_spread_seconds", 0, kSecondsMax));
+  if (members.Has("mechanisms")) {
+    BLINK_ASSIGN_OR_RETURN(policy.mechanisms, Mechanisms(members));
+  }
   return policy;
 }
 

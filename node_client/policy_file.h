@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/privacy/parameters.h"
 
 namespace blink {
 
@@ -24,6 +25,8 @@ struct NodePolicy {
   uint32_t node_count_min = 0;               // smallest roster to report on
   int64_t send_spread_seconds = 0;           // the first sending of a round is spread uniformly over this time
   std::vector<std::string> deployments;      // the only ones to report to
+  // The only ones to draw by. A policy that names none was written before there was another than kBothEnds.
+  std::vector<Mechanism> mechanisms = {Mechanism::kBothEnds};
   friend bool operator==(const NodePolicy&, const NodePolicy&) = default;
 };
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "common/privacy/own_pairs.h"
+
 namespace blink {
 namespace {
 
@@ -32,7 +34,40 @@ std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent)
   return sums;
 }
 
+// The pairs that nobody observed are like the others.
+int64_t DegreeOfMirrored(const ReportSet& reports, NodeIndex i) {
+  const ObservedPairs seen = CountObservedPairs(reports, i);
+  if (seen.pairs == 0) return 0;
+  const double links = Debiased(seen.ones, seen.pairs, reports.parameters());
+  return RoundedDegree(links * (reports.node_count() - 1.0) / seen.pairs, reports.node_count());
+}
+
 }  // namespace
+
+ObservedPairs CountObservedPairs(const ReportSet& mirrored, NodeIndex node) {
+  const uint32_t n = mirrored.node_count(), own = OwnPairCount(node, n);
+  ObservedPairs seen;
+  for (const uint64_t word : mirrored.row(node)) seen.ones += std::popcount(word);
+  if (mirrored.report_count() == n) {
+    seen.pairs = n - 1;
+    return seen;
+  }
+  if (mirrored.reported(node)) {
+    seen.pairs = own;
+  } else {
+    seen.ones -= own;  // of a silent node these stand for no observation
+  }
+  // Others report their pair with this node: below it those of its own parity, above it the others.
+  constexpr uint64_t kEven = 0x5555555555555555;
+  const uint64_t alike = node % 2 == 0 ? kEven : ~kEven, below = (uint64_t{1} << (node % 64)) - 1;
+  const absl::Span<const uint64_t> reported = mirrored.reported_nodes().words();
+  for (uint32_t w = 0; w < reported.size(); ++w) {
+    const uint64_t lower = w < node / 64 ? ~uint64_t{0} : w > node / 64 ? 0 : below;
+    const uint64_t itself = w == node / 64 ? below + 1 : 0;
+    seen.pairs += std::popcount(reported[w] & ((alike & lower) | (~alike & ~lower)) & ~itself);
+  }
+  return seen;
+}
 
 DegreeEstimate EstimateDegrees(const ReportSet& reports) {
   const uint32_t n = reports.node_count();
@@ -44,8 +79,11 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports) {
   BitRow silent(n);
   double sum = 0;
   for (NodeIndex i = 0; i < n; ++i) {
-    if (!reports.reported(i)) {
-      silent.Set(i);
+    if (!reports.reported(i)) silent.Set(i);
+    if (reports.mirrored() && parameters.sends_bits() && !reports.noisy_degree(i).has_value()) {
+      estimate.degrees[i] = DegreeOfMirrored(reports, i);
+    } else if (!reports.reported(i)) {
+      continue;
     } else if (reports.noisy_degree(i).has_value()) {
       estimate.degrees[i] = *reports.noisy_degree(i);
     } else {
@@ -55,7 +93,8 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports) {
     }
     if (reports.reported(i)) sum += static_cast<double>(std::clamp<int64_t>(estimate.degrees[i], 1, n - 2));
   }
-  if (estimate.nodes_without_report == 0 || received == 0) return estimate;
+  const bool done = reports.mirrored() && parameters.sends_bits();
+  if (estimate.nodes_without_report == 0 || received == 0 || done) return estimate;
   if (!parameters.sends_bits()) {  // s = 1: nobody said anything about a silent node but how many links there are
     silent.ForEachOne([&](NodeIndex i) { estimate.degrees[i] = RoundedDegree(sum / received, n); });
     return estimate;

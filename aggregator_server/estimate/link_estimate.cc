@@ -7,6 +7,10 @@ namespace blink {
 absl::Status CheckEstimable(const ReportSet& reports, const CsrGraph* truth) {
   if (reports.report_count() == 0)
     return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
+  if (reports.parameters().mechanism() == Mechanism::kOneEnd && !reports.mirrored()) {
+    return absl::InvalidArgumentError(
+        "one end alone reports each pair, and the reports are as they came: call ReportSet::Mirror before estimating");
+  }
   if (truth != nullptr && truth->node_count() != reports.node_count()) {
     return absl::InvalidArgumentError(absl::StrCat("the true graph has ", truth->node_count(),
                                                    " nodes, the reports are of ", reports.node_count(),

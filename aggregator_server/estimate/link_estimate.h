@@ -88,7 +88,8 @@ struct LinkEstimate : LinkPosterior {
   const LinkPosterior& BestGuess() const { return attributed_fit ? attributed_fit->best_guess : *this; }
 };
 
-// FAILED_PRECONDITION: no node has reported. INVALID_ARGUMENT: `truth` (may be null) has another number of nodes.
+// FAILED_PRECONDITION: no node has reported. INVALID_ARGUMENT: `truth` (may be null) has another number of nodes, or
+// reports of Mechanism::kOneEnd are not mirrored.
 absl::Status CheckEstimable(const ReportSet& reports, const CsrGraph* truth);
 
 // Links that are links of the truth.

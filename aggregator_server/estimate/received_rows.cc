@@ -64,7 +64,7 @@ class Joiner {
     for (uint32_t w = FirstWord(t * kTileRows); w < words_; ++w) {
       for (uint32_t r = 0; r < 64; ++r) {
         const NodeIndex node = w * 64 + r;
-        const bool sent = node < n_ && reports_.reported(node);
+        const bool sent = node < n_ && reports_.has_evidence(node);
         const absl::Span<const uint64_t> row = sent ? reports_.row(node) : absl::Span<const uint64_t>();
         for (uint32_t c = 0; c < kTileWords; ++c)
           block[c][r] = sent && first_word + c < words_ ? row[first_word + c] : 0;
@@ -116,7 +116,7 @@ Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j) {
   Evidence evidence;
   if (!reports.parameters().sends_bits()) return evidence;
   for (const auto& [from, about] : {std::pair(i, j), std::pair(j, i)}) {
-    if (!reports.reported(from)) continue;
+    if (!reports.has_evidence(from)) continue;
     ++evidence.reports;
     evidence.ones += (reports.row(from)[about >> 6] >> (about & 63)) & 1;
   }

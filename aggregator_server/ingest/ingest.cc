@@ -6,15 +6,19 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/privacy/own_pairs.h"
 
 namespace blink {
 namespace {
 
-// The most that EncodeBits can need for n bits: they are never coded longer than packed, but for a small head.
-uint32_t CodedBytesMax(uint32_t node_count) { return node_count / 8 + 1024; }
-
 // A node has one report; those before it may hang in connections that were lost.
 constexpr uint64_t kReportsOfANodeMax = 4;
+
+// PrivacyParameters::row_bits, without the exact arithmetic that making them takes.
+uint32_t RowBits(const v1::PrivacyParameters& parameters, NodeIndex node) {
+  const bool one_end = parameters.mechanism() == static_cast<uint32_t>(Mechanism::kOneEnd);
+  return one_end ? OwnPairCount(node, parameters.node_count()) : parameters.node_count();
+}
 
 std::string DescribeParameters(const v1::PrivacyParameters& parameters) {
   return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ",
@@ -82,8 +86,14 @@ absl::StatusOr<Ingest::Rules> Ingest::FindRules(const v1::Round& round) {
   std::lock_guard<std::mutex> lock(rules_mutex_);
   if (const auto found = rules_.find(round.round_id()); found != rules_.end()) return found->second;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(parameters, {.degree_max = round.degree_max()}));
-  const Rules rules{parameters, tests.MakeScreen()};
+  const TestOptions options{.degree_max = round.degree_max()};
+  BLINK_ASSIGN_OR_RETURN(const ReportTests of_even, ReportTests::Create(parameters, options));
+  Rules rules{parameters, of_even.MakeScreen(), {}};
+  rules.of_odd = rules.of_even;
+  if (parameters.pairs_of_report(1) != parameters.pairs_of_report(0)) {
+    BLINK_ASSIGN_OR_RETURN(const ReportTests of_odd, ReportTests::Create(parameters, options, /*node=*/1));
+    rules.of_odd = of_odd.MakeScreen();
+  }
   if (rules_.size() >= 2 * kRoundsListedMax) rules_.clear();
   rules_.emplace(round.round_id(), rules);
   return rules;
@@ -126,7 +136,8 @@ absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round
                                                    : "the report has a noisy degree although the round's "
                                                      "degree share is 0");
   }
-  const uint32_t bytes_max = sends_bits ? CodedBytesMax(parameters.node_count()) : 0;
+  const uint32_t row_bits = RowBits(parameters, static_cast<NodeIndex>(header.node_id()));
+  const uint32_t bytes_max = sends_bits ? CodedBytesMax(row_bits) : 0;
   const uint32_t bytes_min = sends_bits ? 1 : 0;
   if (header.coded_bytes() < bytes_min || header.coded_bytes() > bytes_max) {
     return absl::InvalidArgumentError(absl::StrCat("coded_bytes is ", header.coded_bytes(),
@@ -182,7 +193,7 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
   BLINK_ASSIGN_OR_RETURN(const Rules rules, FindRules(round));  // only now: of a finished round they are seldom needed
   BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
   Admission admission{header.round_id(),     static_cast<NodeIndex>(header.node_id()),
-                      rules.parameters,      rules.screen,
+                      rules.parameters,      header.node_id() % 2 == 0 ? rules.of_even : rules.of_odd,
                       CodedReport(),         header.coded_bytes(),
                       std::move(reservation)};
   admission.report.digest = digest;

@@ -119,7 +119,7 @@ class Ingest {
   absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
   struct Rules {
     PrivacyParameters parameters;
-    ReportScreen screen;
+    ReportScreen of_even, of_odd;  // nodes
   };
   // Derived once a round: exact arithmetic and tails cost more than all other checks.
   absl::StatusOr<Rules> FindRules(const v1::Round& round);

@@ -44,9 +44,11 @@ Remembered(Compute) -> Remembered<Compute>;
 
 class Tester {
  public:
-  Tester(const ReportSet& reports, ReportTests tests, int threads)
+  // `of_odd`: the tests of the nodes with odd numbers.
+  Tester(const ReportSet& reports, ReportTests tests, ReportTests of_odd, int threads)
       : reports_(reports),
         tests_(std::move(tests)),
+        tests_of_odd_(std::move(of_odd)),
         threads_(threads),
         rate_(reports.parameters().flip_probability() * (1 - reports.parameters().flip_probability())),
         contrast_(std::tanh(reports.parameters().bit_log_odds() / 2)) {
@@ -57,7 +59,12 @@ class Tester {
 
   Plausibility Run() {
     TestAlone();
-    if (reports_.parameters().sends_bits()) TestPairs();
+    if (reports_.parameters().mechanism() == Mechanism::kOneEnd) {
+      result_.note =
+          "one end alone reports a pair, so no two reports about it can be compared: the tests of pairs were not made";
+    } else if (reports_.parameters().sends_bits()) {
+      TestPairs();
+    }
     Collect();
     return std::move(result_);
   }
@@ -67,12 +74,13 @@ class Tester {
 
   void TestAlone() {
     const PrivacyParameters& parameters = reports_.parameters();
-    Remembered ones_z([&](uint32_t ones, uint32_t) { return tests_.ScoreOnes(ones); });
+    const auto tests_of = [&](uint32_t odd) -> const ReportTests& { return odd == 1 ? tests_of_odd_ : tests_; };
+    Remembered ones_z([&](uint32_t ones, uint32_t odd) { return tests_of(odd).ScoreOnes(ones); });
     reports_.reported_nodes().ForEachOne([&](NodeIndex i) {
       const uint32_t ones = CountOnes(reports_, i);
       ReportScores& scores = result_.scores[i];
-      if (parameters.sends_bits()) scores.ones = ones_z(ones, 0);
-      if (parameters.sends_degree()) scores.degree = tests_.ScoreDegree(ones, *reports_.noisy_degree(i));
+      if (parameters.sends_bits()) scores.ones = ones_z(ones, i % 2);
+      if (parameters.sends_degree()) scores.degree = tests_of(i % 2).ScoreDegree(ones, *reports_.noisy_degree(i));
     });
   }
 
@@ -183,7 +191,7 @@ class Tester {
   }
 
   const ReportSet& reports_;
-  const ReportTests tests_;
+  const ReportTests tests_, tests_of_odd_;
   const int threads_;
   const double rate_, contrast_;
   Plausibility result_;
@@ -194,7 +202,8 @@ class Tester {
 absl::StatusOr<Plausibility> TestPlausibility(const ReportSet& reports, const TestOptions& options, int threads) {
   const auto started = std::chrono::steady_clock::now();
   BLINK_ASSIGN_OR_RETURN(ReportTests tests, ReportTests::Create(reports.parameters(), options));
-  Plausibility result = Tester(reports, std::move(tests), threads).Run();
+  BLINK_ASSIGN_OR_RETURN(ReportTests of_odd, ReportTests::Create(reports.parameters(), options, /*node=*/1));
+  Plausibility result = Tester(reports, std::move(tests), std::move(of_odd), threads).Run();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return result;
 }

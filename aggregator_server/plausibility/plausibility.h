@@ -36,6 +36,9 @@
 // - The remaining witnesses disagree among each other too often for Binomial(pairs, 2 r), and at least half as often as
 //   those that left explain.
 //
+// Under Mechanism::kOneEnd one end alone reports a pair. There is nothing to compare it with, so the tests of pairs are
+// not made, and `note` says so.
+//
 // What no such test can see:
 // - lies within the noise (detection_power.h says how many links that is);
 // - a node that drew its noise honestly for a list that is wrong in few places;

@@ -1,5 +1,6 @@
 #include "aggregator_server/plausibility/report_tests.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +22,8 @@ constexpr int64_t kFar = int64_t{1} << 53;  // whole numbers are exact in double
 
 }  // namespace
 
-absl::StatusOr<ReportTests> ReportTests::Create(const PrivacyParameters& parameters, const TestOptions& options) {
+absl::StatusOr<ReportTests> ReportTests::Create(const PrivacyParameters& parameters, const TestOptions& options,
+                                                NodeIndex node) {
   if (!(options.false_alarm > 0 && options.false_alarm <= 0.5)) {
     return absl::InvalidArgumentError(
         absl::StrCat("false_alarm is ", options.false_alarm, ", but must be in (0, 0.5]"));
@@ -30,13 +32,13 @@ absl::StatusOr<ReportTests> ReportTests::Create(const PrivacyParameters& paramet
     return absl::InvalidArgumentError(absl::StrCat("degree_max is ", options.degree_max, ", but must be 1 .. n-1 = ",
                                                    parameters.node_count() - 1, ", or 0 for no bound"));
   }
-  return ReportTests(parameters, options);
+  return ReportTests(parameters, options, node);
 }
 
-ReportTests::ReportTests(const PrivacyParameters& parameters, const TestOptions& options)
+ReportTests::ReportTests(const PrivacyParameters& parameters, const TestOptions& options, NodeIndex node)
     : parameters_(parameters),
-      others_(int64_t{parameters.node_count()} - 1),
-      degree_max_(options.degree_max > 0 ? options.degree_max : others_),
+      others_(parameters.pairs_of_report(node)),
+      degree_max_(options.degree_max > 0 ? std::min<int64_t>(options.degree_max, others_) : others_),
       p_(parameters.flip_probability()),
       contrast_(std::tanh(parameters.bit_log_odds() / 2)),  // 1 - 2 p without cancellation
       false_alarm_each_(options.false_alarm / (kTestFamilies * static_cast<double>(parameters.node_count()))),

@@ -1,7 +1,7 @@
 // What a single report says about itself: whether an honest node can have sent so many ones, and so many ones with this
 // noisy degree.
 //
-// Let n - 1 = N bits be flipped with probability p <= 1/2 each, let c = 1 - 2 p, and let d be the length of the node's
+// Let N bits be flipped with probability p <= 1/2 each, let c = 1 - 2 p, and let d be the length of the node's
 // list. The number of ones is K = Binomial(d, 1 - p) + Binomial(N - d, p) (Algorithm 1, LinkLDP), with E K = N p + c d.
 // The noisy degree is d~ = d + Y, where Y is discrete Laplace.
 //
@@ -17,6 +17,9 @@
 // with one threshold: two-sided, with Bonferroni's correction over the n nodes and kTestFamilies (these two, the two of
 // pairs, and the global one; plausibility.h). A round in which everybody is honest therefore raises any flag with
 // probability at most `false_alarm`.
+//
+// N = n - 1. Under Mechanism::kOneEnd it is the number of the node's own pairs, and the list is that of the links among
+// them. N is the same for all even nodes, and for all odd ones.
 //
 // All of it is computed from what the report says anyway. That is post-processing, which costs no privacy.
 #ifndef BLINK_AGGREGATOR_SERVER_PLAUSIBILITY_REPORT_TESTS_H_
@@ -61,8 +64,10 @@ class ReportScreen {
 
 class ReportTests {
  public:
-  // INVALID_ARGUMENT naming the option and its range: false_alarm; degree_max above n - 1.
-  static absl::StatusOr<ReportTests> Create(const PrivacyParameters& parameters, const TestOptions& options);
+  // Of the reports of `node`, and of all nodes with which it shares N. INVALID_ARGUMENT naming the option and its
+  // range: false_alarm; degree_max above n - 1.
+  static absl::StatusOr<ReportTests> Create(const PrivacyParameters& parameters, const TestOptions& options,
+                                            NodeIndex node = 0);
 
   const PrivacyParameters& parameters() const { return parameters_; }
   double threshold_z() const { return threshold_z_; }
@@ -78,7 +83,7 @@ class ReportTests {
   ReportScreen MakeScreen() const;
 
  private:
-  ReportTests(const PrivacyParameters& parameters, const TestOptions& options);
+  ReportTests(const PrivacyParameters& parameters, const TestOptions& options, NodeIndex node);
   // k - N p - c d~, or, when d~ is compared with its range alone, nothing.
   std::optional<double> Residual(uint32_t ones, int64_t noisy_degree) const;
 

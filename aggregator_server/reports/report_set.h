@@ -2,6 +2,11 @@
 //
 // The rows take n^2 / 8 bytes. They are allocated with the first report: before one has proved to be of these
 // parameters, n is only a claim.
+//
+// Under Mechanism::kOneEnd a report is about the node's own pairs, and a row has zeros elsewhere. Estimates need what
+// was received about each pair from both its ends. Mirror() makes that:
+//
+//   ReportSet as received  -->  tests, Drop  -->  Mirror  -->  estimates
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_SET_H_
 
@@ -21,14 +26,15 @@ class ReportSet {
  public:
   explicit ReportSet(const PrivacyParameters& parameters);
 
-  // Each node at most once, in any order; INVALID_ARGUMENT on a repeated node, a wrong size, or a missing or surplus
-  // part.
+  // Each node at most once, in any order, and none after Mirror. INVALID_ARGUMENT on a repeated node, a wrong size, or
+  // a missing or surplus part.
   absl::Status Add(NodeIndex node, PrivateReport report);
-  // Afterwards the set is as if the node had never reported.
+  // Afterwards the set is as if the node had never reported. Not after Mirror.
   void Drop(NodeIndex node);
-  // For reports of which each speaks of some pairs, so that every pair is spoken of once: copies each bit into the row
-  // of the pair's other end. From now on the two bits of a pair are one observation, and the noisy degrees are twice
-  // the noisy number of links among a node's own pairs.
+  // Of Mechanism::kOneEnd. Copies each bit into the row of the pair's other end, so that the two bits of a pair are one
+  // observation, of half the weight each (bit_log_odds). A pair whose own end is silent has a one in the row of that
+  // end and a zero in the other: two halves that cancel, which is no observation. So every row is evidence, and noisy
+  // degrees are twice the noisy number of links among a node's own pairs.
   void Mirror();
 
   const PrivacyParameters& parameters() const { return parameters_; }
@@ -37,14 +43,17 @@ class ReportSet {
   bool mirrored() const { return mirrored_; }
   // The weight of one received bit, ln((1 - p') / p'); of a mirrored one half of it, since it is received twice.
   double bit_log_odds() const { return parameters_.bit_log_odds() / (mirrored_ ? 2 : 1); }
+  // Whether the row of the node counts as evidence about its pairs: it has reported, or the set is mirrored.
+  bool has_evidence(NodeIndex node) const { return mirrored_ || reported_.Test(node); }
   bool reported(NodeIndex node) const { return reported_.Test(node); }
   const BitRow& reported_nodes() const { return reported_; }
   const std::optional<int64_t>& noisy_degree(NodeIndex node) const { return noisy_degrees_[node]; }
-  // [words_per_row()] words, all zero for a node without report; empty when s = 1.
+  // [words_per_row()] words, all zero for a node without report unless the set is mirrored; empty when s = 1.
   absl::Span<const uint64_t> row(NodeIndex node) const;
   uint32_t words_per_row() const { return words_per_row_; }
 
  private:
+  void SetBit(NodeIndex node, NodeIndex about);
   bool HasRows() const { return bits_.size() > words_per_row_; }
 
   PrivacyParameters parameters_;

@@ -92,6 +92,7 @@ PrivacyFigures FiguresOfPrivacy(const PrivacyParameters& parameters, ReportOrigi
   figures.noise = !IsSimulated(origin) ? "nodes" : origin == ReportOrigin::kSimulation ? "cryptographic" : "seeded";
   // Quotients of integers, so that 0.1 is printed as 0.1.
   const double share_trillionths = static_cast<double>(parameters.degree_epsilon_numerator());
+  figures.mechanism = MechanismName(parameters.mechanism());
   figures.epsilon = static_cast<double>(parameters.epsilon_micro()) / 1e6;
   figures.degree_share = parameters.degree_share_ppm() / 1e6;
   figures.epsilon_list = (static_cast<double>(parameters.epsilon_micro()) * 1e6 - share_trillionths) / 1e12;
@@ -99,7 +100,7 @@ PrivacyFigures FiguresOfPrivacy(const PrivacyParameters& parameters, ReportOrigi
   if (parameters.sends_bits()) figures.flip_probability = parameters.flip_probability();
   if (origin == ReportOrigin::kSeededSimulation) return figures;
   figures.achieved_epsilon = parameters.achieved_epsilon();
-  figures.achieved_epsilon_per_undirected_link = 2 * parameters.achieved_epsilon();
+  figures.achieved_epsilon_per_undirected_link = parameters.reports_of_pair() * parameters.achieved_epsilon();
   return figures;
 }
 
@@ -108,6 +109,7 @@ nlohmann::ordered_json PrivacyJson(const PrivacyFigures& figures) {
   json["private"] = figures.is_private;
   json["simulated"] = figures.simulated;
   json["noise"] = figures.noise;
+  json["mechanism"] = figures.mechanism;
   json["epsilon"] = figures.epsilon;
   json["degree_share"] = figures.degree_share;
   json["epsilon_list"] = figures.epsilon_list;

@@ -26,13 +26,14 @@ inline bool IsSimulated(ReportOrigin origin) {
 }
 
 struct PrivacyFigures {
-  bool is_private = false;  // the noise is cryptographic
-  bool simulated = false;   // one process knew every list: no list was protected from it
-  const char* noise = "";   // who or what drew it: "nodes", "cryptographic" or "seeded"
+  bool is_private = false;     // the noise is cryptographic
+  bool simulated = false;      // one process knew every list: no list was protected from it
+  const char* noise = "";      // who or what drew it: "nodes", "cryptographic" or "seeded"
+  const char* mechanism = "";  // its name
   double epsilon = 0, degree_share = 0, epsilon_list = 0, epsilon_degree = 0;
   std::optional<double> flip_probability;  // absent: no bits are sent
-  // Absent: noise from a seed achieves none. A link stands in two lists, so the two reports together cost it twice as
-  // much.
+  // Absent: noise from a seed achieves none. A link stands in two lists. Where both ends report it, the two reports
+  // together cost it twice as much.
   std::optional<double> achieved_epsilon, achieved_epsilon_per_undirected_link;
 };
 PrivacyFigures FiguresOfPrivacy(const PrivacyParameters& parameters, ReportOrigin origin);

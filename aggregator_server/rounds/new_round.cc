@@ -49,7 +49,7 @@ absl::Status CheckRequestId(const std::string& request_id) {
 absl::StatusOr<PrivacyParameters> ReadParameters(const v1::CreateRoundRequest& request, uint32_t node_count) {
   v1::PrivacyParameters asked = request.parameters();
   if (asked.node_count() == 0) asked.set_node_count(node_count);
-  if (asked.mechanism() == 0) asked.set_mechanism(kMechanismVersion);
+  if (asked.mechanism() == 0) asked.set_mechanism(static_cast<uint32_t>(Mechanism::kBothEnds));
   if (asked.node_count() != node_count) {
     return absl::InvalidArgumentError(
         absl::StrCat("node_count is ", asked.node_count(), ", the roster has ", node_count, " nodes: leave it out"));

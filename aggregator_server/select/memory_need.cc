@@ -40,7 +40,7 @@ double AttributedBytes(const ProblemSize& size) {
 ReportsInMemory ReportsInMemory::Of(const PrivacyParameters* parameters, v1::Implausible implausible) {
   if (parameters == nullptr) return {.are_drawn_or_read = false};
   return {.have_bits = parameters->sends_bits(),
-          .may_be_dropped = implausible == v1::IMPLAUSIBLE_DROP,
+          .are_copied = implausible == v1::IMPLAUSIBLE_DROP || parameters->mechanism() == Mechanism::kOneEnd,
           .flip_probability = parameters->sends_bits() ? parameters->flip_probability() : 0,
           .epsilon_degree = parameters->sends_degree() ? parameters->epsilon_degree() : 0};
 }
@@ -62,7 +62,7 @@ MemoryNeed EstimateMemoryNeed(const v1::TrainingSpec& spec, const ProblemSize& g
   if (!reports.are_drawn_or_read) return need;
   if (reports.have_bits) {
     const double bits = 8 * n * std::ceil(n / 64);
-    need.reports = bits * (reports.may_be_dropped ? 2 : 1);
+    need.reports = bits * (reports.are_copied ? 2 : 1);
     need.estimate = std::max(32e6, bits / 8);  // tables of pairs by their classes (estimate/beta/pair_counts.cc)
     const bool soft = searches || FromProto(spec.variant()).value_or(Variant::kHard) != Variant::kHard;
     if (soft) need.estimate += SoftBytes(size, DegreeClasses(size, reports.epsilon_degree));

@@ -16,7 +16,7 @@ namespace blink {
 // most of it, measured peaks were within a fifth of it (tests/e2e/terminal_test.py holds it to a quarter).
 struct MemoryNeed {
   double program = 1.6e8;  // the program with LibTorch
-  double reports = 0;      // their bits; twice where implausible ones are dropped
+  double reports = 0;      // their bits; twice where a second copy is made
   double estimate = 0;     // counts and weights of pairs
   double data = 0;         // attributes and links
   double training = 0;
@@ -26,7 +26,7 @@ struct MemoryNeed {
 struct ReportsInMemory {
   bool are_drawn_or_read = true;  // false: the links are given
   bool have_bits = true;          // false: the whole budget pays for degrees
-  bool may_be_dropped = false;    // implausible ones are, for which a second copy is made
+  bool are_copied = false;        // since implausible ones may be dropped, or the set is mirrored
   double flip_probability = 0;    // decides how many pairs have a one
   double epsilon_degree = 0;      // decides how many distinct degrees there are; 0: no degrees
 

@@ -37,10 +37,11 @@ absl::StatusOr<Checks> CheckReports(const ReportSet& reports, const AnalysisOpti
   Checks checks;
   checks.policy = options.implausible == v1::IMPLAUSIBLE_UNSPECIFIED ? v1::IMPLAUSIBLE_FLAG : options.implausible;
   checks.false_alarm = test_options.false_alarm;
-  if (reports.mirrored()) return checks;  // the tests compare two independent bits of a pair
   BLINK_ASSIGN_OR_RETURN(const ReportTests tests, ReportTests::Create(reports.parameters(), test_options));
-  checks.lie_seen_half = FindSmallestLieSeen(tests, 0.5);
-  checks.lie_seen_95 = FindSmallestLieSeen(tests, 0.95);
+  if (reports.parameters().reports_of_pair() == 2) {  // the tests of pairs see such lies
+    checks.lie_seen_half = FindSmallestLieSeen(tests, 0.5);
+    checks.lie_seen_95 = FindSmallestLieSeen(tests, 0.95);
+  }
   BLINK_ASSIGN_OR_RETURN(checks.found, TestPlausibility(reports, test_options, options.threads));
   if (checks.policy == v1::IMPLAUSIBLE_DROP) checks.dropped = static_cast<uint32_t>(checks.found.flagged.size());
   if (checks.dropped > 0 && checks.dropped == reports.report_count()) {
@@ -171,12 +172,12 @@ class Analyst {
     StageProgress progress(Stage::kEstimating, options_);
     progress.Next(0, absl::StrCat("estimating links from ", all_reports_.report_count(), " reports"))(0);
     BLINK_ASSIGN_OR_RETURN(analysis_.checks, CheckReports(all_reports_, options_));
-    std::optional<ReportSet> kept;  // what is left of the reports where some are dropped
-    if (analysis_.checks.dropped > 0) {
-      kept = all_reports_;
-      for (const ImplausibleReport& report : analysis_.checks.found.flagged) kept->Drop(report.node);
-    }
-    const ReportSet& reports = kept.has_value() ? *kept : all_reports_;
+    std::optional<ReportSet> made;  // what the estimates read, where that is not the reports as they are
+    const bool mirrors = all_reports_.parameters().mechanism() == Mechanism::kOneEnd;
+    if (analysis_.checks.dropped > 0 || mirrors) made = all_reports_;
+    for (NodeIndex k = 0; k < analysis_.checks.dropped; ++k) made->Drop(analysis_.checks.found.flagged[k].node);
+    if (mirrors) made->Mirror();
+    const ReportSet& reports = made.has_value() ? *made : all_reports_;
     DegreePosterior degrees = EstimateDegreePosterior(reports, options_.threads);
     analysis_.degrees = {.mean = std::move(degrees.mean), .deviation = std::move(degrees.deviation)};
     if (FromProto(spec_.prior()).value_or(Prior::kBeta) != Prior::kAttributed) {

@@ -42,7 +42,7 @@ struct AnalysisOptions {
 // Checks the reports, estimates the links and degrees, and trains as `spec` says: nothing for the model none. What
 // CheckTrainableHere refuses is refused before anything is estimated. FAILED_PRECONDITION: the attributes are of
 // another number of nodes than the reports, or every report would have to be dropped. INVALID_ARGUMENT: `spec` or
-// degree_max is out of range. Dropping needs a second copy of the reports.
+// degree_max is out of range. Dropping needs a second copy of the reports, and so does Mechanism::kOneEnd.
 absl::StatusOr<Analysis> Analyse(const ReportSet& reports, const NodeAttributes& attributes,
                                  const v1::TrainingSpec& spec, const AnalysisOptions& options);
 

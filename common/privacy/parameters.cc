@@ -7,11 +7,28 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/privacy/flip_numerator.h"
+#include "common/privacy/own_pairs.h"
 
 namespace blink {
 
+const char* MechanismName(Mechanism mechanism) { return mechanism == Mechanism::kOneEnd ? "one-end" : "both-ends"; }
+
+std::optional<Mechanism> MechanismNumbered(uint32_t number) {
+  for (const Mechanism known : {Mechanism::kBothEnds, Mechanism::kOneEnd}) {
+    if (number == static_cast<uint32_t>(known)) return known;
+  }
+  return std::nullopt;
+}
+
+std::optional<Mechanism> MechanismNamed(absl::string_view name) {
+  for (const Mechanism known : {Mechanism::kBothEnds, Mechanism::kOneEnd}) {
+    if (name == MechanismName(known)) return known;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
-                                                            uint32_t node_count) {
+                                                            uint32_t node_count, Mechanism mechanism) {
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("epsilon_micro is ", epsilon_micro, ", but must be 1 .. ", kEpsilonMicroMax));
@@ -28,8 +45,17 @@ absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_mic
   parameters.epsilon_micro_ = epsilon_micro;
   parameters.degree_share_ppm_ = degree_share_ppm;
   parameters.node_count_ = node_count;
+  parameters.mechanism_ = mechanism;
   parameters.flip_numerator_ = FlipNumerator(parameters.list_epsilon_numerator());
   return parameters;
+}
+
+uint32_t PrivacyParameters::row_bits(NodeIndex self) const {
+  return mechanism_ == Mechanism::kOneEnd ? OwnPairCount(self, node_count_) : node_count_;
+}
+
+uint32_t PrivacyParameters::pairs_of_report(NodeIndex self) const {
+  return mechanism_ == Mechanism::kOneEnd ? OwnPairCount(self, node_count_) : node_count_ - 1;
 }
 
 double PrivacyParameters::epsilon_list() const { return static_cast<double>(list_epsilon_numerator()) / 1e12; }

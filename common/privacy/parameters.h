@@ -7,18 +7,31 @@
 //   p              = 1 / (1 + e^epsilon_list)            Algorithm 1 (LinkLDP) of Blink
 //   p'             = flip_numerator / 2^64               the flip probability that is used
 //
+// What a node reports of its list is decided by the mechanism:
+//
+//   kBothEnds   a bit for every entry, and the number of entries. Both ends of a pair report it
+//   kOneEnd     a bit for every own pair (own_pairs.h), and the number of links among them. One end reports it
+//
 // All but p are exact rationals. flip_numerator is 2^64 p, rounded up (flip_numerator.h says how exactly). So p' >= p,
 // and ln((1 - p') / p') <= epsilon_list. No floating-point number decides a probability.
 #ifndef BLINK_COMMON_PRIVACY_PARAMETERS_H_
 #define BLINK_COMMON_PRIVACY_PARAMETERS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/privacy/bit_row.h"
 
 namespace blink {
 
-inline constexpr uint32_t kMechanismVersion = 1;
+// The numbers are those of the protocol and of a report's digest.
+enum class Mechanism : uint32_t { kBothEnds = 1, kOneEnd = 2 };
+
+const char* MechanismName(Mechanism mechanism);                   // "both-ends", "one-end"
+std::optional<Mechanism> MechanismNumbered(uint32_t number);      // nothing: it is not known
+std::optional<Mechanism> MechanismNamed(absl::string_view name);  // likewise
 
 class PrivacyParameters {
  public:
@@ -27,11 +40,19 @@ class PrivacyParameters {
   //   degree_share_ppm  is in 0 .. 1,000,000, and
   //   node_count        is in 3 .. 10,000,000.
   static absl::StatusOr<PrivacyParameters> Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
-                                                  uint32_t node_count);
+                                                  uint32_t node_count, Mechanism mechanism = Mechanism::kBothEnds);
 
   uint64_t epsilon_micro() const { return epsilon_micro_; }
   uint32_t degree_share_ppm() const { return degree_share_ppm_; }
   uint32_t node_count() const { return node_count_; }
+  Mechanism mechanism() const { return mechanism_; }
+
+  // How many reports are about a pair: 2 or 1. So many times what an entry costs is what an undirected link costs.
+  int reports_of_pair() const { return mechanism_ == Mechanism::kOneEnd ? 1 : 2; }
+  // Of the report of node `self`, which is below node_count(): how many bits it has, where it has bits, and how many
+  // pairs these are about. With kBothEnds the node's own bit is about none.
+  uint32_t row_bits(NodeIndex self) const;
+  uint32_t pairs_of_report(NodeIndex self) const;
 
   bool sends_bits() const { return degree_share_ppm_ < 1'000'000; }
   bool sends_degree() const { return degree_share_ppm_ > 0; }
@@ -61,6 +82,7 @@ class PrivacyParameters {
   uint32_t degree_share_ppm_ = 0;
   uint32_t node_count_ = 0;
   uint64_t flip_numerator_ = 0;
+  Mechanism mechanism_ = Mechanism::kBothEnds;
 };
 
 }  // namespace blink

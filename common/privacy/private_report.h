@@ -12,7 +12,8 @@ namespace blink {
 
 // What one node sends. It is epsilon-link-LDP for one entry of one list. While it is being made it is secret.
 struct PrivateReport {
-  BitRow bits;                          // [n], bit `self` is 0; empty when s = 1
+  // Empty when s = 1. kBothEnds: [n], bit `self` is 0. kOneEnd: a bit for each own pair, in the order of own_pairs.h.
+  BitRow bits;
   std::optional<int64_t> noisy_degree;  // absent when s = 0
   friend bool operator==(const PrivateReport&, const PrivateReport&) = default;
 };

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/discrete_laplace.h"
+#include "common/privacy/own_pairs.h"
 #include "common/privacy/random_bits.h"
 #include "common/privacy/randomized_response.h"
 
@@ -19,11 +20,11 @@ void Cleanse(BitRow& row) { OPENSSL_cleanse(row.mutable_words().data(), row.word
 
 // About as many random words as a report takes, and hardly ever fewer: 7.34 for 64 bits (the expected maximum of 64
 // geometric variables; the deviation over W of them is 1.9 sqrt(W)), and some dozens for the degree.
-uint64_t ExpectedWords(const PrivacyParameters& parameters) {
+uint64_t ExpectedWords(const PrivacyParameters& parameters, NodeIndex self) {
   constexpr uint64_t kDegreeWords = 64;
   uint64_t expected = parameters.sends_degree() ? kDegreeWords : 0;
   if (parameters.sends_bits()) {
-    const uint64_t words = (uint64_t{parameters.node_count()} + 63) / 64;
+    const uint64_t words = (uint64_t{parameters.row_bits(self)} + 63) / 64;
     expected += words * 15 / 2 + 16;
   }
   return expected;
@@ -49,17 +50,31 @@ absl::StatusOr<BitRow> ListRow(uint32_t node_count, NodeIndex self, absl::Span<c
   return list;
 }
 
+// The entries that the report is about, in its order of bits.
+absl::StatusOr<BitRow> ReportedEntries(const PrivacyParameters& parameters, NodeIndex self,
+                                       absl::Span<const NodeIndex> neighbours) {
+  BLINK_ASSIGN_OR_RETURN(BitRow list, ListRow(parameters.node_count(), self, neighbours));
+  if (parameters.mechanism() == Mechanism::kBothEnds) return list;
+  Cleanse(list);
+  BitRow own(parameters.row_bits(self));
+  for (const NodeIndex j : neighbours) {
+    if (OwnsPair(self, j)) own.Set(OwnPairPlace(self, j));
+  }
+  return own;
+}
+
 }  // namespace
 
 absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random) {
   BLINK_RETURN_IF_ERROR(ValidateSelf(parameters, self));
-  RandomBits bits(random, ExpectedWords(parameters));
+  RandomBits bits(random, ExpectedWords(parameters, self));
   ReportNoise noise;
   if (parameters.sends_bits()) {
-    noise.flips = BitRow(parameters.node_count());
+    noise.flips = BitRow(parameters.row_bits(self));
     FillBernoulli(parameters.flip_numerator(), bits, noise.flips.mutable_words());
     noise.flips.ClearTail();
-    noise.flips.Clear(self);  // there is no link to oneself, and the bit says nothing: it is always 0
+    // There is no link to oneself, and the bit says nothing: it is always 0.
+    if (parameters.mechanism() == Mechanism::kBothEnds) noise.flips.Clear(self);
   }
   if (parameters.sends_degree()) {
     noise.degree_noise = DrawDiscreteLaplace(parameters.degree_epsilon_numerator(), kDegreeEpsilonDenominator, bits);
@@ -74,27 +89,27 @@ absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeI
 absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
                                          absl::Span<const NodeIndex> neighbours) {
   BLINK_RETURN_IF_ERROR(ValidateSelf(parameters, self));
-  const uint32_t bits = parameters.sends_bits() ? parameters.node_count() : 0;
+  const uint32_t bits = parameters.sends_bits() ? parameters.row_bits(self) : 0;
   if (noise.flips.size() != bits || noise.degree_noise.has_value() != parameters.sends_degree()) {
     Cleanse(noise.flips);
     return absl::InvalidArgumentError("the noise was drawn for other parameters");
   }
-  absl::StatusOr<BitRow> list = ListRow(parameters.node_count(), self, neighbours);
-  if (!list.ok()) {
+  absl::StatusOr<BitRow> entries = ReportedEntries(parameters, self, neighbours);
+  if (!entries.ok()) {
     Cleanse(noise.flips);
-    return list.status();
+    return entries.status();
   }
   PrivateReport report;
   if (parameters.sends_bits()) {
     absl::Span<uint64_t> words = noise.flips.mutable_words();
-    for (size_t w = 0; w < words.size(); ++w) words[w] ^= list->words()[w];
+    for (size_t w = 0; w < words.size(); ++w) words[w] ^= entries->words()[w];
     report.bits = std::move(noise.flips);
   }
   if (parameters.sends_degree()) {
     // Modulo 2^64, as the noise is: see discrete_laplace.h.
-    report.noisy_degree = static_cast<int64_t>(neighbours.size() + static_cast<uint64_t>(*noise.degree_noise));
+    report.noisy_degree = static_cast<int64_t>(entries->Count() + static_cast<uint64_t>(*noise.degree_noise));
   }
-  Cleanse(*list);
+  Cleanse(*entries);
   return report;
 }
 

@@ -7,6 +7,9 @@
 //
 // The noise is drawn before the list is read. So neither the time that the draw takes nor its failure can depend on the
 // list.
+//
+// Under Mechanism::kOneEnd noise and report are about the node's own pairs (own_pairs.h), and about nothing else: a
+// report has no place for another entry.
 #ifndef BLINK_COMMON_PRIVACY_PRIVATIZER_H_
 #define BLINK_COMMON_PRIVACY_PRIVATIZER_H_
 
@@ -24,7 +27,7 @@ namespace blink {
 
 // The flips and the degree noise of one report. They are drawn once, and never stored or sent.
 struct ReportNoise {
-  BitRow flips;  // [n], bit `self` is 0; empty when s = 1
+  BitRow flips;  // of PrivateReport::bits
   std::optional<int64_t> degree_noise;
 };
 

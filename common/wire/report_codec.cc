@@ -109,7 +109,7 @@ Digest ReportDigest(const PrivacyParameters& parameters, const std::optional<int
                     absl::string_view coded_bits) {
   Sha256 sha;
   sha.Update("blink report 1\n");
-  sha.UpdateUint64(kMechanismVersion);
+  sha.UpdateUint64(static_cast<uint32_t>(parameters.mechanism()));
   sha.UpdateUint64(parameters.epsilon_micro());
   sha.UpdateUint64(parameters.degree_share_ppm());
   sha.UpdateUint64(parameters.node_count());
@@ -139,8 +139,10 @@ absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, 
   PrivateReport report;
   report.noisy_degree = coded.noisy_degree;
   if (parameters.sends_bits()) {
-    BLINK_ASSIGN_OR_RETURN(report.bits, DecodeBits(coded.coded_bits, parameters.node_count()));
-    if (report.bits.Test(self)) return absl::InvalidArgumentError("the bit of the node itself is 1; it must be 0");
+    BLINK_ASSIGN_OR_RETURN(report.bits, DecodeBits(coded.coded_bits, parameters.row_bits(self)));
+    if (parameters.mechanism() == Mechanism::kBothEnds && report.bits.Test(self)) {
+      return absl::InvalidArgumentError("the bit of the node itself is 1; it must be 0");
+    }
   }
   return report;
 }

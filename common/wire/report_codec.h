@@ -35,12 +35,16 @@ CodedReport EncodeReport(const PrivacyParameters& parameters, const PrivateRepor
 Digest ReportDigest(const PrivacyParameters& parameters, const std::optional<int64_t>& noisy_degree,
                     absl::string_view coded_bits);
 
-// Checks everything: that the parts are there, the digest, the coding, and that the node's own bit is 0. Returns
-// INVALID_ARGUMENT that names what is wrong.
+// Checks everything: that the parts are there, the digest, the coding of as many bits as a report of `self` has, and
+// that the node's own bit is 0 where it has one. Returns INVALID_ARGUMENT that names what is wrong.
 absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, NodeIndex self,
                                            const CodedReport& coded);
 
-// The entropy of a report with k ones: log2 C(n-1, k) / 8 bytes, computed with lgamma.
+// The most that EncodeBits needs for a row of so many bits: they are never coded longer than packed, but for a small
+// head.
+inline constexpr uint32_t CodedBytesMax(uint32_t row_bits) { return row_bits / 8 + 1024; }
+
+// The entropy of a row with k ones about N = n - 1 pairs: log2 C(n-1, k) / 8 bytes, computed with lgamma.
 double EntropyBytes(uint32_t node_count, uint32_t ones);
 
 }  // namespace blink

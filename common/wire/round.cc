@@ -38,11 +38,12 @@ absl::Status ValidateRoundId(const std::string& round_id) {
 }
 
 absl::StatusOr<PrivacyParameters> ParametersFromProto(const v1::PrivacyParameters& proto) {
-  if (proto.mechanism() != kMechanismVersion) {
+  const std::optional<Mechanism> mechanism = MechanismNumbered(proto.mechanism());
+  if (!mechanism) {
     return absl::InvalidArgumentError(
-        absl::StrCat("mechanism is ", proto.mechanism(), ", but only ", kMechanismVersion, " is known"));
+        absl::StrCat("mechanism is ", proto.mechanism(), ", but only 1 (both-ends) and 2 (one-end) are known"));
   }
-  return PrivacyParameters::Create(proto.epsilon_micro(), proto.degree_share_ppm(), proto.node_count());
+  return PrivacyParameters::Create(proto.epsilon_micro(), proto.degree_share_ppm(), proto.node_count(), *mechanism);
 }
 
 v1::PrivacyParameters ParametersToProto(const PrivacyParameters& parameters) {
@@ -50,7 +51,7 @@ v1::PrivacyParameters ParametersToProto(const PrivacyParameters& parameters) {
   proto.set_epsilon_micro(parameters.epsilon_micro());
   proto.set_degree_share_ppm(parameters.degree_share_ppm());
   proto.set_node_count(parameters.node_count());
-  proto.set_mechanism(kMechanismVersion);
+  proto.set_mechanism(static_cast<uint32_t>(parameters.mechanism()));
   return proto;
 }
 

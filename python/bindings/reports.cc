@@ -81,7 +81,13 @@ ReportSet FromArrays(const Matrix<uint64_t>& words, const std::optional<Vector<i
 }
 
 std::tuple<ReportSet, std::string> ReadFolder(const std::string& folder) {
-  RoundFolder read = Run([&] { return ReadRoundFolder(folder); });
+  RoundFolder read = Run([&]() -> absl::StatusOr<RoundFolder> {
+    BLINK_ASSIGN_OR_RETURN(RoundFolder read, ReadRoundFolder(folder));
+    if (read.reports.parameters().mechanism() == Mechanism::kBothEnds) return read;
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " holds reports of the mechanism ", MechanismName(read.reports.parameters().mechanism()),
+                     ", which this package does not read: use blink-worker, or blink simulate --reports"));
+  });
   return {std::move(read.reports), read.round.round_id()};
 }
 

@@ -151,7 +151,7 @@ class Reports:
 
         Raises:
           FileNotFoundError: one of the files is missing.
-          ValueError: a file is damaged, or the two do not belong together.
+          ValueError: a file is damaged, the two do not belong together, or the round has the mechanism ``one-end``.
         """
         core, round_id = _core.read_round_folder(os.fspath(folder))
         digest = hashlib.sha256(f"blink tie seed {round_id}".encode()).digest()

@@ -59,8 +59,8 @@ class ClientTest(BlinkTest):
         cls.addClassCleanup(client.close)
         return client
 
-    def open_round(self, epsilon=6, degree_share=0.1):
-        round_id = self.blink.create_round(epsilon=epsilon, degree_share=degree_share)
+    def open_round(self, epsilon=6, degree_share=0.1, *arguments):
+        round_id = self.blink.create_round(epsilon, degree_share, "10m", 30, *arguments)
         self.addCleanup(blinktest.run, "blink", "round", "cancel", "--config", self.blink.operator, round_id)
         [shown] = self.client.rounds(0, round_id).rounds
         return shown
@@ -125,6 +125,10 @@ class PythonClient(ClientTest):
             self.assertEqual(Parameters(epsilon, share, NODES).flip_numerator, numerator)
         example = Report(Parameters(6_000_000, 100_000, 10), bytes.fromhex("10055501"), -3)
         self.assertEqual(example.digest.hex(), "bbba05e45d6f8346d65d38cf7ba3633afb54c731d8f71b5794807a8f4523b7e2")
+        self.assertEqual(codec.own_pairs(4, 10), [1, 3, 6, 8])
+        example = Report(Parameters(6_000_000, 100_000, 10, 2), codec.encode([1, 0, 0, 1]), -3)
+        self.assertEqual(example.coded_bits.hex(), "100209")
+        self.assertEqual(example.digest.hex(), "c038641ab59971faf7dffab04eda0fc9a915634bfdf0b4674fbe796d86033531")
 
     def test_an_open_round_is_shown_with_its_parameters(self):
         shown = self.open_round(epsilon=2.5, degree_share=0.25)
@@ -150,6 +154,16 @@ class PythonClient(ClientTest):
                 self.assertEqual(self.client.submit(shown, 0, report, chunk_bytes=7).receipt, receipt)
                 self.assertEqual(self.held(shown), report.digest)
                 self.assertEqual(self.blink.reports(shown.round_id), 1)
+
+    def test_a_report_of_the_own_pairs_alone_is_accepted_where_one_end_reports(self):
+        shown = self.open_round(3, 0.1, "--mechanism", "one-end")
+        self.assertEqual(shown.parameters.mechanism, 2)
+        report = self.report(shown, 3)
+        self.assertEqual(self.client.submit(shown, 3, report).receipt.digest, report.digest)
+        both = Parameters(3_000_000, 100_000, NODES)
+        bits_of_all = Report(report.parameters, draw(both, 4, []).coded_bits, 1)
+        self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.client.submit, shown, 4, bits_of_all)
+        self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.client.submit, shown, 4, draw(both, 4, []))
 
     def test_the_report_of_one_round_answers_another_of_the_same_parameters(self):
         first, second = self.open_round(), self.open_round()

@@ -169,6 +169,111 @@ class AttributedPrior(BlinkTest):
                             "which the attributed prior alone has")
 
 
+class OneEnd(BlinkTest):
+    """Rounds in which one end alone reports a pair."""
+
+    NODES = 150
+
+    def create(self, blink, *arguments):
+        return blink.create_round(6, 0.1, "10m", 15, "--mechanism", "one-end", *arguments)
+
+    def allow(self, blink):
+        for name in blink.kits():
+            blink.edit_policy(name, mechanisms=["both-ends", "one-end"])
+
+    def test_nodes_answer_only_when_their_policy_says_so_and_a_link_costs_half(self):
+        with Deployment(nodes=self.NODES, kits=3) as blink:
+            blink.start_aggregator()
+            round_id = self.create(blink)
+            self.assertEqual(blink.status(round_id)["mechanism"], "one-end")
+            refused = blinktest.run("blink-node", "run", "--kit", blink.kit(blink.kits()[0]), "--journal",
+                                    blink.journal(blink.kits()[0]))
+            self.assertEnds(refused, blinktest.REFUSED_BY_POLICY,
+                            "the round asks for the mechanism one-end, the policy allows both-ends (mechanisms)")
+            self.assertEqual((blink.draws(), blink.reports(round_id)), (0, 0))
+
+            self.allow(blink)
+            blink.start_fleet()
+            metrics = blink.wait_for_state(round_id, "ready")["result"]
+            blink.wait_for_fleet()
+            self.assertEqual(blink.draws(), self.NODES)
+            account = blink.account(blink.kits()[0])
+            self.assertEqual((account["epsilon_micro_spent_max"], account["epsilon_micro_link_max"]),
+                             (6_000_000, 6_000_000))
+            self.assertEqual(account["rounds"][0]["mechanism"], "one-end")
+            privacy = metrics["privacy"]
+            self.assertEqual(privacy["mechanism"], "one-end")
+            self.assertEqual(privacy["achieved_epsilon_per_undirected_link"], privacy["achieved_epsilon"])
+            checks = metrics["plausibility"]
+            self.assertIn("the tests of pairs were not made", checks["note"])
+            self.assertIsNone(checks["lie_seen_half"])
+
+            # both ends, in the same epoch with the same budget: another draw
+            both = blink.create_round(6, 0.1, "10m", 15)
+            blink.start_fleet()
+            blink.wait_for_state(both, "ready")
+            blink.wait_for_fleet()
+            self.assertEqual(blink.draws(), 2 * self.NODES)
+            account = blink.account(blink.kits()[0])
+            self.assertEqual((account["epsilon_micro_spent_max"], account["epsilon_micro_link_max"]),
+                             (12_000_000, 18_000_000))
+            # an epoch with the same parameters: the same bytes
+            again = self.create(blink)
+            blink.start_fleet()
+            blink.wait_for_state(again, "ready")
+            blink.wait_for_fleet()
+            self.assertEqual(blink.draws(), 2 * self.NODES)
+            self.assertTrue(filecmp.cmp(blink.round_folder(round_id) / "reports.blr",
+                                        blink.round_folder(again) / "reports.blr", shallow=False))
+            sizes = [(blink.round_folder(shown) / "reports.blr").stat().st_size for shown in (round_id, both)]
+            self.assertLess(sizes[0], sizes[1])
+
+    def test_a_round_goes_on_without_those_who_do_not_report_and_is_that_of_the_replay(self):
+        with Deployment(nodes=self.NODES, kits=3) as blink:
+            blink.start_aggregator()
+            self.allow(blink)
+            round_id = self.create(blink, "--implausible", "drop")
+            reporting = blink.kits()[:2]
+            expected = sum(blink.kit_size(name) for name in reporting)
+            # killed in the middle of the collection, and started again
+            blink.proxy(reporting[1:], upstream_bytes_per_second=3000)
+            blink.start_fleet(reporting)
+            blink.wait_for_reports(round_id, 1)
+            blink.aggregator.kill()
+            blink.start_aggregator()
+            blink.wait_for_reports(round_id, expected)
+            must("blink", "round", "seal", "--config", blink.operator, round_id)
+            status = blink.wait_for_state(round_id, "ready")
+            blink.wait_for_fleet()
+            metrics = status["result"]
+            self.assertEqual(blink.draws(), expected)
+            self.assertEqual(metrics["reports"]["missing"], self.NODES - expected)
+            self.assertEqual(metrics["estimate"]["nodes_without_report"],
+                             self.NODES - expected + metrics["plausibility"]["dropped"])
+
+            result, replay_folder = blink.folder / "result", blink.folder / "replay"
+            must("blink", "round", "result", "--config", blink.operator, round_id, "--output", result)
+            replay = blink.simulate(round_id, "--output", replay_folder)
+            self.assertEqual(replay["mechanism"]["name"], "one-end")
+            self.assertEqual(replay["estimate"]["links"], metrics["estimate"]["links"])
+            for artifact in ("links.csv", "degrees.csv", "predictions.csv", "plausibility.csv"):
+                self.assertTrue(filecmp.cmp(result / artifact, replay_folder / artifact, shallow=False),
+                                f"{artifact} of the round and of the replay differ")
+
+            again = blink.folder / "again"
+            must("blink-worker", "--round-folder", blink.round_folder(round_id), "--attributes",
+                 blink.out / "aggregator" / "attributes", "--output", again, "--prior", "attributed", "--variant",
+                 "soft", "--model", "gcn", "--tune", 0)
+            later = json.loads((again / "metrics.json").read_text())
+            self.assertEqual((later["privacy"]["mechanism"], later["estimate"]["prior"]), ("one-end", "attributed"))
+
+    def test_a_mechanism_that_is_none_is_refused(self):
+        with Deployment(nodes=30, kits=2) as blink:
+            blink.start_aggregator()
+            self.assertEnds(blinktest.run("blink", "round", "create", "--config", blink.operator, "--epsilon", 3,
+                                          "--mechanism", "both"), blinktest.USAGE, "--mechanism")
+
+
 class WithoutLabels(BlinkTest):
     """Rounds about graphs of which little is known beside the links: they give links and degrees."""
 

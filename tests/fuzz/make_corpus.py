@@ -45,6 +45,9 @@ def report_codec():
         for share in (0, 100_000):
             report = struct.pack("<IqB", share, -3, share > 0) + codec.encode(bits)
             yield f"report-{name}-{share}", b"\3" + struct.pack("<II", raw_n(len(bits)), 4) + report
+        # So many own pairs, of mechanism 2, has node 4 of twice as many nodes and one.
+        report = struct.pack("<IqB", 100_000, -3, 1 | 2) + codec.encode(bits)
+        yield f"report-{name}-one-end", b"\3" + struct.pack("<II", raw_n(2 * len(bits) + 1), 4) + report
     yield "report-degree", b"\3" + struct.pack("<IIIqB", 299, 4, 1_000_000, 12, 1)
 
 
@@ -122,10 +125,12 @@ def report_file():
         return struct.pack("<BBq", node, present, degree) + struct.pack("<H", len(coded)) + coded
 
     both = report(3, 1, -5, coded) + report(6, 1, 40, coded)
-    yield "both", b"\1" + bytes([33]) + both
+    yield "both", b"\1" + bytes([34]) + both
     yield "bits", b"\1\0" + report(3, 0, 0, coded)
+    own = [bits[j] for j in codec.own_pairs(3, 130)]
+    yield "one-end", b"\1" + bytes([33]) + report(3, 1, -5, codec.encode(own))
     yield "degree", b"\1\xff" + report(3, 1, 7, b"") + report(4, 1, -7, b"")
-    yield "changed", b"\2" + struct.pack("<HB", 40, 1) + bytes([33]) + both
+    yield "changed", b"\2" + struct.pack("<HB", 40, 1) + bytes([34]) + both
     json = (b'{"round_id":"%s","parameters":{"epsilon_micro":"2000000","degree_share_ppm":0,"node_count":10,'
             b'"mechanism":1}}' % (b"a" * 32))
     yield "files", b"\0" + json + b"\0BLINKR01" + b"\xff" * 8 + bytes(8)

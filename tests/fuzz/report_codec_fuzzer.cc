@@ -5,7 +5,8 @@
 //   kind 0   coded bits as they are
 //   kind 1   a row of n bits, which is encoded and decoded
 //   kind 2   position (u16), value (u8) and a row: its encoding with one byte changed, which random bytes never hit
-//   kind 3   share (u32), degree (i64), presence (u8) and coded bits: a report, with the digest that fits
+//   kind 3   share (u32), degree (i64), presence and mechanism (u8: bits 0 and 1) and coded bits: a report, with the
+//            digest that fits
 #include <cstring>
 
 #include "common/wire/report_codec.h"
@@ -39,16 +40,22 @@ BitRow Row(absl::string_view bytes, uint32_t n) {
 }
 
 void CheckReport(fuzzing::Input input, uint32_t n, uint32_t self) {
-  const auto parameters = PrivacyParameters::Create(1'000'000, input.Get<uint32_t>() % 1'000'001, n);
-  if (!parameters.ok()) return;
+  const uint32_t share_ppm = input.Get<uint32_t>() % 1'000'001;
   CodedReport coded;
   const auto degree = input.Get<int64_t>();
-  if (input.Get<uint8_t>() & 1) coded.noisy_degree = degree;
+  const auto flags = input.Get<uint8_t>();
+  const auto parameters =
+      PrivacyParameters::Create(1'000'000, share_ppm, n, flags & 2 ? Mechanism::kOneEnd : Mechanism::kBothEnds);
+  if (!parameters.ok()) return;
+  if (flags & 1) coded.noisy_degree = degree;
   coded.coded_bits = std::string(input.rest());
   coded.digest = ReportDigest(*parameters, coded.noisy_degree, coded.coded_bits);
   const absl::StatusOr<PrivateReport> report = DecodeReport(*parameters, self, coded);
   if (!report.ok()) return;
-  FUZZ_CHECK(!parameters->sends_bits() || !report->bits.Test(self));
+  if (parameters->sends_bits()) {
+    FUZZ_CHECK(report->bits.size() == parameters->row_bits(self));
+    FUZZ_CHECK(parameters->mechanism() == Mechanism::kOneEnd || !report->bits.Test(self));
+  }
   const CodedReport again = EncodeReport(*parameters, *report);
   FUZZ_CHECK(again.coded_bits == coded.coded_bits && again.noisy_degree == coded.noisy_degree);
   FUZZ_CHECK(again.digest == coded.digest);

@@ -2,8 +2,8 @@
 //
 // Input: kind (u8), then
 //   kind 0   round.json, a zero byte, reports.blr, both as they are
-//   kind 1   degree share (u8), then reports: node (u8), presence (u8), degree (i64), coded bits (u16 length); the
-//            right digests and the right end of the file are added
+//   kind 1   degree share and, in its lowest bit, the mechanism (u8), then reports: node (u8), presence (u8), degree
+//            (i64), coded bits (u16 length); the right digests and the right end of the file are added
 //   kind 2   position (u16), value (u8), then as kind 1, with that byte of reports.blr changed
 #include <google/protobuf/util/json_util.h>
 
@@ -23,7 +23,8 @@ void Put(std::string& out, T value) {
 }
 
 PrivacyParameters Parameters(uint8_t share) {
-  return PrivacyParameters::Create(2'000'000, share == 255 ? 1'000'000 : share * 3000u, kNodes).value();
+  const Mechanism mechanism = share % 2 == 0 ? Mechanism::kBothEnds : Mechanism::kOneEnd;
+  return PrivacyParameters::Create(2'000'000, share >= 254 ? 1'000'000 : share * 3000u, kNodes, mechanism).value();
 }
 
 std::string Framed(fuzzing::Input input, const PrivacyParameters& parameters, uint32_t& count) {

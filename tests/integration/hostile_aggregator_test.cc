@@ -284,10 +284,19 @@ TEST_F(HostileAggregatorTest, ABudgetOfNothingOrAboveALimitIsRefused) {
   ExpectNothingDrawn(kit);
 }
 
+TEST_F(HostileAggregatorTest, AMechanismThatThePolicyDoesNotNameIsRefused) {
+  const Kit kit = TlsKit(7, 7);
+  Offer(MakeRound(Id(0)));
+  service_.rounds.back().mutable_parameters()->set_mechanism(2);
+  EXPECT_EQ(Run(kit).code, ExitCode::kRefusedByPolicy);
+  ExpectNothingDrawn(kit);
+  EXPECT_THAT(log_.text(), HasSubstr("the round asks for the mechanism one-end, the policy allows both-ends"));
+}
+
 TEST_F(HostileAggregatorTest, AnUnknownMechanismOrStateIsRefused) {
   const Kit kit = TlsKit(7, 7);
   uint32_t number = 0;
-  for (const uint32_t mechanism : {0u, 2u, std::numeric_limits<uint32_t>::max()}) {
+  for (const uint32_t mechanism : {0u, 3u, std::numeric_limits<uint32_t>::max()}) {
     Offer(MakeRound(Id(number++)));
     service_.rounds.back().mutable_parameters()->set_mechanism(mechanism);
   }
@@ -300,7 +309,8 @@ TEST_F(HostileAggregatorTest, AnUnknownMechanismOrStateIsRefused) {
   };
   EXPECT_EQ(Run(kit).code, ExitCode::kRefusedByPolicy);
   ExpectNothingDrawn(kit);
-  EXPECT_THAT(log_.text(), AllOf(HasSubstr("mechanism is 2, but only 1 is known"), HasSubstr("state is 99")));
+  EXPECT_THAT(log_.text(), AllOf(HasSubstr("mechanism is 3, but only 1 (both-ends) and 2 (one-end) are known"),
+                                 HasSubstr("state is 99")));
 }
 
 // ---- Time ----

@@ -53,8 +53,9 @@ inline bool Eventually(const std::function<bool()>& condition) {
 inline constexpr char kRoundId[] = "0123456789abcdef0123456789abcdef";
 inline constexpr char kOtherRoundId[] = "fedcba9876543210fedcba9876543210";
 
-inline PrivacyParameters MakeParameters(uint32_t node_count, uint32_t degree_share_ppm = 100'000) {
-  return *PrivacyParameters::Create(6'000'000, degree_share_ppm, node_count);
+inline PrivacyParameters MakeParameters(uint32_t node_count, uint32_t degree_share_ppm = 100'000,
+                                        Mechanism mechanism = Mechanism::kBothEnds) {
+  return *PrivacyParameters::Create(6'000'000, degree_share_ppm, node_count, mechanism);
 }
 
 inline v1::Round MakeRound(uint32_t node_count, const std::string& round_id = kRoundId,
@@ -75,9 +76,10 @@ inline v1::Round MakeRound(uint32_t node_count, const std::string& round_id = kR
 inline CodedReport MakeReport(const PrivacyParameters& parameters, NodeIndex node, uint32_t variant = 0) {
   PrivateReport report;
   if (parameters.sends_bits()) {
-    report.bits = BitRow(parameters.node_count());
-    for (uint32_t j = (node + variant) % 5; j < parameters.node_count(); j += 5 + variant) {
-      if (j != node) report.bits.Set(j);
+    const bool both_ends = parameters.mechanism() == Mechanism::kBothEnds;
+    report.bits = BitRow(parameters.row_bits(node));
+    for (uint32_t j = (node + variant) % 5; j < report.bits.size(); j += 5 + variant) {
+      if (j != node || !both_ends) report.bits.Set(j);
     }
   }
   if (parameters.sends_degree()) report.noisy_degree = static_cast<int64_t>(node % 7) - 1 + variant;

@@ -125,7 +125,7 @@ struct CreateFlags : PrintingConnection {
   std::string epsilon, open_for = "10m";
   std::optional<std::string> degree_share;
   uint32_t quorum = 0, degree_max = 0;
-  std::string implausible = "flag";
+  std::string mechanism = MechanismName(Mechanism::kBothEnds), implausible = "flag";
   std::string on_out_of_memory = "fail", request_id;
   TrainingFlags training;
   uint64_t seed = 1;
@@ -138,6 +138,12 @@ struct CreateFlags : PrintingConnection {
         ->required();
     command->add_option("--degree-share", degree_share,
                         "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
+    command
+        ->add_option("--mechanism", mechanism,
+                     "both-ends: each end of a pair reports it; one-end: one of them, so that a link costs half, and "
+                     "nobody can contradict it (docs/TUNING.md)")
+        ->transform(OneOf({MechanismName(Mechanism::kBothEnds), MechanismName(Mechanism::kOneEnd)}))
+        ->capture_default_str();
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
         ->check(WholeNumber(1, std::numeric_limits<uint32_t>::max()));
@@ -173,7 +179,7 @@ struct CreateFlags : PrintingConnection {
     BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
     request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
     request.mutable_parameters()->set_degree_share_ppm(share_ppm);
-    request.mutable_parameters()->set_mechanism(kMechanismVersion);
+    request.mutable_parameters()->set_mechanism(static_cast<uint32_t>(*MechanismNamed(mechanism)));
     request.set_open_for_ms(absl::ToInt64Milliseconds(open));
     request.set_quorum(quorum);
     request.set_request_id(request_id);

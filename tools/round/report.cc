@@ -1,6 +1,7 @@
 #include "tools/round/report.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -70,6 +71,13 @@ uint32_t ActiveNodes(const v1::Round& round) {
   return round.active_nodes() > 0 && round.active_nodes() <= n ? round.active_nodes() : n;
 }
 
+// Its number, where this program is older than the round.
+std::string MechanismText(const v1::Round& round) {
+  const uint32_t number = round.parameters().mechanism();
+  const std::optional<Mechanism> known = MechanismNumbered(number);
+  return known ? MechanismName(*known) : absl::StrCat(number);
+}
+
 Json ToJson(const v1::Round& round) {
   Json json = {{"round_id", round.round_id()},
                {"deployment", round.deployment()},
@@ -77,6 +85,7 @@ Json ToJson(const v1::Round& round) {
                {"failure_reason", round.failure_reason()},
                {"epsilon", FormatMicro(round.parameters().epsilon_micro())},
                {"degree_share", FormatMicro(round.parameters().degree_share_ppm())},
+               {"mechanism", MechanismText(round)},
                {"node_count", round.parameters().node_count()},
                {"roster_version", round.roster_version()},
                {"active_nodes", ActiveNodes(round)},
@@ -121,6 +130,7 @@ std::string RoundTable(const v1::Round& round) {
   absl::StrAppend(
       &table, TableLine("epsilon", FormatMicro(round.parameters().epsilon_micro())),
       TableLine("degree share", FormatMicro(round.parameters().degree_share_ppm())),
+      TableLine("mechanism", MechanismText(round)),
       TableLine("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
       TableLine("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
       TableLine("created", MillisText(round.created_ms())), TableLine("deadline", MillisText(round.deadline_ms())),

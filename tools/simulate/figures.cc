@@ -113,7 +113,8 @@ MechanismFigures MeanOfMechanism(const std::vector<Trial>& trials) {
 // What the reports of the mechanism cost, in place of what Blink's own would.
 void SetCost(MechanismKind mechanism, const PrivacyParameters& parameters, PrivacyFigures& privacy) {
   if (mechanism == MechanismKind::kLdpGcn || mechanism == MechanismKind::kLdpGen) privacy.flip_probability.reset();
-  if (!privacy.achieved_epsilon) return;  // noise from a seed
+  if (!FactsOf(mechanism).estimates_links) privacy.mechanism = FactsOf(mechanism).name;  // no round has it
+  if (!privacy.achieved_epsilon) return;                                                 // noise from a seed
   const MechanismCost cost = CostOf(mechanism, parameters);
   privacy.achieved_epsilon = cost.epsilon_per_entry;
   privacy.achieved_epsilon_per_undirected_link = cost.epsilon_per_link;

@@ -28,8 +28,8 @@ Json PrivacyPart(const SimulationFigures& figures) {
   Json json;  // no report was drawn: the true graph, given links, or the MLP, which sees no link
   json["private"] = figures.simulation->given ? Json(nullptr) : Json(false);
   json["simulated"] = true;
-  for (const char* key : {"noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree", "flip_probability",
-                          "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
+  for (const char* key : {"noise", "mechanism", "epsilon", "degree_share", "epsilon_list", "epsilon_degree",
+                          "flip_probability", "achieved_epsilon", "achieved_epsilon_per_undirected_link"}) {
     json[key] = nullptr;
   }
   return json;

@@ -16,11 +16,17 @@ absl::Status Refuse(const SimulateOptions& options, const char* flag, const std:
   return absl::InvalidArgumentError(absl::StrCat(Named(options), " ", why, ": leave out ", flag));
 }
 
-// What belongs to rounds of Blink's own reports.
+// What belongs to rounds. Reports of blink and of one-end are those of a round.
 absl::Status CheckRoundFlags(const SimulateOptions& options) {
   if (options.graph == SimulatedGraph::kTrue) {
     return Refuse(options, "--graph true", "says where the links come from (--mechanism none has the true ones)");
   }
+  const bool of_round = FactsOf(options.mechanism).estimates_links;
+  if (of_round && !options.reports.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--reports replays stored reports, which say by which mechanism they were drawn: leave out ", Named(options)));
+  }
+  if (of_round) return absl::OkStatus();
   if (!options.reports.empty()) return Refuse(options, "--reports", "cannot replay the reports of a round");
   if (!options.output.empty()) return Refuse(options, "--output", "makes no result of a round");
   if (!options.checkpoint.empty()) return Refuse(options, "--checkpoint", "keeps no reports to go on with");

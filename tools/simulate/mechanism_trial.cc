@@ -17,8 +17,6 @@
 #include "mechanisms/dprr.h"
 #include "mechanisms/ldpgcn.h"
 #include "mechanisms/ldpgen.h"
-#include "mechanisms/one_end.h"
-#include "mechanisms/own_pairs.h"
 #include "mechanisms/rr.h"
 #include "mechanisms/symrr.h"
 
@@ -260,24 +258,6 @@ MemoryNeed NeedOfMechanism(const SimulateOptions& options, const v1::TrainingSpe
   MemoryNeed need = NeedOfAnalysis(spec, dataset.attributes, nullptr, v1::IMPLAUSIBLE_FLAG, links);
   need.estimate += own + 16 * links;  // the reported rows while they arrive
   return need;
-}
-
-absl::StatusOr<OneEndReports> DrawOneEndReports(const MechanismRun& run) {
-  const PrivacyParameters& parameters = *run.parameters;
-  const uint32_t n = parameters.node_count();
-  const OneEndNode node(parameters);
-  OneEndAggregator aggregator(parameters);
-  Drawing drawing(run);
-  BLINK_RETURN_IF_ERROR(drawing.ForEachNode(
-      [&](NodeIndex i, absl::Span<const NodeIndex> list) { return node.Report(i, list, *run.random); },
-      [&](NodeIndex i, PrivateReport report) { return aggregator.Add(i, std::move(report)); },
-      [&](NodeIndex i, const PrivateReport& report) {
-        const double of_degree = parameters.sends_degree() ? kNumberBytes : 0;
-        if (!parameters.sends_bits()) return of_degree;
-        return EntropyBytes(OwnPairs(PairRule::kParity, i, n).Count() + 1, report.bits.Count()) + of_degree;
-      }));
-  BLINK_ASSIGN_OR_RETURN(ReportSet reports, std::move(aggregator).Reports());
-  return OneEndReports{std::move(reports), drawing.Figures()};
 }
 
 absl::StatusOr<MechanismLinks> MakeMechanismLinks(const MechanismRun& run) {

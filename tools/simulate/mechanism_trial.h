@@ -2,7 +2,7 @@
 //
 //   data set --(mechanisms/, the nodes' side)--> reports --(the aggregator's side)--> links --(TrainOnLinks)--> model
 //
-// one-end goes the way of Blink's own reports instead: DrawOneEndReports gives a ReportSet for Analyse.
+// one-end is no other mechanism here: its reports are those of a round.
 #ifndef BLINK_TOOLS_SIMULATE_MECHANISM_TRIAL_H_
 #define BLINK_TOOLS_SIMULATE_MECHANISM_TRIAL_H_
 
@@ -13,7 +13,6 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/links/link_weights.h"
-#include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/worker/analyse.h"
 #include "common/graph/dataset.h"
 #include "common/privacy/parameters.h"
@@ -38,14 +37,8 @@ struct MechanismRun {
   std::function<void(double fraction, const std::string& text)> training;
 };
 
-// The reports of one-end, mirrored.
-struct OneEndReports {
-  ReportSet reports;
-  ReportFigures figures;
-};
-absl::StatusOr<OneEndReports> DrawOneEndReports(const MechanismRun& run);
-
-// A trial of any other mechanism but blink, none and mlp. RESOURCE_EXHAUSTED: more memory is needed than there is.
+// A trial of any other mechanism but blink, one-end, none and mlp. RESOURCE_EXHAUSTED: more memory is needed than there
+// is.
 absl::StatusOr<Trial> RunMechanismTrial(const MechanismRun& run);
 
 // The links that a mechanism makes of a data set, and how. For tests; RunMechanismTrial trains on them.

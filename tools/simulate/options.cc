@@ -43,7 +43,9 @@ absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, u
     return absl::InvalidArgumentError(
         absl::StrCat("--degree-share is ", FormatMicro(share_ppm), ": it must be in [0, 1]"));
   }
-  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes);
+  const bool one_end = options.mechanism == MechanismKind::kOneEnd;
+  return PrivacyParameters::Create(epsilon_micro, static_cast<uint32_t>(share_ppm), nodes,
+                                   one_end ? Mechanism::kOneEnd : Mechanism::kBothEnds);
 }
 
 absl::StatusOr<Ingredients> LeaveOutIngredients(const std::vector<std::string>& without) {
@@ -109,9 +111,9 @@ absl::Status ValidateGivenLinks(const SimulateOptions& options) {
 
 absl::Status ValidateSavedReports(const SimulateOptions& options) {
   if (options.save_reports.empty()) return absl::OkStatus();
-  if (options.mechanism != MechanismKind::kBlink) {
+  if (!FactsOf(options.mechanism).estimates_links) {
     return absl::InvalidArgumentError(
-        "--save-reports keeps reports of blink, as a round does: leave it out, or --mechanism");
+        "--save-reports keeps reports of blink or one-end, as a round does: leave it out, or --mechanism");
   }
   if (!DrawsOrReadsReports(options) || !options.reports.empty()) {
     return absl::InvalidArgumentError(

@@ -83,7 +83,8 @@ bool DrawsOrReadsReports(const SimulateOptions& options);
 // Whether links are estimated from reports, so that there are priors and variants.
 bool EstimatesLinks(const SimulateOptions& options);
 
-// Of the reports that are drawn. INVALID_ARGUMENT, naming the flag, for a budget out of range.
+// Of the reports that are drawn, by the mechanism of a round that options.mechanism is. INVALID_ARGUMENT, naming the
+// flag, for a budget out of range.
 absl::StatusOr<PrivacyParameters> ParametersOf(const SimulateOptions& options, uint32_t nodes);
 
 // All ingredients but those that `without` names. INVALID_ARGUMENT for an unknown name.

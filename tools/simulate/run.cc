@@ -54,6 +54,10 @@ BitRow ChooseMissing(uint32_t n, double share, uint64_t seed) {
   return missing;
 }
 
+double EntropyOf(const PrivacyParameters& parameters, NodeIndex node, uint32_t ones) {
+  return EntropyBytes(parameters.pairs_of_report(node) + 1, ones);
+}
+
 // The report of every node that is not missing, drawn and coded as a node does. `keeper`: may be none.
 absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
                                          const BitRow& missing, RandomSource& random, ReportKeeper* keeper,
@@ -70,7 +74,7 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     const CodedReport coded = EncodeReport(parameters, report);
     if (keeper != nullptr) BLINK_RETURN_IF_ERROR(keeper->Add(i, coded));
     drawn.figures.bytes_mean += static_cast<double>(coded.coded_bits.size());
-    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyBytes(n, report.bits.Count());
+    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyOf(parameters, i, report.bits.Count());
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
     progress((i + 1.0) / n);
   }
@@ -83,7 +87,9 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
 ReportFigures FiguresOfFolder(const RoundFolder& folder) {
   ReportFigures figures{.bytes_mean = folder.coded_bytes_mean};
   if (!folder.reports.parameters().sends_bits()) return figures;
-  for (const uint32_t ones : folder.ones) figures.entropy_bytes += EntropyBytes(folder.reports.node_count(), ones);
+  auto ones = folder.ones.begin();
+  folder.reports.reported_nodes().ForEachOne(
+      [&](NodeIndex i) { figures.entropy_bytes += EntropyOf(folder.reports.parameters(), i, *ones++); });
   figures.entropy_bytes /= static_cast<double>(folder.ones.size());  // as DrawReports, to the last bit
   return figures;
 }
@@ -195,7 +201,7 @@ class Simulator {
     if (!DrawsOrReadsReports(options_) && !of_features) {
       return RunTrialWithoutReports(spec, index, progress, TrialName(index));
     }
-    if (options_.mechanism == MechanismKind::kBlink) return RunTrialOnReports(spec, index, progress);
+    if (EstimatesLinks(options_)) return RunTrialOnReports(spec, index, progress);
     InsecureSeededNoise seeded(spec.seed());
     const MechanismRun run{
         .options = &options_,
@@ -205,11 +211,7 @@ class Simulator {
         .random = options_.insecure_seeded_noise ? static_cast<RandomSource*>(&seeded) : &SecureRandom(),
         .drawing = [&](double fraction) { progress.TellDrawing(index, fraction); },
         .training = [&](double fraction, const std::string& text) { progress.TellTraining(index, fraction, text); }};
-    if (options_.mechanism != MechanismKind::kOneEnd) return RunMechanismTrial(run);
-    BLINK_ASSIGN_OR_RETURN(const OneEndReports drawn, DrawOneEndReports(run));
-    BLINK_ASSIGN_OR_RETURN(Trial trial, AnalyseTrial(drawn.reports, drawn.figures, spec, index, progress));
-    trial.checks.reset();  // nothing was compared: a pair has one witness
-    return trial;
+    return RunMechanismTrial(run);
   }
 
   void DescribeSimulation() {
@@ -222,7 +224,8 @@ class Simulator {
     simulation_.has_labels = dataset_.attributes.has_labels();
     simulation_.classes = dataset_.attributes.class_count;
     simulation_.graph = options_.graph;
-    simulation_.mechanism = options_.mechanism;
+    const bool replays_one_end = folder_ && folder_->reports.parameters().mechanism() == Mechanism::kOneEnd;
+    simulation_.mechanism = replays_one_end ? MechanismKind::kOneEnd : options_.mechanism;
     simulation_.missing = options_.missing;
     simulation_.split_seed = options_.split_seed;
     if (!DrawsOrReadsReports(options_)) return;
@@ -272,6 +275,8 @@ class Simulator {
     if (simulation_.parameters) {
       hash.UpdateUint64(simulation_.parameters->epsilon_micro())
           .UpdateUint64(simulation_.parameters->degree_share_ppm());
+      const Mechanism mechanism = simulation_.parameters->mechanism();
+      if (mechanism != Mechanism::kBothEnds) hash.UpdateUint64(static_cast<uint32_t>(mechanism));
     }
     hash.Update(folder_ ? folder_->round.round_id() : KeepsReports(options_) ? "kept reports" : "no round");
     hash.Update(DigestToBytes(DigestOfDataset(dataset_)));

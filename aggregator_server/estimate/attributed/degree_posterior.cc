@@ -24,9 +24,11 @@ double NoiseVariance(double epsilon) {
 // one was received as that: of a node that reported, every pair is seen, and the sum is its degree without bias. Of a
 // silent node only the pairs with those who reported are seen: their sum is scaled to n - 1, and which of its links
 // they are is chance, too (sampling without replacement).
+// Of a mirrored set a pair counts once where its own end has reported, for either of its ends.
 class BitSums {
  public:
-  BitSums(const ReportSet& reports, int threads) : reports_(reports), columns_(ColumnSums(reports, threads)) {
+  BitSums(const ReportSet& reports, int threads)
+      : reports_(reports), columns_(reports.mirrored() ? std::vector<uint32_t>() : ColumnSums(reports, threads)) {
     const double p = reports.parameters().flip_probability();
     contrast_ = std::tanh(reports.parameters().bit_log_odds() / 2);  // 1 - 2 p without cancellation
     variance_of_bit_ = p * (1 - p) / (contrast_ * contrast_);
@@ -34,16 +36,16 @@ class BitSums {
   }
 
   void Set(NodeIndex i, DegreeEvidence& evidence) const {
-    const double others = reports_.report_count() - (reports_.reported(i) ? 1.0 : 0.0);  // who may have named i
-    if (!known_ || (others == 0 && !reports_.reported(i))) return;
-    const double pairs = reports_.node_count() - 1.0, columns = Debiased(columns_[i], others);
-    if (!reports_.reported(i)) {
-      const double scale = pairs / others, sum = columns * scale;
-      const double seen_by_chance = std::max(sum, 1.0) * (scale - 1);
-      evidence.sum = sum;
-      evidence.variance = scale * scale * others * variance_of_bit_ + seen_by_chance;
+    if (!known_) return;
+    if (reports_.mirrored()) {
+      const ObservedPairs seen = CountObservedPairs(reports_, i);
+      if (seen.pairs > 0) SetFromSome(Debiased(seen.ones, seen.pairs), seen.pairs, evidence);
       return;
     }
+    const double others = reports_.report_count() - (reports_.reported(i) ? 1.0 : 0.0);  // who may have named i
+    if (others == 0 && !reports_.reported(i)) return;
+    const double pairs = reports_.node_count() - 1.0, columns = Debiased(columns_[i], others);
+    if (!reports_.reported(i)) return SetFromSome(columns, others, evidence);
     const auto row = reports_.row(i);
     const auto reported = reports_.reported_nodes().words();
     uint32_t twice = 0, once = 0;  // ones about pairs of which two bits, or one, were received
@@ -52,11 +54,18 @@ class BitSums {
       once += static_cast<uint32_t>(std::popcount(row[w] & ~reported[w]));
     }
     evidence.sum = (Debiased(twice, others) + columns) / 2 + Debiased(once, pairs - others);
-    const double seen_twice = reports_.mirrored() ? others : others / 2;
-    evidence.variance = variance_of_bit_ * (seen_twice + (pairs - others));
+    evidence.variance = variance_of_bit_ * (others / 2 + (pairs - others));
   }
 
  private:
+  // From the links of `seen` pairs alone, each of which was received once: scaled to all, and which of the node's links
+  // are among them is chance.
+  void SetFromSome(double links, double seen, DegreeEvidence& evidence) const {
+    const double scale = (reports_.node_count() - 1.0) / seen, sum = links * scale;
+    evidence.sum = sum;
+    evidence.variance = scale * scale * seen * variance_of_bit_ + std::max(sum, 1.0) * (scale - 1);
+  }
+
   // Expected links among `trials` entries of which `ones` were received as 1.
   double Debiased(double ones, double trials) const {
     return (ones - trials * reports_.parameters().flip_probability()) / contrast_;
@@ -105,6 +114,14 @@ void DropContradictedLinks(const std::vector<DegreeEvidence>& nodes, DegreePoste
   }
 }
 
+// How much one pair's bits count in the sum of a node: where not all of its pairs were seen, those that were stand for
+// the others too.
+double ScaleOfSum(const ReportSet& reports, NodeIndex i) {
+  const double pairs = reports.node_count() - 1.0;
+  if (reports.mirrored()) return pairs / CountObservedPairs(reports, i).pairs;
+  return reports.reported(i) ? 1 : pairs / reports.report_count();
+}
+
 // The nodes' means and influences, each on its own: any number of threads gives the same.
 void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior) {
   const std::vector<DegreeEvidence> nodes = EvidenceOfNodes(reports, posterior.links, threads);
@@ -113,7 +130,6 @@ void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior)
   posterior.mean.resize(nodes.size());
   posterior.deviation.resize(nodes.size());
   posterior.influence.resize(nodes.size());
-  const double pairs = reports.node_count() - 1.0, received = reports.report_count();
   constexpr size_t kPiece = 256;
   std::atomic<size_t> next{0};
   RunOnThreads(static_cast<int>(std::clamp<size_t>(nodes.size() / kPiece, 1, threads)), [&](int) {
@@ -123,8 +139,7 @@ void SetMeans(const ReportSet& reports, int threads, DegreePosterior& posterior)
         posterior.mean[i] = of.mean;
         posterior.deviation[i] = std::sqrt(std::max(0.0, of.variance));
         if (!nodes[i].sum.has_value()) continue;
-        // The sum of a silent node is that of the pairs that were seen, scaled.
-        const double scale = reports.reported(static_cast<NodeIndex>(i)) ? 1 : pairs / received;
+        const double scale = ScaleOfSum(reports, static_cast<NodeIndex>(i));
         posterior.influence[i] =
             std::min(DegreePosterior::kInfluenceMax, scale * std::min(1.0, of.variance / nodes[i].variance) / of.mean);
       }

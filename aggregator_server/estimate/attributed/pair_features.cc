@@ -72,8 +72,9 @@ PairInputs::PairInputs(const ReportSet& reports, const NodeProfiles& profiles, c
     const double degree = std::max(degrees.mean[i], kDegreeMin);
     total += degree;
     log_degree[i] = static_cast<float>(std::log(degree));
-    reported[i] = bits && reports.reported(i) ? 1.0f : 0.0f;
+    reported[i] = bits && reports.has_evidence(i) ? 1.0f : 0.0f;
   }
+  some_unobserved = bits && reports.mirrored() && reports.report_count() < n;
   log_total = static_cast<float>(std::log(total));
   const FeatureMatrix& scaled = profiles.scaled;
   if (ingredients.features && scaled.cols > 0 && scaled.sparse) {
@@ -209,6 +210,7 @@ void TileFeatures::Strip(uint32_t strip) {
       WithoutOwnBitsRow(Row(evidence_, r), inputs_.own_bit, inputs_.reported[i],
                         inputs_.reported.data() + tile_.first_column(), inputs_.influence[i],
                         inputs_.influence.data() + tile_.first_column(), base);
+      if (inputs_.some_unobserved) RestoreUnobserved(r);
     }
   }
   AlignedFloats& cosine = quantities_[kOfCosine];
@@ -217,6 +219,15 @@ void TileFeatures::Strip(uint32_t strip) {
     for (uint32_t r = 0; r < kStripRows && node(r) < inputs_.n; ++r) words_->Row(node(r), Row(cosine, r));
   }
   if (z_.width > 0) Multiply(z_, z_, quantities_[kOfLatent]);
+}
+
+// Takes back what WithoutOwnBitsRow took for the two halves of an observation that was not made.
+void TileFeatures::RestoreUnobserved(uint32_t r) {
+  const float* evidence = Row(evidence_, r);
+  const float* influence = inputs_.influence.data() + tile_.first_column();
+  const float own = inputs_.influence[node(r)];
+  float* base = Row(base_, r);
+  for (uint32_t j = 0; j < kTileNodes; ++j) base[j] += evidence[j] == 0 ? 0.5f * (own + influence[j]) : 0;
 }
 
 void TileFeatures::Features(PosteriorKind kind) {

@@ -132,7 +132,8 @@ struct PairInputs {
   float log_total = 0;            // log of the sum of the degrees
   std::vector<float> influence;   // [padded] of the degrees, by a pair's own bits
   float own_bit = 0;              // what a bit, as evidence, adds to the sum of a node: 1 / (2 ln((1-p)/p) (1 - 2 p))
-  std::vector<float> reported;    // [padded] 1 where bits were received from the node
+  std::vector<float> reported;    // [padded] 1 where bits were received from the node (ReportSet::has_evidence)
+  bool some_unobserved = false;   // of a mirrored set: evidence of 0 is none, and no part of the sums of its ends
   SparseRows words;               // sparse features, or none
   const float* dense = nullptr;   // [n, dense_width] dense features, or none
   uint32_t dense_width = 0;
@@ -194,6 +195,7 @@ class TileFeatures {
   static const float* Row(const AlignedFloats& matrix, uint32_t r) { return matrix.data() + r * kTileNodes; }
   static float* Row(AlignedFloats& matrix, uint32_t r) { return matrix.data() + r * kTileNodes; }
   void LoadBits();
+  void RestoreUnobserved(uint32_t r);
   void Multiply(const TileOperand& left, const TileOperand& right, AlignedFloats& out) const;
   void NetworkFeatures(PosteriorKind kind, size_t earlier);
 

@@ -33,7 +33,7 @@ PairCounts::PairCounts(const ReportSet& reports, const Posterior& posterior, int
   classes_of_block_ = static_cast<uint32_t>(std::clamp<uint64_t>(table_bytes / of_class, 1, class_count_));
   const bool bits = reports.parameters().sends_bits();
   for (NodeIndex i = 0; i < reports.node_count(); ++i) {
-    ++(bits && reports.reported(i) ? reported_ : silent_)[class_of_node_[i]];
+    ++(bits && reports.has_evidence(i) ? reported_ : silent_)[class_of_node_[i]];
   }
 }
 
@@ -77,7 +77,7 @@ void PairCounts::Count(uint32_t begin, uint32_t end, const std::function<void(do
 }
 
 void PairCounts::CountRow(const PairRow& row, uint32_t begin) {
-  const bool reported = reports_.reported(row.i);
+  const bool reported = reports_.has_evidence(row.i);
   uint64_t* counts = &tables_[row.thread][size_t{3} * class_count_ * (class_of_node_[row.i] - begin)];
   const uint32_t words = reports_.words_per_row();
   for (uint32_t w = row.i / 64; w < words; ++w) {
@@ -85,7 +85,7 @@ void PairCounts::CountRow(const PairRow& row, uint32_t begin) {
     for (uint64_t bits = row.any[w]; bits != 0; bits &= bits - 1) {
       const uint64_t bit = bits & -bits;
       const NodeIndex j = w * 64 + static_cast<uint32_t>(std::countr_zero(bits));
-      const int kind = !(reported && reports_.reported(j)) ? 0 : (both & bit) != 0 ? 2 : 1;
+      const int kind = !(reported && reports_.has_evidence(j)) ? 0 : (both & bit) != 0 ? 2 : 1;
       ++counts[class_of_node_[j] * size_t{3} + kind];
     }
   }

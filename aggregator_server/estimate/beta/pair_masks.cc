@@ -25,7 +25,7 @@ PairMasks::PairMasks(const ReportSet& reports, const Posterior& posterior, LogOd
   const bool bits = reports.parameters().sends_bits();
   kind_of_node_.resize(n);
   for (NodeIndex i = 0; i < n; ++i) {
-    kind_of_node_[i] = 2 * posterior.prior().class_of_node()[i] + (bits && reports.reported(i));
+    kind_of_node_[i] = 2 * posterior.prior().class_of_node()[i] + (bits && reports.has_evidence(i));
     ++first_[kind_of_node_[i] + 1];
   }
   std::vector<uint32_t> kinds;

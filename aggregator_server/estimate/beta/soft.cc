@@ -25,7 +25,7 @@ std::vector<WeightClass> FindClasses(const ReportSet& reports, const LinkPrior& 
   const bool bits = reports.parameters().sends_bits();
   std::vector<uint32_t> kind(n), number(2 * static_cast<size_t>(prior.class_count()), 0);
   for (NodeIndex i = 0; i < n; ++i) {
-    kind[i] = 2 * prior.class_of_node()[i] + (bits && reports.reported(i));
+    kind[i] = 2 * prior.class_of_node()[i] + (bits && reports.has_evidence(i));
     number[kind[i]] = 1;
   }
   std::vector<WeightClass> classes;

@@ -93,7 +93,8 @@ class Report:
     @property
     def digest(self):
         return bytes.fromhex(codec.digest(self.parameters.epsilon_micro, self.parameters.degree_share_ppm,
-                                          self.parameters.node_count, self.noisy_degree, self.coded_bits))
+                                          self.parameters.node_count, self.noisy_degree, self.coded_bits,
+                                          self.parameters.mechanism))
 
 
 def exp_minus(numerator, denominator):
@@ -126,16 +127,23 @@ def as_int64(value):
 def draw(parameters, node, neighbours):
     """LinkLDP: all noise first, then the list."""
     n, p = parameters.node_count, parameters.flip_numerator
+    if parameters.mechanism == 1:
+        others = list(range(n))  # of bit 0, 1, ...
+    elif parameters.mechanism == 2:
+        others = codec.own_pairs(node, n)
+    else:
+        raise ValueError(f"mechanism {parameters.mechanism} is not known")
     noise = 0
     bits = []
     if parameters.degree_share_ppm > 0:
         noise = discrete_laplace(parameters.epsilon_micro * parameters.degree_share_ppm, 10**12)
     if parameters.degree_share_ppm < 1_000_000:
-        bits = [int(j != node and secrets.randbits(64) < p) for j in range(n)]
+        bits = [int(j != node and secrets.randbits(64) < p) for j in others]
     report = Report(parameters)
+    neighbours = [j for j in neighbours if j in others]
     if bits:
         for j in neighbours:
-            bits[j] ^= 1
+            bits[others.index(j)] ^= 1
         report.coded_bits = codec.encode(bits)
     if parameters.degree_share_ppm > 0:
         report.noisy_degree = as_int64(len(neighbours) + noise)

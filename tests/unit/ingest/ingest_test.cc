@@ -140,6 +140,56 @@ TEST_F(IngestTest, RefusesOtherParameters) {
   ExpectRefused(Send(header, report_.coded_bits), absl::StatusCode::kInvalidArgument, "mechanism 2");
 }
 
+class OneEndIngestTest : public IngestTest {
+ protected:
+  void SetUp() override {
+    IngestTest::SetUp();
+    v1::Round round = MakeRound(kNodes, kOtherRoundId);
+    *round.mutable_parameters() = ParametersToProto(one_end_);
+    ASSERT_TRUE(store_->CreateRound(round, "").ok());
+  }
+  absl::StatusOr<v1::Receipt> SendOneEnd(NodeIndex node, const CodedReport& report) {
+    return Send(MakeHeader(one_end_, node, report, kOtherRoundId), report.coded_bits);
+  }
+  void ExpectOneEndRefused(const absl::StatusOr<v1::Receipt>& outcome, const std::string& message) {
+    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kInvalidArgument) << outcome.status();
+    EXPECT_THAT(std::string(outcome.status().message()), HasSubstr(message));
+    EXPECT_EQ(store_->GetRound(kOtherRoundId)->reports(), 0) << "the round is as it was";
+  }
+  CodedReport Coded(const BitRow& bits) const { return EncodeReport(one_end_, {bits, 1}); }
+
+  const PrivacyParameters one_end_ = MakeParameters(kNodes, 100'000, Mechanism::kOneEnd);
+};
+
+TEST_F(OneEndIngestTest, TakesTheBitsOfTheOwnPairs) {
+  for (const NodeIndex node : {0u, 7u, kNodes - 1}) {
+    const auto receipt = SendOneEnd(node, MakeReport(one_end_, node));
+    ASSERT_TRUE(receipt.ok()) << node << ": " << receipt.status();
+  }
+  EXPECT_EQ(store_->GetRound(kOtherRoundId)->reports(), 3);
+}
+
+TEST_F(OneEndIngestTest, RefusesABitOfAPairThatIsNotItsOwn) {
+  BitRow all(kNodes), one_more(one_end_.row_bits(7) + 1);
+  all.Set(kNodes - 1);
+  one_more.Set(one_more.size() - 1);
+  ExpectOneEndRefused(SendOneEnd(7, Coded(all)), "the packed row has a wrong length");
+  ExpectOneEndRefused(SendOneEnd(7, Coded(one_more)), "a bit beyond the last node is set");
+}
+
+TEST_F(OneEndIngestTest, RefusesMoreBytesThanTheHalfTakes) {
+  v1::ReportHeader header = MakeHeader(one_end_, 7, MakeReport(one_end_, 7), kOtherRoundId);
+  header.set_coded_bytes(CodedBytesMax(one_end_.row_bits(7)) + 1);
+  ExpectOneEndRefused(Send(header, ""), "a report of this round has 1 .. 1030");
+}
+
+TEST_F(OneEndIngestTest, RefusesAReportOfTheOtherMechanism) {
+  ExpectOneEndRefused(Send(MakeHeader(parameters_, 7, report_, kOtherRoundId), report_.coded_bits), "mechanism 1");
+  CodedReport report = MakeReport(one_end_, 7);
+  report.digest = ReportDigest(parameters_, report.noisy_degree, report.coded_bits);
+  ExpectOneEndRefused(SendOneEnd(7, report), "digest does not match");
+}
+
 TEST_F(IngestTest, RefusesAnotherRosterVersion) {
   v1::ReportHeader header = header_;
   header.set_roster_version(2);

@@ -8,7 +8,6 @@
 #include "common/privacy/privatizer.h"
 #include "mechanisms/dprr.h"
 #include "mechanisms/kind.h"
-#include "mechanisms/own_pairs.h"
 #include "mechanisms/rr.h"
 #include "mechanisms/symrr.h"
 #include "tests/testing/random_doubles.h"
@@ -91,46 +90,23 @@ TEST(Rr, FailsWhenTheRandomSourceFails) {
   EXPECT_EQ(node.Report(0, {}, failing).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(OwnPairs, GiveEveryPairToOneOfItsEnds) {
-  for (const PairRule rule : {PairRule::kLarger, PairRule::kParity}) {
-    for (NodeIndex i = 0; i < 40; ++i) {
-      for (NodeIndex j = 0; j < i; ++j) ASSERT_NE(Owns(rule, i, j), Owns(rule, j, i)) << i << " and " << j;
-    }
+// What makes a link cost epsilon and not 2 epsilon: no report depends on the other entry.
+TEST(SymRr, ReportsNoEntryOfAnotherPair) {
+  const SymRrNode node = SymRrNode::Create(1'000'000, 100).value();
+  std::vector<NodeIndex> all, own(41);
+  for (NodeIndex j = 0; j < 100; ++j) {
+    if (j != 41) all.push_back(j);
   }
+  std::iota(own.begin(), own.end(), 0);
+  SeededRandom a(3), b(3);
+  EXPECT_EQ(node.Report(41, all, a).value(), node.Report(41, own, b).value());
 }
 
-TEST(OwnPairs, AreHalfOfANodesPairsByParity) {
-  for (const uint32_t n : {3u, 64u, 65u, 150u}) {
-    for (NodeIndex i = 0; i < n; ++i) {
-      const double own = OwnPairs(PairRule::kParity, i, n).Count();
-      EXPECT_LE(std::abs(own - (n - 1) / 2.0), 1) << "node " << i << " of " << n;
-    }
-  }
-  EXPECT_EQ(OwnPairs(PairRule::kLarger, 7, 20).Count(), 7u);
-}
-
-// What makes a link cost epsilon and not 2 epsilon: the other entry is never read.
-TEST(OwnPairs, ReadNoEntryOfAnotherPair) {
-  const auto parameters = PrivacyParameters::Create(1'000'000, 300'000, 100).value();
-  for (const PairRule rule : {PairRule::kLarger, PairRule::kParity}) {
-    const NodeIndex self = 41;
-    std::vector<NodeIndex> all, own;
-    for (NodeIndex j = 0; j < 100; ++j) {
-      if (j != self) all.push_back(j);
-      if (j != self && Owns(rule, self, j)) own.push_back(j);
-    }
-    SeededRandom a(3), b(3);
-    EXPECT_EQ(ReportOwnPairs(parameters, rule, self, all, a).value(),
-              ReportOwnPairs(parameters, rule, self, own, b).value());
-  }
-}
-
-TEST(OwnPairs, RefuseAListThatIsNone) {
-  const auto parameters = PrivacyParameters::Create(1'000'000, 0, 100).value();
+TEST(SymRr, RefusesAListThatIsNone) {
+  const SymRrNode node = SymRrNode::Create(1'000'000, 100).value();
   SeededRandom random(3);
   for (const std::vector<NodeIndex>& list : {std::vector<NodeIndex>{100}, {5}, {2, 2}}) {
-    EXPECT_EQ(ReportOwnPairs(parameters, PairRule::kLarger, 5, list, random).status().code(),
-              absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(node.Report(5, list, random).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }
 

@@ -48,6 +48,7 @@ const std::vector<Kind>& Kinds() {
 
 Kit KitOf(const Kind& kind, NodeIndex last, int life) {
   Kit kit = MakeKit(kFirst, last, 0, kNodes);
+  kit.policy.mechanisms = {Mechanism::kBothEnds, Mechanism::kOneEnd};
   kit.lists = {kFirst, {0}, {}};
   for (NodeIndex node = kFirst; node <= last; ++node) {
     const auto list = kind.list(node, life);
@@ -226,8 +227,13 @@ RoundView RandomAggregator::NewRound() {
   static const uint32_t kShares[] = {0, 1, 100'000, 100'000, 100'001, 1'000'000};
   const uint32_t n = OneIn(12) ? kNodes - 1 : kNodes;
   const uint64_t roster = OneIn(12) ? 2 : 1;
-  return MakeRound(absl::StrCat(absl::Hex(++named_, absl::kZeroPad16), "0000000000000000"), kEpsilons[Below(7)],
-                   kShares[Below(6)], n, roster);
+  RoundView round = MakeRound(absl::StrCat(absl::Hex(++named_, absl::kZeroPad16), "0000000000000000"),
+                              kEpsilons[Below(7)], kShares[Below(6)], n, roster);
+  if (OneIn(3)) {
+    const PrivacyParameters& both = round.parameters;
+    round.parameters = *PrivacyParameters::Create(both.epsilon_micro(), both.degree_share_ppm(), n, Mechanism::kOneEnd);
+  }
+  return round;
 }
 
 void RandomAggregator::Mischief() {

@@ -248,7 +248,7 @@ TEST_F(JournalTest, RefusesARecordWithParametersThatNoRoundHasAsDamage) {
     journal_format::Put<uint64_t>(&payload, 50'000'001);                            // epsilon, above every round's
     journal_format::Put<uint32_t>(&payload, 0);
     journal_format::Put<uint32_t>(&payload, identity_.node_count);
-    journal_format::Put<uint32_t>(&payload, kMechanismVersion);
+    journal_format::Put<uint32_t>(&payload, static_cast<uint32_t>(Mechanism::kBothEnds));
     WriteText(path(), Framed({InitPayload(identity_), payload}));
     const auto journal = Journal::Open(folder_.path(), identity_);
     EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss) << journal.status();
@@ -303,6 +303,40 @@ TEST_F(JournalTest, RefusesASecondDrawForOneEpochAndParameters) {
   Fill(*journal);
   journal->StageDraw(1, parameters_, 3, MakeReport(parameters_, "other", 5));
   EXPECT_EQ(journal->Commit().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(JournalTest, KeepsDrawsOfTwoMechanismsApart) {
+  const auto one_end = *PrivacyParameters::Create(2'000'000, 100'000, 34, Mechanism::kOneEnd);
+  {
+    const auto journal = Open();
+    Fill(*journal);
+    EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(1, one_end), 2'000'000u) << "it is another draw";
+    EXPECT_EQ(journal->OtherParametersOfEpoch(1, one_end), 1u);
+    for (const NodeIndex node : {3, 4}) journal->StageDraw(1, one_end, node, MakeReport(one_end, "xyz", 1));
+    journal->StageRound(kRoundB, 1, one_end);
+    ASSERT_TRUE(journal->Commit().ok());
+  }
+  const auto journal = Open();
+  EXPECT_EQ(journal->SpentMicro(3), 4'000'000u);
+  EXPECT_EQ(journal->RoundBinding(kRoundB)->parameters, one_end);
+  EXPECT_EQ(journal->LoadReport(1, one_end, 3)->coded_bits, "xyz");
+  EXPECT_EQ(journal->LoadReport(1, parameters_, 3)->coded_bits, "abc");
+  EXPECT_FALSE(journal->AnsweredRounds()[1].again);
+}
+
+TEST_F(JournalTest, RefusesADrawOfAMechanismThatItDoesNotKnow) {
+  std::string payload;
+  journal_format::Put<uint8_t>(&payload, journal_format::kDraw);
+  journal_format::Put<uint32_t>(&payload, 1);  // epoch
+  journal_format::Put<uint32_t>(&payload, 3);  // node
+  journal_format::Put<uint64_t>(&payload, 2'000'000);
+  journal_format::Put<uint32_t>(&payload, 0);
+  journal_format::Put<uint32_t>(&payload, identity_.node_count);
+  journal_format::Put<uint32_t>(&payload, 3);
+  WriteText(path(), Framed({InitPayload(identity_), payload}));
+  const auto journal = Journal::Open(folder_.path(), identity_);
+  EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(journal.status().message()), HasSubstr("a draw of a mechanism that this program does not"));
 }
 
 TEST_F(JournalTest, CountsEveryDrawOfANode) {

@@ -126,6 +126,13 @@ TEST(Kit, RefusesRetiredNodesThatAreNotItsOwnOrAreAllOfThem) {
   }
 }
 
+TEST(PolicyFile, AllowsOtherMechanismsThanBothEndsByName) {
+  EXPECT_EQ(PolicyWith("", "")->mechanisms, std::vector<Mechanism>{Mechanism::kBothEnds});
+  const auto both = PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":["both-ends","one-end"])");
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_THAT(both->mechanisms, ElementsAre(Mechanism::kBothEnds, Mechanism::kOneEnd));
+}
+
 TEST(PolicyFile, NamesUnknownMissingDoubledAndMalformedKeys) {
   const std::pair<absl::StatusOr<NodePolicy>, std::string> cases[] = {
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"epsilon":1)"), "unknown key \"epsilon\""},
@@ -134,6 +141,12 @@ TEST(PolicyFile, NamesUnknownMissingDoubledAndMalformedKeys) {
       {PolicyWith(R"("node_count_min":3,)", ""), "\"node_count_min\" is missing"},
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":2)"), "\"node_count_min\" must be an integer from 3"},
       {PolicyWith(R"("format":1)", R"("format":2)"), "has format 2, and this program reads format 1"},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":["one_end"])"),
+       "\"mechanisms\" must hold names of mechanisms: both-ends, one-end"},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":[2])"), "\"mechanisms\" must hold names"},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":"one-end")"),
+       "\"mechanisms\" must be an array"},
+      {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":[])"), "\"mechanisms\" is empty"},
       {PolicyWith("8000000", "50000001"), "\"epsilon_micro_per_round_max\" must be an integer from 0 to 50000000"},
       {PolicyWith("8000000", "8e6"), "\"epsilon_micro_per_round_max\""},
       {PolicyWith("64000000", "9007199254740993"), "\"epsilon_micro_lifetime_max\""},

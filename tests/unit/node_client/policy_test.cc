@@ -61,6 +61,34 @@ TEST(Policy, RefusesTermsThatAreNotTheKits) {
   EXPECT_THAT(std::string(CheckTerms(kit, policy, MakeRound(kRoundA)).message()), HasSubstr("node_count_min"));
 }
 
+RoundView OneEndRound() {
+  RoundView round = MakeRound(kRoundA);
+  round.parameters = *PrivacyParameters::Create(2'000'000, 100'000, 34, Mechanism::kOneEnd);
+  return round;
+}
+
+TEST(Policy, RefusesAMechanismThatItDoesNotName) {
+  const KitConfig kit = MakeKit(0, 0).config;
+  NodePolicy policy = MakeKit(0, 0).policy;  // as one that was written before there was another
+  const absl::Status refused = CheckTerms(kit, policy, OneEndRound());
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.message(), "the round asks for the mechanism one-end, the policy allows both-ends (mechanisms)");
+  policy.mechanisms = {Mechanism::kBothEnds, Mechanism::kOneEnd};
+  EXPECT_TRUE(CheckTerms(kit, policy, OneEndRound()).ok());
+  EXPECT_TRUE(CheckTerms(kit, policy, MakeRound(kRoundA)).ok());
+  policy.mechanisms = {Mechanism::kOneEnd};
+  EXPECT_THAT(std::string(CheckTerms(kit, policy, MakeRound(kRoundA)).message()),
+              HasSubstr("the policy allows one-end"));
+}
+
+TEST(Policy, RefusesAnAnsweredRoundThatComesBackWithAnotherMechanism) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.bound = Ledger::BoundRound{1, MakeRound(kRoundA).parameters};
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, MakeRound(kRoundA), kNow).ok());
+  EXPECT_FALSE(DecideDraw(kPolicy, ledger, OneEndRound(), kNow).ok());
+}
+
 TEST(Policy, TheFirstDrawBeginsTheFirstEpoch) {
   const auto decision = DecideDraw(kPolicy, FakeLedger(), MakeRound(kRoundA), kNow);
   ASSERT_TRUE(decision.ok());

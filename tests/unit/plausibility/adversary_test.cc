@@ -1,5 +1,6 @@
 // Nodes that lie, among honest ones. Fixed seeds; every fleet's honest nodes are flagged with probability at most
 // 10^-3.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +14,7 @@
 namespace blink {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::List;
 
 constexpr uint32_t kNodes = 2708;
@@ -324,6 +326,28 @@ TEST(TestPlausibility, ScoresAreTheirFormulas) {
     EXPECT_EQ(result.scores[i].ones, tests.ScoreOnes(drawn[i].bits.Count()));
     EXPECT_EQ(result.scores[i].degree, tests.ScoreDegree(drawn[i].bits.Count(), *drawn[i].noisy_degree));
   }
+}
+
+// One end alone speaks of a pair: what is wrong with a report by itself is seen, and what the other end would
+// contradict is not.
+TEST(TestPlausibility, WithOneEndComparesNoTwoReports) {
+  const auto parameters = PrivacyParameters::Create(2'000'000, 100'000, kNodes, Mechanism::kOneEnd).value();
+  std::vector<PrivateReport> reports = testing::DrawFleet(Graph(), parameters, 3);
+  const Plausibility honest = TestPlausibility(testing::Gather(parameters, reports), {}, 2).value();
+  EXPECT_TRUE(honest.flagged.empty()) << "error probability 1e-3, fixed seed";
+  EXPECT_THAT(honest.note, HasSubstr("the tests of pairs were not made"));
+  EXPECT_TRUE(std::isnan(honest.scores[5].unconfirmed) && std::isnan(honest.scores[5].omitted));
+  EXPECT_FALSE(std::isnan(honest.scores[5].ones) || std::isnan(honest.scores[5].degree));
+  for (uint64_t& word : reports[4].bits.mutable_words()) word = ~uint64_t{0};
+  reports[4].bits.ClearTail();
+  *reports[7].noisy_degree = 1'000'000;
+  const Plausibility liars = TestPlausibility(testing::Gather(parameters, reports), {}, 2).value();
+  ASSERT_EQ(liars.flagged.size(), 2u);
+  EXPECT_THAT((std::vector<NodeIndex>{liars.flagged[0].node, liars.flagged[1].node}),
+              ::testing::UnorderedElementsAre(4, 7));
+  const testing::List claimer = {9};
+  const auto claimed = testing::DrawFleet(Graph(), parameters, 3, claimer, testing::Inflate(kNodes, 300, 1));
+  EXPECT_TRUE(TestPlausibility(testing::Gather(parameters, claimed), {}, 2)->flagged.empty());
 }
 
 TEST(TestPlausibility, DoesNotDependOnTheNumberOfThreads) {

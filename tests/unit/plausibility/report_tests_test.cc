@@ -101,6 +101,20 @@ TEST(ReportTests, HoldAtTheEndsOfTheBudget) {
   }
 }
 
+// Of 99 others a node has 49 own pairs if it is even, and 50 if it is odd.
+TEST(ReportTests, AreOfTheOwnPairsWhereOneEndReports) {
+  const auto parameters = PrivacyParameters::Create(1'000'000, 100'000, 100, Mechanism::kOneEnd).value();
+  const ReportTests even = ReportTests::Create(parameters, {}).value();
+  const ReportTests odd = ReportTests::Create(parameters, {}, /*node=*/1).value();
+  const double p = parameters.flip_probability();
+  for (const auto& [tests, pairs] : {std::pair(&even, 49), std::pair(&odd, 50)}) {
+    EXPECT_EQ(tests->ScoreOnes(0), tails::ZScore(tails::BinomialAtMost(0, pairs, p), 1)) << pairs;
+    EXPECT_EQ(tests->ScoreOnes(pairs), tails::ZScore(1, tails::BinomialAtLeast(pairs, pairs, 1 - p))) << pairs;
+  }
+  EXPECT_EQ(even.ScoreOnes(20), ReportTests::Create(parameters, {}, /*node=*/98)->ScoreOnes(20));
+  EXPECT_TRUE(ReportTests::Create(parameters, {.degree_max = 99}).ok()) << "the bound is one of the whole list";
+}
+
 TEST(ReportTests, RefuseAFalseAlarmThatIsNoProbability) {
   for (const double wrong :
        {0.0, -1.0, 0.6, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {

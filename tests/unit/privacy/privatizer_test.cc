@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "common/privacy/own_pairs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/random_doubles.h"
@@ -13,8 +14,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-PrivacyParameters Parameters(uint64_t epsilon_micro, uint32_t share, uint32_t nodes) {
-  return *PrivacyParameters::Create(epsilon_micro, share, nodes);
+PrivacyParameters Parameters(uint64_t epsilon_micro, uint32_t share, uint32_t nodes,
+                             Mechanism mechanism = Mechanism::kBothEnds) {
+  return *PrivacyParameters::Create(epsilon_micro, share, nodes, mechanism);
 }
 
 PrivateReport Report(const PrivacyParameters& parameters, NodeIndex self, std::vector<NodeIndex> list,
@@ -147,6 +149,93 @@ void ExpectListRefused(std::vector<NodeIndex> list) {
 TEST(Privatizer, RefusesANeighbourBeyondTheRoster) { ExpectListRefused({1, 9001}); }
 TEST(Privatizer, RefusesANodeAsItsOwnNeighbour) { ExpectListRefused({1, 4567}); }
 TEST(Privatizer, RefusesANeighbourTwice) { ExpectListRefused({8888, 1, 8888}); }
+
+std::vector<NodeIndex> OwnNeighbours(NodeIndex self, const std::vector<NodeIndex>& list) {
+  std::vector<NodeIndex> own;
+  for (const NodeIndex j : list) {
+    if (OwnsPair(self, j)) own.push_back(j);
+  }
+  return own;
+}
+
+TEST(OneEndPrivatizer, XorsTheFlipsOfTheOwnPairsAndCountsTheirLinks) {
+  const auto parameters = Parameters(2'000'000, 200'000, 200, Mechanism::kOneEnd);
+  for (const NodeIndex self : {0u, 7u, 128u, 199u}) {
+    SeededRandom random(5), again(5);
+    const ReportNoise noise = *DrawNoise(parameters, self, random);
+    std::vector<NodeIndex> list;
+    for (const NodeIndex j : {198u, 3u, 64u, 63u, 65u}) list.push_back(j);
+    const PrivateReport report = *ApplyNoise(parameters, self, *DrawNoise(parameters, self, again), list);
+    ASSERT_EQ(report.bits.size(), OwnPairCount(self, 200));
+    for (uint32_t place = 0; place < report.bits.size(); ++place) {
+      const bool linked = std::find(list.begin(), list.end(), OwnPairAt(self, place)) != list.end();
+      EXPECT_EQ(report.bits.Test(place), linked != noise.flips.Test(place)) << place;
+    }
+    EXPECT_EQ(*report.noisy_degree - *noise.degree_noise, static_cast<int64_t>(OwnNeighbours(self, list).size()));
+  }
+}
+
+// What makes a link cost epsilon and not 2 epsilon.
+TEST(OneEndPrivatizer, DependsOnNoEntryOfAnotherPair) {
+  for (const uint32_t share : {0u, 300'000u, 1'000'000u}) {
+    for (const uint32_t n : {3u, 64u, 101u, 5000u}) {
+      const auto parameters = Parameters(1'000'000, share, n, Mechanism::kOneEnd);
+      for (const NodeIndex self : {0u, 1u, 2u, n / 2, n - 1}) {
+        std::vector<NodeIndex> all(n);
+        std::iota(all.begin(), all.end(), 0);
+        all.erase(all.begin() + self);
+        SeededRandom a(3), b(3);
+        const ReportNoise noise = *DrawNoise(parameters, self, a);
+        EXPECT_EQ(ApplyNoise(parameters, self, noise, all).value(),
+                  ApplyNoise(parameters, self, *DrawNoise(parameters, self, b), OwnNeighbours(self, all)).value())
+            << self << " of " << n;
+        std::vector<NodeIndex> others_alone;
+        for (const NodeIndex j : all) {
+          if (!OwnsPair(self, j)) others_alone.push_back(j);
+        }
+        EXPECT_EQ(ApplyNoise(parameters, self, noise, others_alone).value(),
+                  ApplyNoise(parameters, self, noise, {}).value());
+      }
+    }
+  }
+}
+
+TEST(OneEndPrivatizer, FetchesLittleMoreThanItsHalfNeeds) {
+  for (const uint32_t n : {3u, 1024u, 22'470u, 1'000'000u}) {
+    SeededRandom seeded(n);
+    CountingRandom counting(seeded);
+    ASSERT_TRUE(DrawNoise(Parameters(6'000'000, 100'000, n, Mechanism::kOneEnd), 0, counting).ok());
+    EXPECT_LT(counting.bytes(), 1.2 * 7.34 * n / 16 + 2048) << n;
+  }
+}
+
+TEST(OneEndPrivatizer, FailsWhereverTheRandomSourceFails) {
+  const auto parameters = Parameters(1'000'000, 100'000, 100'000, Mechanism::kOneEnd);
+  SeededRandom good(1);
+  CountingRandom counting(good);
+  ASSERT_TRUE(DrawNoise(parameters, 0, counting).ok());
+  for (int good_calls = 0; good_calls < static_cast<int>(counting.calls()); ++good_calls) {
+    FailingRandom failing(good_calls);
+    EXPECT_EQ(DrawNoise(parameters, 0, failing).status().code(), absl::StatusCode::kUnavailable) << good_calls;
+  }
+}
+
+// Also entries of which the report says nothing: a list is checked as a whole.
+TEST(OneEndPrivatizer, RefusesAListThatIsNone) {
+  const auto parameters = Parameters(1'000'000, 100'000, 100, Mechanism::kOneEnd);
+  SeededRandom random(1);
+  const ReportNoise noise = *DrawNoise(parameters, 6, random);
+  for (const std::vector<NodeIndex>& list : {std::vector<NodeIndex>{100}, {6}, {2, 2}, {5, 5}}) {
+    EXPECT_EQ(ApplyNoise(parameters, 6, noise, list).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(OneEndPrivatizer, RefusesTheNoiseOfTheOtherMechanism) {
+  const auto both = Parameters(1'000'000, 100'000, 100), one = Parameters(1'000'000, 100'000, 100, Mechanism::kOneEnd);
+  SeededRandom random(1);
+  EXPECT_FALSE(ApplyNoise(one, 0, *DrawNoise(both, 0, random), {}).ok());
+  EXPECT_FALSE(ApplyNoise(both, 0, *DrawNoise(one, 0, random), {}).ok());
+}
 
 TEST(Privatizer, RefusesNoiseDrawnForOtherParameters) {
   SeededRandom random(1);

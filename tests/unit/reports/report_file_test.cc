@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
+#include "common/privacy/own_pairs.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -20,17 +21,17 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kNodes = 130;  // three words a row, the last one partly used
 
-PrivacyParameters Parameters(uint32_t degree_share_ppm = 100'000) {
-  return PrivacyParameters::Create(2'000'000, degree_share_ppm, kNodes).value();
+PrivacyParameters Parameters(uint32_t degree_share_ppm = 100'000, Mechanism mechanism = Mechanism::kBothEnds) {
+  return PrivacyParameters::Create(2'000'000, degree_share_ppm, kNodes, mechanism).value();
 }
 
 // A report made without noise: its content is only there to be stored and found again.
 PrivateReport SomeReport(const PrivacyParameters& parameters, NodeIndex self) {
   PrivateReport report;
   if (parameters.sends_bits()) {
-    report.bits = BitRow(kNodes);
-    for (uint32_t j = 0; j < kNodes; j += 1 + self % 7) {
-      if (j != self) report.bits.Set(j);
+    report.bits = BitRow(parameters.row_bits(self));
+    for (uint32_t j = 0; j < report.bits.size(); j += 1 + self % 7) {
+      if (j != self || parameters.mechanism() == Mechanism::kOneEnd) report.bits.Set(j);
     }
   }
   if (parameters.sends_degree()) report.noisy_degree = static_cast<int64_t>(self) - 40;
@@ -82,6 +83,27 @@ TEST_F(ReportFileTest, ReturnsEveryReportThatWasWritten) {
     }
     EXPECT_FALSE(read->reports.reported(1));
   }
+}
+
+TEST_F(ReportFileTest, ReturnsEveryReportOfOneEnd) {
+  const PrivacyParameters parameters = Parameters(100'000, Mechanism::kOneEnd);
+  Write(parameters, {0, 3, 64, 129});
+  const auto read = ReadRoundFolder(folder_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->reports.parameters(), parameters);
+  EXPECT_FALSE(read->reports.mirrored()) << "as they were received";
+  for (const NodeIndex node : {0u, 3u, 64u, 129u}) {
+    const PrivateReport expected = SomeReport(parameters, node);
+    for (NodeIndex j = 0; j < kNodes; ++j) {
+      const bool one = j != node && OwnsPair(node, j) && expected.bits.Test(OwnPairPlace(node, j));
+      ASSERT_EQ((read->reports.row(node)[j / 64] >> (j % 64)) & 1, one) << node << " about " << j;
+    }
+  }
+  Write(Parameters(), {3});  // reports of the one mechanism beside a description of the other
+  v1::Round round = read->round;
+  round.set_reports(1);
+  ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+  EXPECT_EQ(ReadRoundFolder(folder_).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(ReportFileTest, AnEmptyRoundIsAFileToo) {

@@ -28,6 +28,9 @@ TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
   request.mutable_parameters()->set_epsilon_micro(0);
   refused(request, "epsilon");
   request = Request();
+  request.mutable_parameters()->set_mechanism(3);
+  refused(request, "mechanism is 3, but only 1 (both-ends) and 2 (one-end) are known");
+  request = Request();
   request.set_open_for_ms(999);
   refused(request, "open_for_ms");
   request.set_open_for_ms(31'536'000'001);
@@ -39,6 +42,15 @@ TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
   request.mutable_training()->set_dropout(1.0);
   refused(request, "dropout");
   EXPECT_TRUE(pipeline_->ListRounds().empty());
+}
+
+TEST_F(PipelineTest, KeepsTheMechanismAndTakesBothEndsWhereNoneIsNamed) {
+  EXPECT_EQ(Get(Create()).parameters().mechanism(), 1u);
+  v1::CreateRoundRequest request = Request(1, "one");
+  request.mutable_parameters()->set_mechanism(2);
+  EXPECT_EQ(Get(pipeline_->CreateRound(request)->round_id()).parameters().mechanism(), 2u);
+  request.mutable_parameters()->set_mechanism(1);
+  EXPECT_THAT(std::string(pipeline_->CreateRound(request).status().message()), HasSubstr("(mechanism 2, not 1)"));
 }
 
 TEST_F(PipelineTest, RefusesAnUnknownPolicyAndABoundThatNoListReaches) {

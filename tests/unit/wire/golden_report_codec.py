@@ -90,8 +90,13 @@ def encode(bits):
     return b"\x13" + varint(k) + gaps([1 - b for b in bits], n - k)
 
 
-def digest(epsilon_micro, share_ppm, n, degree, coded):
-    content = b"blink report 1\n" + struct.pack("<QQQQ", 1, epsilon_micro, share_ppm, n)
+def own_pairs(node, n):
+    """The other ends of the pairs that `node` reports with mechanism 2."""
+    return [j for j in range(n) if j != node and (min if (node + j) % 2 == 0 else max)(node, j) == node]
+
+
+def digest(epsilon_micro, share_ppm, n, degree, coded, mechanism=1):
+    content = b"blink report 1\n" + struct.pack("<QQQQ", mechanism, epsilon_micro, share_ppm, n)
     content += struct.pack("<Qq", degree is not None, degree or 0)
     content += struct.pack("<Q", len(coded)) + coded
     return hashlib.sha256(content).hexdigest()
@@ -118,4 +123,6 @@ if __name__ == "__main__":
         coded = encode(bits)
         print(f"{name}: {coded.hex() if len(coded) <= 120 else hashlib.sha256(coded).hexdigest() + ' (SHA-256)'}")
     print("digest:", digest(6_000_000, 100_000, 10, -3, encode(quadratic_row(10, 2))))
+    print("own pairs of node 4 of 10:", own_pairs(4, 10))
+    print("digest with mechanism 2:", digest(6_000_000, 100_000, 10, -3, encode([1, 0, 0, 1]), mechanism=2))
     print("digest without degree:", digest(6_000_000, 0, 10, None, encode(quadratic_row(10, 2))))

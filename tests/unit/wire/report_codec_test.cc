@@ -217,6 +217,57 @@ TEST_F(CodedReportTest, HasTheDocumentedDigest) {
             "3a1fc84ef69794fa675d5466f399f9723d760df638d894169f225e998537c42e");
 }
 
+class OneEndReportTest : public CodedReportTest {
+ protected:
+  const PrivacyParameters one_end_ = *PrivacyParameters::Create(6'000'000, 100'000, 500, Mechanism::kOneEnd);
+};
+
+TEST_F(OneEndReportTest, ReturnsWhatWasDrawnInHalfTheBits) {
+  for (const uint32_t share : {0u, 100'000u, 1'000'000u}) {
+    for (const uint32_t n : {3u, 4u, 500u, 501u, 22'470u}) {
+      for (const uint64_t epsilon_micro : {1u, 1'000'000u, 6'000'000u, 50'000'000u}) {
+        const auto parameters = *PrivacyParameters::Create(epsilon_micro, share, n, Mechanism::kOneEnd);
+        for (const NodeIndex self : {0u, 1u, n - 1}) {
+          SeededRandom random(n + self);
+          const PrivateReport report = *ApplyNoise(parameters, self, *DrawNoise(parameters, self, random), {});
+          const CodedReport coded = EncodeReport(parameters, report);
+          EXPECT_LE(coded.coded_bits.size(), CodedBytesMax(parameters.row_bits(self)));
+          const auto decoded = DecodeReport(parameters, self, coded);
+          ASSERT_TRUE(decoded.ok()) << decoded.status();
+          EXPECT_EQ(*decoded, report);
+        }
+      }
+    }
+  }
+}
+
+// Expected digest: golden_report_codec.py (Python's hashlib).
+TEST_F(OneEndReportTest, HasTheDocumentedBytesAndDigest) {
+  const auto parameters = *PrivacyParameters::Create(6'000'000, 100'000, 10, Mechanism::kOneEnd);
+  BitRow bits(4);  // node 4: the pairs with 1, 3, 6 and 8
+  bits.Set(0);
+  bits.Set(3);
+  const CodedReport coded = EncodeReport(parameters, {bits, -3});
+  EXPECT_EQ(absl::BytesToHexString(coded.coded_bits), "100209");
+  EXPECT_EQ(DigestToHex(coded.digest), "c038641ab59971faf7dffab04eda0fc9a915634bfdf0b4674fbe796d86033531");
+}
+
+TEST_F(OneEndReportTest, IsNoReportOfTheOtherMechanism) {
+  SeededRandom random(8);
+  const CodedReport one = EncodeReport(one_end_, *ApplyNoise(one_end_, 2, *DrawNoise(one_end_, 2, random), {1}));
+  ExpectRefused(one, "digest does not match");
+  EXPECT_FALSE(DecodeReport(one_end_, 2, EncodeReport(parameters_, Draw(parameters_))).ok());
+}
+
+TEST_F(OneEndReportTest, RefusesMoreBitsThanOwnPairs) {
+  BitRow bits(500);
+  bits.Set(499);
+  CodedReport coded{EncodeBits(bits), 1, {}};
+  coded.digest = ReportDigest(one_end_, coded.noisy_degree, coded.coded_bits);
+  EXPECT_EQ(DecodeReport(one_end_, 2, coded).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(DecodeReport(one_end_, 500, coded).ok()) << "a node beyond the roster";
+}
+
 TEST_F(CodedReportTest, RefusesAnotherDigest) {
   CodedReport coded = EncodeReport(parameters_, Draw(parameters_));
   coded.digest[31] ^= 1;

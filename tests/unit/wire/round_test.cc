@@ -49,10 +49,20 @@ TEST(RoundView, RefusesAMalformedRoundId) {
   }
 }
 
-TEST(RoundView, RefusesAnUnknownMechanism) {
+TEST(RoundView, KeepsTheMechanism) {
   v1::NodeRound round = ValidRound();
   round.mutable_parameters()->set_mechanism(2);
-  ExpectRoundRefused(round, "mechanism is 2");
+  const auto view = RoundViewFromProto(round);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->parameters.mechanism(), Mechanism::kOneEnd);
+  EXPECT_NE(view->parameters, RoundViewFromProto(ValidRound())->parameters);
+  EXPECT_EQ(RoundViewToProto(*view).SerializeAsString(), round.SerializeAsString());
+}
+
+TEST(RoundView, RefusesAnUnknownMechanism) {
+  v1::NodeRound round = ValidRound();
+  round.mutable_parameters()->set_mechanism(3);
+  ExpectRoundRefused(round, "mechanism is 3, but only 1 (both-ends) and 2 (one-end) are known");
   round.clear_parameters();
   ExpectRoundRefused(round, "mechanism is 0");
 }

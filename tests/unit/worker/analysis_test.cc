@@ -9,6 +9,7 @@
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
+#include "tests/testing/random_doubles.h"
 #include "tests/unit/worker/small_round.h"
 
 namespace blink {
@@ -246,6 +247,56 @@ TEST_F(AnalysisTest, DroppedReportsAreAsIfTheyHadNeverCome) {
   const Analysis without = Analyse(never, data_.attributes, round.round.training(), {}).value();
   EXPECT_EQ(drop.training.logits, without.training.logits);
   EXPECT_EQ(MetricsJson(parameters_, 180, drop, ReportOrigin::kRound)["reports"]["received"], 180);
+}
+
+class OneEndAnalysisTest : public testing::SmallRound {
+ protected:
+  OneEndAnalysisTest() : SmallRound(Mechanism::kOneEnd) {}
+};
+
+TEST_F(OneEndAnalysisTest, EstimatesAndTrainsUnderBothPriorsWithMissingReports) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  for (const v1::Prior prior : {v1::PRIOR_BETA, v1::PRIOR_ATTRIBUTED}) {
+    for (const v1::Variant variant : {v1::VARIANT_HARD, v1::VARIANT_SOFT, v1::VARIANT_HYBRID}) {
+      v1::TrainingSpec spec = testing::SmallSpec();
+      spec.set_prior(prior);
+      spec.set_variant(variant);
+      const auto analysis = Analyse(round.reports, data_.attributes, spec, {});
+      ASSERT_TRUE(analysis.ok()) << analysis.status();
+      EXPECT_EQ(analysis->estimates.beta.nodes_without_report, 20u);
+      const double links = static_cast<double>(data_.graph.link_count());
+      EXPECT_NEAR(analysis->estimates.BestGuess().expected_links, links, 0.25 * links);
+      const auto metrics = MetricsJson(parameters_, 180, *analysis, ReportOrigin::kRound);
+      EXPECT_EQ(metrics["privacy"]["mechanism"], "one-end");
+      EXPECT_EQ(metrics["privacy"]["achieved_epsilon_per_undirected_link"], metrics["privacy"]["achieved_epsilon"]);
+      EXPECT_TRUE(metrics["plausibility"]["lie_seen_95"].is_null());
+      EXPECT_THAT(metrics["plausibility"]["note"].get<std::string>(), HasSubstr("one end alone reports a pair"));
+      EXPECT_EQ(metrics["plausibility"]["tested"], 180);
+    }
+  }
+}
+
+TEST_F(OneEndAnalysisTest, DroppedReportsAreAsIfTheyHadNeverCome) {
+  const RoundFolder round = ReadRoundFolder(folder_ + "/round").value();
+  ReportSet reports(parameters_), never(parameters_);
+  SeededRandom random(4);
+  for (NodeIndex i = 0; i < 200; ++i) {
+    PrivateReport report =
+        ApplyNoise(parameters_, i, DrawNoise(parameters_, i, random).value(), data_.graph.NeighboursOf(i)).value();
+    if (i == 77) {
+      report.noisy_degree = 500;
+    } else {
+      ASSERT_TRUE(never.Add(i, report).ok());
+    }
+    ASSERT_TRUE(reports.Add(i, std::move(report)).ok());
+  }
+  AnalysisOptions options;
+  options.implausible = v1::IMPLAUSIBLE_DROP;
+  const Analysis drop = Analyse(reports, data_.attributes, round.round.training(), options).value();
+  EXPECT_EQ(drop.checks.dropped, 1u);
+  EXPECT_EQ(drop.estimates.beta.nodes_without_report, 1u);
+  const Analysis without = Analyse(never, data_.attributes, round.round.training(), {}).value();
+  EXPECT_EQ(drop.training.logits, without.training.logits);
 }
 
 TEST_F(AnalysisTest, KeptFlagsAreCountedAndNobodyIsNamed) {

@@ -42,7 +42,8 @@ inline v1::TrainingSpec SmallSpec() {
 // <folder>/{round,dataset,attributes}; removed at the end.
 class SmallRound : public ::testing::Test {
  protected:
-  SmallRound() : data_(SmallDataset()), parameters_(PrivacyParameters::Create(6'000'000, 100'000, 200).value()) {
+  explicit SmallRound(Mechanism mechanism = Mechanism::kBothEnds)
+      : data_(SmallDataset()), parameters_(PrivacyParameters::Create(6'000'000, 100'000, 200, mechanism).value()) {
     folder_ = absl::StrCat(::testing::TempDir(), "/small_round_", ::getpid(), "_",
                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);

@@ -82,11 +82,12 @@ struct Case {
   ProfileForm form;
   uint32_t classes;
   int rounds;
+  Mechanism mechanism = Mechanism::kBothEnds;
 };
 
 void ExpectTwin(const Case& c, const Ingredients& use = {}) {
   SCOPED_TRACE(::testing::Message() << "n " << c.n << " epsilon " << c.epsilon_micro << " rounds " << c.rounds);
-  const Round round = MakeRound(c.n, c.epsilon_micro, c.share_ppm, c.silent, 7);
+  const Round round = MakeRound(c.n, c.epsilon_micro, c.share_ppm, c.silent, 7, c.mechanism);
   const NodeProfiles profiles = MakeProfiles(c.n, c.form, 3);
   const ClassProbabilities classes = MakeClasses(c.n, c.classes, 4);
   const DenseTwin twin(round.reports, profiles, classes, c.rounds, use);
@@ -129,6 +130,12 @@ TEST_P(Attributed, IsTheDenseTwinWithDenseFeatures) {
 TEST_P(Attributed, IsTheDenseTwinWithMissingReports) {
   ExpectTwin({120, 3'000'000, 50'000, 0.4, ProfileForm::kSparse, 4, 1});
   ExpectTwin({280, 2'000'000, 0, 0.4, ProfileForm::kDense, 4, 1});
+}
+
+TEST_P(Attributed, IsTheDenseTwinWhereOneEndReports) {
+  ExpectTwin({150, 2'000'000, 50'000, 0, ProfileForm::kSparse, 4, 1, Mechanism::kOneEnd});
+  ExpectTwin({120, 3'000'000, 50'000, 0.4, ProfileForm::kSparse, 4, 1, Mechanism::kOneEnd});
+  ExpectTwin({280, 3'000'000, 0, 0.2, ProfileForm::kDense, 4, 2, Mechanism::kOneEnd});
 }
 
 BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(Attributed);

@@ -68,8 +68,9 @@ struct DenseTwin {
             std::log(std::max(degrees.mean[i], 1e-3)) + std::log(std::max(degrees.mean[j], 1e-3)) - std::log(total);
         if (i == j) continue;
         const Evidence evidence = EvidenceOf(reports, i, j);
-        evidence_[i][j] = (2 * evidence.ones - evidence.reports) * reports.parameters().bit_log_odds();
-        if (!reports.parameters().sends_bits()) continue;
+        evidence_[i][j] = (2 * evidence.ones - evidence.reports) * reports.bit_log_odds();
+        const bool unobserved = reports.mirrored() && evidence.ones == 1;  // two halves that cancel
+        if (!reports.parameters().sends_bits() || unobserved) continue;
         base_[i][j] -=
             (degrees.influence[i] + degrees.influence[j]) *
             DegreePosterior::OwnBits(evidence.reports, evidence.ones, reports.parameters().flip_probability());

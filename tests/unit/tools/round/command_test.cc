@@ -169,6 +169,23 @@ TEST_F(RoundCommand, CreateSendsWhatBecomesOfImplausibleReports) {
   EXPECT_EQ(Round({"create", "--epsilon", "4", "--implausible", "hide"}), 2);
 }
 
+TEST_F(RoundCommand, CreateSendsTheMechanismAndStatusNamesIt) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4"}), 0) << err_;
+  EXPECT_EQ(service_.asked.parameters().mechanism(), 1u);
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--mechanism", "one-end"}), 0) << err_;
+  EXPECT_EQ(service_.asked.parameters().mechanism(), 2u);
+  for (const char* unknown : {"2", "two-ends", ""}) {
+    EXPECT_EQ(Round({"create", "--epsilon", "4", "--mechanism", unknown}), 2) << unknown;
+  }
+  for (const auto& [number, name] : {std::pair(1u, "both-ends"), std::pair(2u, "one-end"), std::pair(3u, "3")}) {
+    service_.state.mutable_parameters()->set_mechanism(number);
+    ASSERT_EQ(Round({"status", "--json", kId}), 0);
+    EXPECT_EQ(nlohmann::json::parse(out_)["mechanism"], name);
+    ASSERT_EQ(Round({"status", kId}), 0);
+    EXPECT_THAT(out_, ::testing::ContainsRegex(absl::StrCat("mechanism +", name)));
+  }
+}
+
 TEST_F(RoundCommand, CreateSendsWhatToTrain) {
   ASSERT_EQ(Round({"create", "--epsilon", "4", "--variant", "soft", "--model", "graphsage", "--layers", "3",
                    "--patience", "40", "--balance-classes", "--node-features", "given+degree"}),

@@ -24,7 +24,7 @@ TEST_F(SimulateTest, PrintsEveryDocumentedFigure) {
   const std::map<std::string, std::vector<std::string>> documented = {
       {"dataset", {"nodes", "links", "features", "classes"}},
       {"privacy",
-       {"private", "simulated", "noise", "epsilon", "degree_share", "epsilon_list", "epsilon_degree",
+       {"private", "simulated", "noise", "mechanism", "epsilon", "degree_share", "epsilon_list", "epsilon_degree",
         "flip_probability", "achieved_epsilon"}},
       {"report", {"bytes_mean", "entropy_bytes", "privatize_us_mean"}},
       {"plausibility", {"policy", "false_alarm", "threshold_z", "tested", "flagged", "dropped", "symmetric"}},
