@@ -66,7 +66,7 @@ class PrivacyParameters {
 
   // Rounded numbers, for people and for estimation. No random decision uses them.
   double epsilon() const { return static_cast<double>(epsilon_micro_) / 1e6; }
-  double degree_share() const { return static_cast<double>(degree_share_ppm_) * 1e-6; }
+  double degree_share() const { return static_cast<double>(degree_share_ppm_) / 1e6; }
   double epsilon_degree() const { return static_cast<double>(degree_epsilon_numerator()) / 1e12; }
   double epsilon_list() const;
   double flip_probability() const;  // p' as the nearest double
