@@ -1,4 +1,4 @@
-// `blink audit mechanism | randomness`: tries to prove that the shipped privatiser breaks its promise.
+// `blink audit`: tries to prove that the shipped privatiser, the node, or the nodes of a round break their promise.
 #ifndef BLINK_TOOLS_AUDIT_COMMAND_H_
 #define BLINK_TOOLS_AUDIT_COMMAND_H_
 
