@@ -85,6 +85,7 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
       {"audit", {"blink audit mechanism --epsilon 4", "blink audit randomness"}},
       {"audit mechanism", {"blink audit mechanism --epsilon 4", "blink audit mechanism --nodes 4096 --json"}},
       {"audit randomness", {"blink audit randomness", "blink audit randomness --processes 8 --threads 2 --json"}},
+      {"audit game", {"blink audit game --epsilon 1", "blink audit game --epsilon 2 --nodes 200 --json"}},
   };
   return *examples;
 }

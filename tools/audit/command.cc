@@ -11,6 +11,7 @@
 #include "common/cli/interrupt.h"
 #include "common/privacy/parameters.h"
 #include "tools/audit/command_parts.h"
+#include "tools/audit/game_command.h"
 #include "tools/audit/mechanism.h"
 #include "tools/audit/randomness.h"
 #include "tools/audit/report.h"
@@ -123,6 +124,7 @@ void AddAuditCommand(CLI::App& app, std::function<int()>* run) {
   audit->require_subcommand(1);
   AddMechanism(*audit, run);
   AddRandomness(*audit, run);
+  AddGameCommand(*audit, run);
 }
 
 }  // namespace blink
