@@ -86,6 +86,7 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
       {"audit mechanism", {"blink audit mechanism --epsilon 4", "blink audit mechanism --nodes 4096 --json"}},
       {"audit randomness", {"blink audit randomness", "blink audit randomness --processes 8 --threads 2 --json"}},
       {"audit game", {"blink audit game --epsilon 1", "blink audit game --epsilon 2 --nodes 200 --json"}},
+      {"audit replay", {"blink audit replay", "blink audit replay --repeats 10 --json"}},
   };
   return *examples;
 }

@@ -14,6 +14,7 @@
 #include "tools/audit/game_command.h"
 #include "tools/audit/mechanism.h"
 #include "tools/audit/randomness.h"
+#include "tools/audit/replay_command.h"
 #include "tools/audit/report.h"
 #include "tools/command_line.h"
 
@@ -125,6 +126,7 @@ void AddAuditCommand(CLI::App& app, std::function<int()>* run) {
   AddMechanism(*audit, run);
   AddRandomness(*audit, run);
   AddGameCommand(*audit, run);
+  AddReplayCommand(*audit, run);
 }
 
 }  // namespace blink
