@@ -87,6 +87,13 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
       {"audit randomness", {"blink audit randomness", "blink audit randomness --processes 8 --threads 2 --json"}},
       {"audit game", {"blink audit game --epsilon 1", "blink audit game --epsilon 2 --nodes 200 --json"}},
       {"audit replay", {"blink audit replay", "blink audit replay --repeats 10 --json"}},
+      {"audit canaries",
+       {"blink audit canaries --nodes 500 --canary 3 --output canaries",
+        "blink audit canaries --nodes 2708 --canary 10-29 --entries 1000 --output canaries"}},
+      {"audit round",
+       {"blink audit round --reports trial-1 --lists small", "blink audit round --reports rounds/" BLINK_EXAMPLE_ROUND
+                                                             " --lists kits/node-3 --canaries canaries/canaries.json "
+                                                             "--json"}},
   };
   return *examples;
 }

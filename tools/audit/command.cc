@@ -10,12 +10,14 @@
 #include "common/base/status_macros.h"
 #include "common/cli/interrupt.h"
 #include "common/privacy/parameters.h"
+#include "tools/audit/canaries_command.h"
 #include "tools/audit/command_parts.h"
 #include "tools/audit/game_command.h"
 #include "tools/audit/mechanism.h"
 #include "tools/audit/randomness.h"
 #include "tools/audit/replay_command.h"
 #include "tools/audit/report.h"
+#include "tools/audit/round_command.h"
 #include "tools/command_line.h"
 
 namespace blink {
@@ -127,6 +129,8 @@ void AddAuditCommand(CLI::App& app, std::function<int()>* run) {
   AddRandomness(*audit, run);
   AddGameCommand(*audit, run);
   AddReplayCommand(*audit, run);
+  AddCanariesCommand(*audit, run);
+  AddRoundAuditCommand(*audit, run);
 }
 
 }  // namespace blink

@@ -1,0 +1,358 @@
+#include "tools/audit/round_audit.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "tools/audit/counts.h"
+#include "tools/audit/families.h"
+#include "tools/audit/statistics.h"
+
+namespace blink {
+namespace {
+
+constexpr size_t kComparedReportsMax = 16384;
+constexpr double kComparedTail = 0.01;  // a report that so few honest ones flip more than is not compared
+constexpr double kComparedWords = 1e9;  // of all pairs of reports together
+constexpr double kMuchMore = 0.98;      // bits that spend less than this share of their budget get a note
+constexpr double kMuchMoreNoise = 0.9;  // ... a degree
+
+// The epsilon of a bit that is kept with this probability.
+double EpsilonOf(double kept) { return std::log(kept / (1 - kept)); }
+
+// What is counted of the bits of all audited reports.
+struct BitCounts {
+  uint64_t bits = 0, kept = 0, ones = 0, kept_ones = 0;
+  uint64_t fewest_flips = std::numeric_limits<uint64_t>::max();  // of a node
+  NodeIndex node = 0;                                            // that node
+  std::vector<uint64_t> flips_at;                                // [64 * words] by position
+};
+
+class RoundJudge {
+ public:
+  RoundJudge(const ReportSet& reports, const KnownLists& lists, RoundAudit& audit)
+      : reports_(reports), lists_(lists), audit_(audit), parameters_(reports.parameters()), n_(reports.node_count()) {
+    for (NodeIndex node = 0; node < n_; ++node) {
+      if (!lists_.Has(node)) continue;
+      if (reports_.reported(node)) {
+        nodes_.push_back(node);
+      } else {
+        ++audit_.without_report;
+      }
+    }
+    audit_.audited = static_cast<uint32_t>(nodes_.size());
+  }
+
+  bool empty() const { return nodes_.empty(); }
+
+  void JudgeAll() {
+    if (parameters_.sends_bits()) JudgeBits();
+    if (parameters_.sends_degree()) JudgeDegrees();
+    if (parameters_.sends_bits() && parameters_.sends_degree()) {
+      AddBound("a report: bits and degree", bits_lower_ + degree_lower_, parameters_.epsilon());
+    }
+  }
+
+ private:
+  void AddBound(std::string of, double lower, double promised) {
+    audit_.bounds.push_back({std::move(of), std::max(lower, 0.0), promised, lower > promised});
+  }
+
+  std::vector<uint64_t> FlipsOf(NodeIndex node) const {
+    const absl::Span<const uint64_t> row = reports_.row(node);
+    std::vector<uint64_t> flips(row.begin(), row.end());
+    for (const NodeIndex j : lists_.Of(node)) flips[j / 64] ^= uint64_t{1} << (j % 64);
+    return flips;
+  }
+
+  // The probability that honest noise flips so many bits of a report, or more.
+  double TailOf(uint64_t flipped) const { return BinomialAtLeast(flipped, n_ - 1, parameters_.flip_probability()); }
+
+  BitCounts CountBits() {
+    BitCounts counts;
+    LaneCounter lanes(reports_.words_per_row());
+    const double pairs = std::min<double>(nodes_.size(), kComparedReportsMax);
+    compared_words_ = std::min<size_t>(reports_.words_per_row(),
+                                       static_cast<size_t>(kComparedWords / std::max(1.0, pairs * pairs / 2)) + 1);
+    for (const NodeIndex node : nodes_) {
+      const std::vector<uint64_t> flips = FlipsOf(node);
+      lanes.Add(flips);
+      uint64_t flipped = 0, flipped_ones = 0;
+      for (const uint64_t word : flips) flipped += std::popcount(word);
+      for (const NodeIndex j : lists_.Of(node)) flipped_ones += (flips[j / 64] >> (j % 64)) & 1;
+      counts.bits += n_ - 1;
+      counts.kept += n_ - 1 - flipped;
+      counts.ones += lists_.Of(node).size();
+      counts.kept_ones += lists_.Of(node).size() - flipped_ones;
+      if (flipped < counts.fewest_flips) {
+        counts.fewest_flips = flipped;
+        counts.node = node;
+      }
+      const double tail = TailOf(flipped);
+      if (tail < kFalseAlarmMax / n_) ++flipping_too_much_;
+      if (tail > kComparedTail && compared_.size() < kComparedReportsMax) {
+        compared_.push_back({node, static_cast<double>(flipped) / (n_ - 1)});
+        compared_flips_.insert(compared_flips_.end(), flips.begin(),
+                               flips.begin() + static_cast<ptrdiff_t>(compared_words_));
+      }
+    }
+    counts.flips_at = lanes.Counts();
+    return counts;
+  }
+
+  void JudgeBits() {
+    const BitCounts counts = CountBits();
+    const double promised = parameters_.epsilon_list();
+    audit_.bits = counts.bits;
+    audit_.ones = counts.ones;
+    const double least = LowerLimit(counts.kept, counts.bits, kFamilyAlpha);
+    bits_lower_ = std::max(0.0, EpsilonOf(least));
+    AddBound("an entry, over all bits", bits_lower_, promised);
+    AddBound("an entry that is 1", EpsilonOf(LowerLimit(counts.kept_ones, counts.ones, kFamilyAlpha)), promised);
+    const uint64_t zeros = counts.bits - counts.ones, kept_zeros = counts.kept - counts.kept_ones;
+    AddBound("an entry that is 0", EpsilonOf(LowerLimit(kept_zeros, zeros, kFamilyAlpha)), promised);
+    RatioBound ratio(2);
+    if (counts.ones > 0 && zeros > 0) {
+      ratio.Add(counts.kept_ones, counts.ones, zeros - kept_zeros, zeros);
+      ratio.Add(kept_zeros, zeros, counts.ones - counts.kept_ones, counts.ones);
+    }
+    AddBound("an entry, 1 against 0", ratio.lower(), promised);
+
+    const double alpha_node = kFamilyAlpha / static_cast<double>(nodes_.size());
+    AddBound(absl::StrCat("the node that flips least: ", counts.node),
+             EpsilonOf(LowerLimit(n_ - 1 - counts.fewest_flips, n_ - 1, alpha_node)), promised);
+    double worst = -std::numeric_limits<double>::infinity();
+    NodeIndex position = 0;
+    const double alpha_position = kFamilyAlpha / n_;
+    uint64_t fewest = std::numeric_limits<uint64_t>::max(), most_trials = 0;
+    for (NodeIndex j = 0; j < n_; ++j) {
+      const bool audited = lists_.Has(j) && reports_.reported(j);  // its own bit is always 0
+      const uint64_t trials = nodes_.size() - (audited ? 1 : 0), flips = counts.flips_at[j];
+      if (trials == 0 || flips > fewest || (flips == fewest && trials <= most_trials)) continue;
+      fewest = flips;
+      most_trials = trials;
+      const double lower = EpsilonOf(LowerLimit(trials - flips, trials, alpha_position));
+      if (lower <= worst) continue;
+      worst = lower;
+      position = j;
+    }
+    AddBound(absl::StrCat("the bit that is flipped least: ", position), worst, promised);
+    CheckSharedFlips();
+    ComputeBitPower(counts.bits);
+
+    if (flipping_too_much_ > 0) {
+      audit_.notes.push_back(absl::StrFormat(
+          "%d of %d reports differ from their lists more than noise does: their nodes reported on other lists, or have "
+          "more noise than promised",
+          flipping_too_much_, nodes_.size()));
+    }
+    const double most = EpsilonOf(UpperLimit(counts.kept, counts.bits, kFamilyAlpha));
+    if (most < kMuchMore * parameters_.bit_log_odds()) {
+      audit_.notes.push_back(absl::StrFormat(
+          "the bits spend %.4g at most, and %.4g is promised: accuracy is lost, or these are not the lists that were "
+          "reported (another epoch's, perhaps)",
+          std::max(most, 0.0), promised));
+    }
+  }
+
+  // One-sided: of two reports with the same noise, or noise that was used again in part, more flips meet than chance
+  // lets meet. Fewer would be no cost to privacy. What a wrong list takes for flips may meet too. So reports that flip
+  // much are left out, and those that flip more than promised are compared at the rate that they have.
+  void CheckSharedFlips() {
+    if (compared_.size() < 2) return;
+    const double p = parameters_.flip_probability();
+    const uint64_t bits = std::min<uint64_t>(n_, 64 * compared_words_);
+    const auto chance = [&](size_t a, size_t b) {
+      return std::max(p, compared_[a].flip_rate) * std::max(p, compared_[b].flip_rate);
+    };
+    double most = -std::numeric_limits<double>::infinity();
+    uint64_t shared = 0;
+    size_t first = 0, second = 1;
+    for (size_t a = 0; a < compared_.size(); ++a) {
+      const uint64_t* const of_a = compared_flips_.data() + a * compared_words_;
+      for (size_t b = a + 1; b < compared_.size(); ++b) {
+        const uint64_t* const of_b = compared_flips_.data() + b * compared_words_;
+        uint64_t both = 0;
+        for (size_t w = 0; w < compared_words_; ++w) both += std::popcount(of_a[w] & of_b[w]);
+        const double excess = static_cast<double>(both) - chance(a, b) * static_cast<double>(bits);
+        if (excess <= most) continue;
+        most = excess;
+        shared = both;
+        first = a;
+        second = b;
+      }
+    }
+    AuditCheck check{.claim = "no two reports share their flips",
+                     .tests = uint64_t{compared_.size()} * (compared_.size() - 1) / 2};
+    check.smallest_p = BinomialAtLeast(shared, bits, chance(first, second));
+    check.threshold = kFamilyAlpha / static_cast<double>(check.tests);
+    check.worst = absl::StrFormat("reports of nodes %d and %d: %d of %d bits are flipped in both, %.6g expected",
+                                  compared_[first].node, compared_[second].node, shared, bits,
+                                  chance(first, second) * static_cast<double>(bits));
+    check.violated = check.smallest_p < check.threshold;
+    audit_.checks.push_back(std::move(check));
+  }
+
+  void ComputeBitPower(uint64_t bits) {
+    const double p = parameters_.flip_probability();
+    audit_.power.flip_rate_change =
+        NoticedDeviations(kFamilyAlpha) * std::sqrt((1 - p) / (p * static_cast<double>(bits)));
+  }
+
+  // Deviations of a shift that a one-sided test at `alpha` notices with probability 0.99.
+  static double NoticedDeviations(double alpha) { return TwoSidedDeviations(2 * alpha) + 2.33; }
+
+  // For any noise whose probabilities differ by a factor of at most e^epsilon from one value to the next,
+  // Pr[Y >= t + k] >= e^(-k epsilon) Pr[Y >= t]. So among the values from t on, those from t + k on are at least
+  // Binomial(.., e^(-k epsilon)). The same holds of -Y, of |Y| from t = 1 on, and of |Y| >= k among all. And
+  // Pr[Y = 0] <= tanh(epsilon / 2).
+  void JudgeDegrees() {
+    const double epsilon = parameters_.epsilon_degree();
+    std::vector<int64_t> noise;
+    for (const NodeIndex node : nodes_) {
+      const uint64_t degree = lists_.Of(node).size();
+      noise.push_back(static_cast<int64_t>(static_cast<uint64_t>(*reports_.noisy_degree(node)) - degree));
+    }
+    std::vector<int64_t> steps;
+    for (const double share : {0.25, 0.5, 1.0, 1.5, 2.0, 3.0}) {
+      const double step = std::ceil(share / epsilon);
+      if (step < 1e15) steps.push_back(static_cast<int64_t>(step));
+    }
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+    const auto count = [&](int side, int64_t from) {  // side 0: |Y|
+      return static_cast<uint64_t>(std::count_if(noise.begin(), noise.end(), [&](int64_t y) {
+        return (side >= 0 && y >= from) || (side <= 0 && y <= -from);
+      }));
+    };
+    const double alpha = kFamilyAlpha / (6.0 * static_cast<double>(steps.size()) + 1);
+    for (const int side : {-1, 0, 1}) {
+      for (const int64_t from : {0, 1}) {
+        const uint64_t all = count(side, from);
+        for (const int64_t step : steps) {
+          const uint64_t beyond = count(side, from + step);
+          const double lower = -std::log(UpperLimit(beyond, all, alpha)) / static_cast<double>(step);
+          degree_lower_ = std::max(degree_lower_, lower);
+          if (all == 0 || side != 0 || from != 1) continue;
+          const double r = std::exp(-epsilon * static_cast<double>(step));
+          const double change = NoticedDeviations(alpha) * std::sqrt((1 - r) / (r * static_cast<double>(all))) /
+                                (epsilon * static_cast<double>(step));
+          if (audit_.power.noise_scale_change == 0 || change < audit_.power.noise_scale_change)
+            audit_.power.noise_scale_change = change;
+          const double most = -std::log(LowerLimit(beyond, all, alpha)) / static_cast<double>(step);
+          degree_upper_ = std::min(degree_upper_, most);
+        }
+      }
+    }
+    const auto zeros = static_cast<uint64_t>(std::count(noise.begin(), noise.end(), 0));
+    degree_lower_ = std::max(degree_lower_, 2 * std::atanh(LowerLimit(zeros, noise.size(), alpha)));
+    AddBound("a degree", degree_lower_, epsilon);
+    if (degree_upper_ < kMuchMoreNoise * epsilon) {
+      audit_.notes.push_back(absl::StrFormat(
+          "the degrees spend %.4g at most, and %.4g is promised: accuracy is lost, or these are not the lists that "
+          "were reported",
+          degree_upper_, epsilon));
+    }
+  }
+
+  const ReportSet& reports_;
+  const KnownLists& lists_;
+  RoundAudit& audit_;
+  const PrivacyParameters& parameters_;
+  const uint32_t n_;
+  std::vector<NodeIndex> nodes_;  // audited
+  size_t compared_words_ = 0;
+  struct Compared {
+    NodeIndex node;
+    double flip_rate;  // over all bits
+  };
+  std::vector<Compared> compared_;        // whose reports are compared in pairs
+  std::vector<uint64_t> compared_flips_;  // [compared_, compared_words_] the beginnings of their flips
+  uint64_t flipping_too_much_ = 0;        // audited nodes
+  double bits_lower_ = 0, degree_lower_ = 0;
+  double degree_upper_ = std::numeric_limits<double>::infinity();
+};
+
+void JudgeCanaries(const ReportSet& reports, const Canaries& canaries, RoundAudit& audit) {
+  if (!reports.parameters().sends_bits()) {
+    audit.notes.push_back("the reports have no bits (degree share 1), so the canaries' coins cannot be guessed");
+    return;
+  }
+  for (const NodeRange& range : canaries.nodes) {
+    for (uint64_t id = range.first; id <= range.last; ++id) {
+      const auto node = static_cast<NodeIndex>(id);
+      if (!reports.reported(node)) continue;
+      ++audit.canaries;
+      const absl::Span<const uint64_t> row = reports.row(node);
+      const std::vector<bool> coins = canaries.CoinsOf(node);
+      for (uint32_t t = 0; t < canaries.entries; ++t) {
+        const NodeIndex entry = canaries.EntryOf(node, t);
+        audit.coins_guessed += ((row[entry / 64] >> (entry % 64)) & 1) == (coins[t] ? 1 : 0);
+      }
+      audit.coins += canaries.entries;
+    }
+  }
+  if (audit.canaries == 0) audit.notes.push_back("no canary node has reported, so no coin is guessed");
+  const double lower = EpsilonOf(LowerLimit(audit.coins_guessed, audit.coins, kFamilyAlpha));
+  const double promised = reports.parameters().epsilon();
+  audit.bounds.push_back({"a coin in a canary's list", std::max(lower, 0.0), promised, lower > promised});
+}
+
+}  // namespace
+
+absl::Status KnownLists::Add(NodeIndex node, absl::Span<const NodeIndex> list) {
+  if (known_.Test(node)) {
+    if (absl::MakeConstSpan(lists_[node]) == list) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("node ", node, " has two different lists among those given: give the one that it reported on"));
+  }
+  known_.Set(node);
+  lists_[node].assign(list.begin(), list.end());
+  return absl::OkStatus();
+}
+
+bool RoundAudit::passed() const {
+  return std::none_of(bounds.begin(), bounds.end(), [](const EpsilonBound& bound) { return bound.violated; }) &&
+         std::none_of(checks.begin(), checks.end(), [](const AuditCheck& check) { return check.violated; });
+}
+
+double RoundAuditBytes(uint32_t n, uint64_t entries) {
+  constexpr double kPrograms = 3e7, kOfNode = 250;
+  return kPrograms + static_cast<double>(n) * (n / 8.0 + kOfNode) + 8.0 * static_cast<double>(entries) +
+         std::min(static_cast<double>(n) * n / 8, 1.5e8);  // what is compared of pairs
+}
+
+absl::StatusOr<RoundAudit> AuditRound(const ReportSet& reports, KnownLists lists, const Canaries* canaries) {
+  const uint32_t n = reports.node_count();
+  if (lists.node_count() != n) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the lists are those of ", lists.node_count(), " nodes, and the round has ", n));
+  }
+  if (canaries != nullptr) {
+    if (canaries->node_count != n) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the canaries are those of ", canaries->node_count, " nodes, and the round has ", n));
+    }
+    for (const NodeRange& range : canaries->nodes) {
+      for (uint64_t id = range.first; id <= range.last; ++id) {
+        const auto node = static_cast<NodeIndex>(id);
+        BLINK_RETURN_IF_ERROR(lists.Add(node, canaries->ListOf(node)));
+      }
+    }
+  }
+  RoundAudit audit{.parameters = reports.parameters(), .reports = reports.report_count()};
+  RoundJudge judge(reports, lists, audit);
+  if (judge.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("none of the ", lists.count(),
+                                                   " nodes whose list is known has a report in this round: give the "
+                                                   "lists of nodes that reported"));
+  }
+  judge.JudgeAll();
+  if (canaries != nullptr) JudgeCanaries(reports, *canaries, audit);
+  return audit;
+}
+
+}  // namespace blink

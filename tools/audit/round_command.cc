@@ -1,0 +1,236 @@
+#include "tools/audit/round_command.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator_server/reports/report_file.h"
+#include "common/base/durable_file.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/cli/decimal.h"
+#include "common/cli/program_json.h"
+#include "common/graph/dataset.h"
+#include "common/wire/round.h"
+#include "node_client/kit.h"
+#include "tools/audit/canaries.h"
+#include "tools/audit/command_parts.h"
+#include "tools/audit/round_audit.h"
+#include "tools/command_line.h"
+
+namespace blink {
+namespace {
+
+constexpr char kOtherReports[] = "these reports do not keep the promise of their round; keep the output and the folder";
+
+constexpr uint32_t kAuditedMechanism = 1;  // of the protocol
+
+struct RoundFlags {
+  std::string reports;
+  std::vector<std::string> lists, nodes;
+  std::string canaries;
+  AuditOutputFlags out;
+};
+
+struct AuditedRound {
+  std::string round_id;
+  RoundAudit audit;
+};
+
+absl::Status AddDataset(const std::string& folder, const std::vector<NodeRange>& nodes, KnownLists& known) {
+  BLINK_ASSIGN_OR_RETURN(const Dataset dataset, SuggestingPath(ReadDataset(folder), {folder}));
+  const uint32_t n = dataset.graph.node_count();
+  if (n != known.node_count()) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, " has ", n, " nodes, and the round has ", known.node_count(),
+                                                   ": give the data set that the lists were made from"));
+  }
+  for (NodeIndex node = 0; node < n; ++node) {
+    if (!nodes.empty() && !InRanges(nodes, node)) continue;
+    BLINK_RETURN_IF_ERROR(InFile(folder, known.Add(node, dataset.graph.NeighboursOf(node))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddKit(const std::string& folder, const std::vector<NodeRange>& nodes, KnownLists& known) {
+  BLINK_ASSIGN_OR_RETURN(const KitConfig config, LoadKitConfig(folder));
+  if (config.node_count != known.node_count()) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, "/kit.json has ", config.node_count,
+                                                   " nodes, and the round has ", known.node_count(),
+                                                   ": give kits of this round's roster"));
+  }
+  BLINK_ASSIGN_OR_RETURN(const AdjacencyLists lists, LoadLists(config));
+  for (NodeIndex node = config.first_node; node <= config.last_node; ++node) {
+    if (!nodes.empty() && !InRanges(nodes, node)) continue;
+    BLINK_RETURN_IF_ERROR(InFile(folder, known.Add(node, lists.Of(node))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddLists(const std::string& folder, const std::vector<NodeRange>& nodes, KnownLists& known) {
+  std::error_code error;
+  const bool is_kit = std::filesystem::exists(folder + "/kit.json", error);
+  return is_kit ? AddKit(folder, nodes, known) : AddDataset(folder, nodes, known);
+}
+
+absl::StatusOr<std::vector<NodeRange>> NodesOf(const RoundFlags& flags, uint32_t n) {
+  std::vector<NodeRange> nodes;
+  for (const std::string& text : flags.nodes) {
+    BLINK_ASSIGN_OR_RETURN(const NodeRange range, ParseNodeRange(text, n));
+    nodes.push_back(range);
+  }
+  return MergeRanges(std::move(nodes));
+}
+
+absl::StatusOr<AuditedRound> ReadAndAudit(const RoundFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(const v1::Round round, SuggestingPath(ReadRound(flags.reports), {flags.reports}));
+  if (round.parameters().mechanism() != kAuditedMechanism) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.reports, " holds reports of mechanism ", round.parameters().mechanism(), ", and only those of mechanism ",
+        kAuditedMechanism, ", with a bit for every entry of a list, can be audited"));
+  }
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  const uint32_t n = parameters.node_count();
+  BLINK_RETURN_IF_ERROR(CheckAuditMemory(RoundAuditBytes(n, 0), flags.out, "use a machine with more"));
+  std::optional<Canaries> canaries;
+  if (!flags.canaries.empty()) {
+    BLINK_ASSIGN_OR_RETURN(canaries, SuggestingPath(ReadCanaries(flags.canaries), {flags.canaries}));
+  }
+  BLINK_ASSIGN_OR_RETURN(const std::vector<NodeRange> nodes, NodesOf(flags, n));
+  KnownLists known(n);
+  for (const std::string& folder : flags.lists) BLINK_RETURN_IF_ERROR(AddLists(folder, nodes, known));
+  BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(flags.reports));
+  BLINK_ASSIGN_OR_RETURN(RoundAudit audit,
+                         AuditRound(folder.reports, std::move(known), canaries.has_value() ? &*canaries : nullptr));
+  return AuditedRound{round.round_id(), std::move(audit)};
+}
+
+nlohmann::ordered_json RoundAuditJson(const AuditedRound& round) {
+  const RoundAudit& audit = round.audit;
+  nlohmann::ordered_json json = {{"audit", "round"},
+                                 {"format", 1},
+                                 {"program", ProgramJson()},
+                                 {"passed", audit.passed()},
+                                 {"round_id", round.round_id},
+                                 {"epsilon", audit.parameters.epsilon()},
+                                 {"degree_share", audit.parameters.degree_share()},
+                                 {"nodes", audit.parameters.node_count()},
+                                 {"reports", audit.reports},
+                                 {"audited_nodes", audit.audited},
+                                 {"nodes_without_report", audit.without_report},
+                                 {"bits", audit.bits},
+                                 {"ones", audit.ones},
+                                 {"canary_nodes", audit.canaries},
+                                 {"coins", audit.coins},
+                                 {"coins_guessed", audit.coins_guessed},
+                                 {"confidence", 1 - kFalseAlarmMax}};
+  json["epsilon_bounds"] = nlohmann::ordered_json::array();
+  for (const EpsilonBound& bound : audit.bounds) {
+    json["epsilon_bounds"].push_back(
+        {{"of", bound.of}, {"lower", bound.lower}, {"promised", bound.promised}, {"violated", bound.violated}});
+  }
+  json["checks"] = nlohmann::ordered_json::array();
+  for (const AuditCheck& check : audit.checks) {
+    json["checks"].push_back({{"claim", check.claim},
+                              {"tests", check.tests},
+                              {"smallest_p", check.smallest_p},
+                              {"threshold", check.threshold},
+                              {"worst", check.worst},
+                              {"violated", check.violated}});
+  }
+  nlohmann::ordered_json& power = json["power"] = nlohmann::ordered_json::object();
+  if (audit.parameters.sends_bits()) power["flip_rate_change"] = audit.power.flip_rate_change;
+  if (audit.parameters.sends_degree()) power["degree_noise_scale_change"] = audit.power.noise_scale_change;
+  json["notes"] = audit.notes;
+  return json;
+}
+
+std::string RoundAuditTable(const AuditedRound& round) {
+  const RoundAudit& audit = round.audit;
+  const PrivacyParameters& parameters = audit.parameters;
+  std::string text = absl::StrFormat(
+      "round %s: epsilon %.6g, degree share %.6g, n = %d, %d reports\n"
+      "audited: %d nodes with %d entries, %d of them links (%d more nodes have a known list and no report)\n",
+      round.round_id, parameters.epsilon(), parameters.degree_share(), parameters.node_count(), audit.reports,
+      audit.audited, audit.bits, audit.ones, audit.without_report);
+  if (audit.coins > 0) {
+    absl::StrAppendFormat(&text, "canaries: %d nodes, %d of %d coins guessed\n", audit.canaries, audit.coins_guessed,
+                          audit.coins);
+  }
+  absl::StrAppendFormat(&text, "All bounds hold at once with probability %.6f.\n\n%-48s %12s %12s\n",
+                        1 - kFalseAlarmMax, "epsilon spent on", "at least", "promised");
+  const auto verdict = [](bool violated) { return violated ? "VIOLATED" : "ok"; };
+  for (const EpsilonBound& bound : audit.bounds) {
+    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound.of, bound.lower, bound.promised,
+                          verdict(bound.violated));
+  }
+  for (const AuditCheck& check : audit.checks) {
+    absl::StrAppendFormat(&text, "\n%-48s p = %9.2e of limit %9.2e  %s\n", check.claim, check.smallest_p,
+                          check.threshold, verdict(check.violated));
+    if (check.violated) absl::StrAppend(&text, "    ", check.worst, "\n");
+  }
+  absl::StrAppend(&text, "\nnoticed with probability 0.99 or more:\n");
+  if (parameters.sends_bits()) {
+    absl::StrAppendFormat(&text, "  %-46s %12.4f %%\n", "a flip probability that is wrong by",
+                          100 * audit.power.flip_rate_change);
+  }
+  if (parameters.sends_degree()) {
+    absl::StrAppendFormat(&text, "  %-46s %12.4f %%\n", "a scale of the degree noise that is wrong by",
+                          100 * audit.power.noise_scale_change);
+  }
+  absl::StrAppend(&text,
+                  "assumed, but for coins: every bit is flipped on its own, and noise does not depend on lists\n");
+  for (const std::string& note : audit.notes) absl::StrAppend(&text, "note: ", note, "\n");
+  absl::StrAppend(&text, audit.passed() ? "\nPASSED: nothing contradicts the promise.\n"
+                                        : "\nVIOLATED: these reports do not keep their promise.\n");
+  return text;
+}
+
+int RunRound(const RoundFlags& flags) {
+  if (flags.lists.empty() && flags.canaries.empty()) {
+    return FinishWrongFlags(absl::InvalidArgumentError(
+        "nothing is known to compare the reports with: name true lists with --lists, or coins with --canaries"));
+  }
+  for (const std::string& text : flags.nodes) {
+    const absl::StatusOr<NodeRange> range = ParseNodeRange(text, kNodesMax);
+    if (!range.ok()) return FinishWrongFlags(range.status());
+  }
+  if (const absl::Status writable = flags.out.output.Check(); !writable.ok()) return FinishFailure(writable);
+  const absl::StatusOr<AuditedRound> round = ReadAndAudit(flags);
+  if (absl::IsDataLoss(round.status())) return Finish(absl::InvalidArgumentError(round.status().message()));
+  if (!round.ok()) return FinishFailure(round.status());
+  return PrintFindings(round->audit.passed(),
+                       flags.out.json ? DumpJson(RoundAuditJson(*round)) : RoundAuditTable(*round), flags.out.output,
+                       kOtherReports);
+}
+
+}  // namespace
+
+void AddRoundAuditCommand(CLI::App& audit, std::function<int()>* run) {
+  CLI::App* command = audit.add_subcommand(
+      "round",
+      "Compare the reports of one sealed round with true lists that you know, or with canaries: bound from below what "
+      "they spent");
+  auto flags = std::make_shared<RoundFlags>();
+  command
+      ->add_option("--reports", flags->reports,
+                   "Folder of the round, with round.json and reports.blr: the aggregator's rounds/ID, or trial-1 of "
+                   "simulate --save-reports")
+      ->required()
+      ->check(NotEmpty());
+  command
+      ->add_option("--lists", flags->lists,
+                   "True lists: a kit's folder, or a data set; as they were when the epoch of the reports began")
+      ->check(NotEmpty());
+  command->add_option("--node", flags->nodes, "Node or range whose list in --lists counts, 3 or 10-19 (all)");
+  command->add_option("--canaries", flags->canaries, "canaries.json of `blink audit canaries`")->check(NotEmpty());
+  flags->out.AddTo(command);
+  command->callback([flags, run] { *run = [flags] { return RunRound(*flags); }; });
+}
+
+}  // namespace blink
