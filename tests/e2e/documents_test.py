@@ -109,7 +109,7 @@ class DocumentedCommands(BlinkTest):
 
     def test_auditing_the_privacy(self):
         audits = [command for command in self.block("README.md", "blink simulate") if command[1] == "audit"]
-        self.assertEqual([command[2] for command in audits], ["mechanism", "randomness"])
+        self.assertEqual([command[2] for command in audits], ["mechanism", "randomness", "game", "replay"])
         for command in audits:
             audit = must(*command, "--json", "--quiet").json()
             self.assertTrue(audit["passed"])
