@@ -191,6 +191,8 @@ TEST(LinkGameRefuses, OptionsOutOfRange) {
   EXPECT_TRUE(refused(8, 999, 1));
   EXPECT_TRUE(refused(8, 1'000'000'001, 1));
   EXPECT_TRUE(refused(8, 1000, 0));
+  const PrivacyParameters one_end = *PrivacyParameters::Create(1'000'000, 0, 16, Mechanism::kOneEnd);
+  EXPECT_FALSE(PlayLinkGame({.parameters = one_end, .plays = 1000}, ShippedMechanism(one_end)).ok());
 }
 
 TEST(LinkGameRefuses, AMechanismThatFails) {

@@ -51,7 +51,7 @@ RoundFaults FlipRate(double factor) {
         RandomBits bits(random);
         FillBernoulli(static_cast<uint64_t>(static_cast<double>(promised) * factor), bits, noise.flips.mutable_words());
         noise.flips.ClearTail();
-        noise.flips.Clear(node);
+        if (noise.flips.size() == kNodes) noise.flips.Clear(node);
       }};
 }
 
@@ -196,6 +196,28 @@ TEST(RoundAudit, AccusesNobodyWhenListsAreStale) {
       EXPECT_THAT(audit->notes, ::testing::Contains(HasSubstr("1000 of 2708 reports differ")));
     }
   }
+}
+
+// Half as many bits: z = 23.
+TEST(RoundAudit, LooksAtTheEntriesThatAReportIsAboutWhereOneEndReports) {
+  const Lists lists = RandomLists(kNodes, kMeanDegree, 1);
+  const PrivacyParameters parameters = *PrivacyParameters::Create(1'000'000, 50'000, kNodes, Mechanism::kOneEnd);
+  const RoundAudit honest = AuditOf(parameters, lists, 1);
+  EXPECT_TRUE(honest.passed());
+  EXPECT_THAT(honest.notes, IsEmpty());
+  EXPECT_EQ(honest.bits, uint64_t{kNodes} * (kNodes - 1) / 2);
+  EXPECT_GT(BoundOf(honest, "an entry, over all bits").lower, 0.93);
+  const PrivacyParameters bits_alone = *PrivacyParameters::Create(1'000'000, 0, kNodes, Mechanism::kOneEnd);
+  EXPECT_FALSE(AuditOf(bits_alone, lists, 1, FlipRate(0.98)).passed());
+
+  SeededRandom random(8);
+  const Canaries canaries = *MakeCanaries(kNodes, {{10, 29}}, 0, random);
+  Lists with_canaries = lists;
+  for (NodeIndex node = 10; node <= 29; ++node) with_canaries[node] = canaries.ListOf(node);
+  const RoundAudit coins = AuditOf(bits_alone, with_canaries, 2, {}, &canaries);
+  EXPECT_TRUE(coins.passed());
+  EXPECT_NEAR(static_cast<double>(coins.coins), 10.0 * (kNodes - 1), 20);
+  EXPECT_GT(BoundOf(coins, "a coin").lower, 0.85);
 }
 
 // ---- Canaries ----

@@ -204,6 +204,9 @@ GameAttacker Judge(int name, const PrivacyParameters& parameters, const std::vec
 
 absl::Status ValidateGame(const LinkGameOptions& options) {
   const uint32_t n = options.parameters.node_count();
+  if (options.parameters.mechanism() != Mechanism::kBothEnds) {
+    return absl::InvalidArgumentError("the game is that of reports by both ends of a link");
+  }
   if (n < 8 || n > 1024) return absl::InvalidArgumentError(absl::StrCat("nodes must be 8 .. 1024, not ", n));
   if (options.plays < 1000 || options.plays > 1'000'000'000) {
     return absl::InvalidArgumentError(absl::StrCat("plays must be 1000 .. 1000000000, not ", options.plays));

@@ -21,6 +21,7 @@
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/cli/progress.h"
+#include "common/privacy/own_pairs.h"
 #include "common/privacy/random_bits.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/report_codec.h"
@@ -191,10 +192,17 @@ struct ReplayCase {
   bool first_world_has_it = false;
 
   bool IsRetired(NodeIndex id) const { return InRanges(retired, id); }
+  // Whether the node's report is about the entry.
+  bool IsReported() const { return parameters.mechanism() == Mechanism::kBothEnds || OwnsPair(node, entry); }
+  // The place of the entry among the bits of the report.
+  uint32_t PlaceOfEntry() const {
+    return parameters.mechanism() == Mechanism::kBothEnds ? entry : OwnPairPlace(node, entry);
+  }
   std::string Name() const {
-    return absl::StrFormat("n = %d, nodes %d-%d%s, epsilon %g, degree share %g: entry %d of node %d",
-                           parameters.node_count(), first, last, retired.empty() ? "" : " (some retired)",
-                           parameters.epsilon(), parameters.degree_share(), entry, node);
+    return absl::StrFormat("%s, n = %d, nodes %d-%d%s, epsilon %g, degree share %g: entry %d of node %d",
+                           MechanismName(parameters.mechanism()), parameters.node_count(), first, last,
+                           retired.empty() ? "" : " (some retired)", parameters.epsilon(), parameters.degree_share(),
+                           entry, node);
   }
   std::vector<NodeIndex> ListOf(NodeIndex id, bool with_entry) const {
     std::vector<NodeIndex> list = lists[id - first];
@@ -259,7 +267,7 @@ class Replay {
     return WriteFileAtomically(kit() + "/policy.json",
                                R"({"format":1,"deployments":["replay"],"epsilon_micro_per_round_max":50000000,)"
                                R"("epsilon_micro_lifetime_max":100000000,"epoch_seconds_min":86400,"node_count_min":3,)"
-                               R"("send_spread_seconds":30})");
+                               R"("send_spread_seconds":30,"mechanisms":["both-ends","one-end"]})");
   }
 
   absl::Status WriteLists(const ReplayCase& replayed, bool with_entry) {
@@ -368,13 +376,14 @@ class Replay {
       const absl::StatusOr<PrivateReport> of_b = DecodeReport(parameters, id, b);
       const bool both = of_a.ok() && of_b.ok();
       BitRow expected = both ? of_b->bits : BitRow();
-      if (!expected.empty()) expected.Flip(replayed.entry);
+      if (!expected.empty() && replayed.IsReported()) expected.Flip(replayed.PlaceOfEntry());
       Note(kEntryBit, both && of_a->bits == expected,
            both ? name : absl::StrCat(name, ": ", (of_a.ok() ? of_b : of_a).status().message()), audit);
       const bool same_presence = both && of_a->noisy_degree.has_value() == of_b->noisy_degree.has_value();
+      const uint64_t more = replayed.IsReported() ? 1 : 0;
       const bool one_more =
           same_presence && (!of_a->noisy_degree.has_value() || static_cast<uint64_t>(*of_a->noisy_degree) ==
-                                                                   static_cast<uint64_t>(*of_b->noisy_degree) + 1);
+                                                                   static_cast<uint64_t>(*of_b->noisy_degree) + more);
       Note(kEntryDegree, one_more, name, audit);
     }
   }
@@ -450,8 +459,9 @@ class Replay {
 // Lists of all kinds, none of which has the entry.
 class CaseMaker {
  public:
-  ReplayCase Make(uint32_t n, int hosting, uint64_t epsilon_micro, uint32_t share_ppm) {
-    ReplayCase made{.parameters = *PrivacyParameters::Create(epsilon_micro, share_ppm, n)};
+  ReplayCase Make(const PrivacyParameters& parameters, int hosting) {
+    const uint32_t n = parameters.node_count();
+    ReplayCase made{.parameters = parameters};
     constexpr uint32_t kHostedMax = 6;
     const uint32_t hosted = hosting == 0 ? 1 : std::min(n, kHostedMax);
     made.first = static_cast<NodeIndex>(bits_.NextBelow(n - hosted + 1));
@@ -519,6 +529,7 @@ constexpr uint32_t kReplayedNodes[] = {3, 4, 63, 64, 65, 1000};
 constexpr int kHostings = 3;  // one node, a gateway, a gateway with a retired node
 constexpr uint64_t kReplayedEpsilons[] = {1'000'000, 8'000'000, 50'000'000, 1};
 constexpr int kShares = 4;
+constexpr int kMechanisms = 2;
 
 uint32_t ShareOf(int share, uint64_t epsilon_micro) {
   const uint32_t shares[kShares] = {0, 1, DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta), 1'000'000};
@@ -561,7 +572,8 @@ bool ReplayAudit::passed() const {
 absl::StatusOr<ReplayAudit> AuditReplay(const ReplayOptions& options, const NodeProcess& process) {
   const auto started = std::chrono::steady_clock::now();
   BLINK_ASSIGN_OR_RETURN(const ReplayFolder folder, ReplayFolder::Create());
-  constexpr uint64_t kCombinations = std::size(kReplayedNodes) * kHostings * std::size(kReplayedEpsilons) * kShares;
+  constexpr uint64_t kCombinations =
+      std::size(kReplayedNodes) * kHostings * std::size(kReplayedEpsilons) * kShares * kMechanisms;
   ReplayAudit audit{.cases_asked = options.repeats * kCombinations, .claims = std::vector<ClaimCount>(kReplayClaims)};
   Replay replay(folder.path(), process);
   CaseMaker maker;
@@ -576,7 +588,11 @@ absl::StatusOr<ReplayAudit> AuditReplay(const ReplayOptions& options, const Node
     const int share = static_cast<int>(rest % kShares);
     rest /= kShares;
     const uint64_t epsilon_micro = kReplayedEpsilons[rest % std::size(kReplayedEpsilons)];
-    const ReplayCase replayed = maker.Make(n, hosting, epsilon_micro, ShareOf(share, epsilon_micro));
+    rest /= std::size(kReplayedEpsilons);
+    const Mechanism mechanism = rest % kMechanisms == 0 ? Mechanism::kBothEnds : Mechanism::kOneEnd;
+    BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
+                           PrivacyParameters::Create(epsilon_micro, ShareOf(share, epsilon_micro), n, mechanism));
+    const ReplayCase replayed = maker.Make(parameters, hosting);
     BLINK_RETURN_IF_ERROR(maker.status());
     BLINK_RETURN_IF_ERROR(replay.Run(replayed, audit));
     progress.Update(audit.cases);

@@ -45,7 +45,7 @@ absl::StatusOr<AgentOutcome> RunShippedNode(const NodeLife& life);
 
 // The claims, in the order of ReplayAudit::claims.
 enum ReplayClaim {
-  kEntryBit,        // the bits of the node's report differ in the entry, and in no other
+  kEntryBit,        // the bits of the node's report differ in the entry, if they are about it, and in no other
   kEntryDegree,     // its noisy degree differs by one, in the entry's direction
   kOtherReports,    // all other reports of the kit are the same, byte for byte
   kSentAsDrawn,     // what is sent are the bytes of the journal; retired nodes send nothing
@@ -82,8 +82,9 @@ struct ReplayOptions {
 };
 
 // The combinations: n = 3, 4, 63, 64, 65, 1,000; a single node, a gateway, a gateway with retired nodes (the node
-// itself among them); degree shares 0, 10^-6, a round's, 1; epsilon 10^-6, 1, 8, 50. Lists are drawn at random: empty,
-// of a few links, of half of all, and full. Works in a new folder below that of temporary files, and removes it.
+// itself among them); degree shares 0, 10^-6, a round's, 1; epsilon 10^-6, 1, 8, 50; reports of both ends and of one
+// end. Lists are drawn at random: empty, of a few links, of half of all, and full. Works in a new folder below that of
+// temporary files, and removes it.
 //
 // Returns an error when files cannot be written, or when a process cannot be run at all.
 absl::StatusOr<ReplayAudit> AuditReplay(const ReplayOptions& options, const NodeProcess& process);

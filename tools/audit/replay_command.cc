@@ -88,10 +88,9 @@ void AddReplayCommand(CLI::App& audit, std::function<int()>* run) {
       "seen: report, journal, calls, times, log");
   auto flags = std::make_shared<ReplayFlags>();
   command
-      ->add_option(
-          "--repeats", flags->repeats,
-          "Times that each of the 288 combinations of n, nodes, epsilon and degree share is tried, 1 .. 10,000 "
-          "(1)")
+      ->add_option("--repeats", flags->repeats,
+                   "Times that each of the 576 combinations of n, nodes, budget and mechanism is tried, 1 .. 10,000 "
+                   "(1)")
       ->check(CLI::Range(1, 10'000));
   flags->out.AddTo(command);
   command->callback([flags, run] { *run = [flags] { return RunReplay(*flags); }; });

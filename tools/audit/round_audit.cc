@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "common/privacy/own_pairs.h"
 #include "tools/audit/counts.h"
 #include "tools/audit/families.h"
 #include "tools/audit/statistics.h"
@@ -27,9 +28,10 @@ double EpsilonOf(double kept) { return std::log(kept / (1 - kept)); }
 // What is counted of the bits of all audited reports.
 struct BitCounts {
   uint64_t bits = 0, kept = 0, ones = 0, kept_ones = 0;
-  uint64_t fewest_flips = std::numeric_limits<uint64_t>::max();  // of a node
-  NodeIndex node = 0;                                            // that node
-  std::vector<uint64_t> flips_at;                                // [64 * words] by position
+  double least_rate = std::numeric_limits<double>::infinity();  // of flips of a node
+  uint64_t flips = 0;                                           // ... of that node
+  NodeIndex node = 0;                                           // that node
+  std::vector<uint64_t> flips_at;                               // [64 * words] by position
 };
 
 class RoundJudge {
@@ -62,15 +64,23 @@ class RoundJudge {
     audit_.bounds.push_back({std::move(of), std::max(lower, 0.0), promised, lower > promised});
   }
 
-  std::vector<uint64_t> FlipsOf(NodeIndex node) const {
-    const absl::Span<const uint64_t> row = reports_.row(node);
-    std::vector<uint64_t> flips(row.begin(), row.end());
-    for (const NodeIndex j : lists_.Of(node)) flips[j / 64] ^= uint64_t{1} << (j % 64);
-    return flips;
+  // Whether the node's report is about the entry.
+  bool IsReported(NodeIndex node, NodeIndex entry) const {
+    return node != entry && (parameters_.mechanism() == Mechanism::kBothEnds || OwnsPair(node, entry));
+  }
+  // The links of the node that its report is about.
+  std::vector<NodeIndex> LinksOf(NodeIndex node) const {
+    std::vector<NodeIndex> links = lists_.Of(node);
+    std::erase_if(links, [&](NodeIndex j) { return !IsReported(node, j); });
+    return links;
   }
 
-  // The probability that honest noise flips so many bits of a report, or more.
-  double TailOf(uint64_t flipped) const { return BinomialAtLeast(flipped, n_ - 1, parameters_.flip_probability()); }
+  std::vector<uint64_t> FlipsOf(NodeIndex node, const std::vector<NodeIndex>& links) const {
+    const absl::Span<const uint64_t> row = reports_.row(node);
+    std::vector<uint64_t> flips(row.begin(), row.end());
+    for (const NodeIndex j : links) flips[j / 64] ^= uint64_t{1} << (j % 64);
+    return flips;
+  }
 
   BitCounts CountBits() {
     BitCounts counts;
@@ -79,23 +89,28 @@ class RoundJudge {
     compared_words_ = std::min<size_t>(reports_.words_per_row(),
                                        static_cast<size_t>(kComparedWords / std::max(1.0, pairs * pairs / 2)) + 1);
     for (const NodeIndex node : nodes_) {
-      const std::vector<uint64_t> flips = FlipsOf(node);
+      const std::vector<NodeIndex> links = LinksOf(node);
+      const std::vector<uint64_t> flips = FlipsOf(node, links);
+      const uint32_t entries = parameters_.pairs_of_report(node);
       lanes.Add(flips);
       uint64_t flipped = 0, flipped_ones = 0;
       for (const uint64_t word : flips) flipped += std::popcount(word);
-      for (const NodeIndex j : lists_.Of(node)) flipped_ones += (flips[j / 64] >> (j % 64)) & 1;
-      counts.bits += n_ - 1;
-      counts.kept += n_ - 1 - flipped;
-      counts.ones += lists_.Of(node).size();
-      counts.kept_ones += lists_.Of(node).size() - flipped_ones;
-      if (flipped < counts.fewest_flips) {
-        counts.fewest_flips = flipped;
+      for (const NodeIndex j : links) flipped_ones += (flips[j / 64] >> (j % 64)) & 1;
+      counts.bits += entries;
+      counts.kept += entries - flipped;
+      counts.ones += links.size();
+      counts.kept_ones += links.size() - flipped_ones;
+      const double rate = static_cast<double>(flipped) / std::max(1u, entries);
+      if (rate < counts.least_rate) {
+        counts.least_rate = rate;
+        counts.flips = flipped;
         counts.node = node;
       }
-      const double tail = TailOf(flipped);
+      // The probability that honest noise flips so many bits of a report, or more.
+      const double tail = BinomialAtLeast(flipped, entries, parameters_.flip_probability());
       if (tail < kFalseAlarmMax / n_) ++flipping_too_much_;
       if (tail > kComparedTail && compared_.size() < kComparedReportsMax) {
-        compared_.push_back({node, static_cast<double>(flipped) / (n_ - 1)});
+        compared_.push_back({node, rate});
         compared_flips_.insert(compared_flips_.end(), flips.begin(),
                                flips.begin() + static_cast<ptrdiff_t>(compared_words_));
       }
@@ -104,13 +119,20 @@ class RoundJudge {
     return counts;
   }
 
+  // The audited reports that are about entry j.
+  uint64_t TrialsAt(NodeIndex j) const {
+    if (parameters_.mechanism() == Mechanism::kBothEnds)
+      return nodes_.size() - (lists_.Has(j) && reports_.reported(j) ? 1 : 0);
+    return static_cast<uint64_t>(
+        std::count_if(nodes_.begin(), nodes_.end(), [&](NodeIndex node) { return IsReported(node, j); }));
+  }
+
   void JudgeBits() {
     const BitCounts counts = CountBits();
     const double promised = parameters_.epsilon_list();
     audit_.bits = counts.bits;
     audit_.ones = counts.ones;
-    const double least = LowerLimit(counts.kept, counts.bits, kFamilyAlpha);
-    bits_lower_ = std::max(0.0, EpsilonOf(least));
+    bits_lower_ = std::max(0.0, EpsilonOf(LowerLimit(counts.kept, counts.bits, kFamilyAlpha)));
     AddBound("an entry, over all bits", bits_lower_, promised);
     AddBound("an entry that is 1", EpsilonOf(LowerLimit(counts.kept_ones, counts.ones, kFamilyAlpha)), promised);
     const uint64_t zeros = counts.bits - counts.ones, kept_zeros = counts.kept - counts.kept_ones;
@@ -124,16 +146,20 @@ class RoundJudge {
 
     const double alpha_node = kFamilyAlpha / static_cast<double>(nodes_.size());
     AddBound(absl::StrCat("the node that flips least: ", counts.node),
-             EpsilonOf(LowerLimit(n_ - 1 - counts.fewest_flips, n_ - 1, alpha_node)), promised);
+             EpsilonOf(LowerLimit(parameters_.pairs_of_report(counts.node) - counts.flips,
+                                  parameters_.pairs_of_report(counts.node), alpha_node)),
+             promised);
     double worst = -std::numeric_limits<double>::infinity();
     NodeIndex position = 0;
     const double alpha_position = kFamilyAlpha / n_;
-    uint64_t fewest = std::numeric_limits<uint64_t>::max(), most_trials = 0;
+    double least = std::numeric_limits<double>::infinity();
+    uint64_t most_trials = 0;
     for (NodeIndex j = 0; j < n_; ++j) {
-      const bool audited = lists_.Has(j) && reports_.reported(j);  // its own bit is always 0
-      const uint64_t trials = nodes_.size() - (audited ? 1 : 0), flips = counts.flips_at[j];
-      if (trials == 0 || flips > fewest || (flips == fewest && trials <= most_trials)) continue;
-      fewest = flips;
+      const uint64_t flips = counts.flips_at[j], trials = TrialsAt(j);
+      if (trials == 0) continue;
+      const double rate = static_cast<double>(flips) / static_cast<double>(trials);
+      if (rate > least || (rate == least && trials <= most_trials)) continue;
+      least = rate;
       most_trials = trials;
       const double lower = EpsilonOf(LowerLimit(trials - flips, trials, alpha_position));
       if (lower <= worst) continue;
@@ -214,7 +240,7 @@ class RoundJudge {
     const double epsilon = parameters_.epsilon_degree();
     std::vector<int64_t> noise;
     for (const NodeIndex node : nodes_) {
-      const uint64_t degree = lists_.Of(node).size();
+      const uint64_t degree = LinksOf(node).size();
       noise.push_back(static_cast<int64_t>(static_cast<uint64_t>(*reports_.noisy_degree(node)) - degree));
     }
     std::vector<int64_t> steps;
@@ -288,11 +314,13 @@ void JudgeCanaries(const ReportSet& reports, const Canaries& canaries, RoundAudi
       ++audit.canaries;
       const absl::Span<const uint64_t> row = reports.row(node);
       const std::vector<bool> coins = canaries.CoinsOf(node);
+      const bool both_ends = reports.parameters().mechanism() == Mechanism::kBothEnds;
       for (uint32_t t = 0; t < canaries.entries; ++t) {
         const NodeIndex entry = canaries.EntryOf(node, t);
+        if (!both_ends && !OwnsPair(node, entry)) continue;
+        ++audit.coins;
         audit.coins_guessed += ((row[entry / 64] >> (entry % 64)) & 1) == (coins[t] ? 1 : 0);
       }
-      audit.coins += canaries.entries;
     }
   }
   if (audit.canaries == 0) audit.notes.push_back("no canary node has reported, so no coin is guessed");

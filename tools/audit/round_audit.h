@@ -13,6 +13,8 @@
 // Canaries (canaries.h): entries that were fair coins.
 //   H0: a report is epsilon-link-LDP. Nothing more is assumed.
 //
+// Where one end alone reports a pair (Mechanism::kOneEnd), only the entries that a report is about count.
+//
 // Lists that are not those that were reported (another epoch's) make the audit weaker, and accuse nobody: a bit that is
 // compared with a wrong entry is kept with a smaller probability.
 //

@@ -29,8 +29,6 @@ namespace {
 
 constexpr char kOtherReports[] = "these reports do not keep the promise of their round; keep the output and the folder";
 
-constexpr uint32_t kAuditedMechanism = 1;  // of the protocol
-
 struct RoundFlags {
   std::string reports;
   std::vector<std::string> lists, nodes;
@@ -89,11 +87,6 @@ absl::StatusOr<std::vector<NodeRange>> NodesOf(const RoundFlags& flags, uint32_t
 
 absl::StatusOr<AuditedRound> ReadAndAudit(const RoundFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, SuggestingPath(ReadRound(flags.reports), {flags.reports}));
-  if (round.parameters().mechanism() != kAuditedMechanism) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        flags.reports, " holds reports of mechanism ", round.parameters().mechanism(), ", and only those of mechanism ",
-        kAuditedMechanism, ", with a bit for every entry of a list, can be audited"));
-  }
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   const uint32_t n = parameters.node_count();
   BLINK_RETURN_IF_ERROR(CheckAuditMemory(RoundAuditBytes(n, 0), flags.out, "use a machine with more"));
@@ -119,6 +112,7 @@ nlohmann::ordered_json RoundAuditJson(const AuditedRound& round) {
                                  {"round_id", round.round_id},
                                  {"epsilon", audit.parameters.epsilon()},
                                  {"degree_share", audit.parameters.degree_share()},
+                                 {"mechanism", MechanismName(audit.parameters.mechanism())},
                                  {"nodes", audit.parameters.node_count()},
                                  {"reports", audit.reports},
                                  {"audited_nodes", audit.audited},
@@ -154,10 +148,10 @@ std::string RoundAuditTable(const AuditedRound& round) {
   const RoundAudit& audit = round.audit;
   const PrivacyParameters& parameters = audit.parameters;
   std::string text = absl::StrFormat(
-      "round %s: epsilon %.6g, degree share %.6g, n = %d, %d reports\n"
+      "round %s: epsilon %.6g, degree share %.6g, %s, n = %d, %d reports\n"
       "audited: %d nodes with %d entries, %d of them links (%d more nodes have a known list and no report)\n",
-      round.round_id, parameters.epsilon(), parameters.degree_share(), parameters.node_count(), audit.reports,
-      audit.audited, audit.bits, audit.ones, audit.without_report);
+      round.round_id, parameters.epsilon(), parameters.degree_share(), MechanismName(parameters.mechanism()),
+      parameters.node_count(), audit.reports, audit.audited, audit.bits, audit.ones, audit.without_report);
   if (audit.coins > 0) {
     absl::StrAppendFormat(&text, "canaries: %d nodes, %d of %d coins guessed\n", audit.canaries, audit.coins_guessed,
                           audit.coins);

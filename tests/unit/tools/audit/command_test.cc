@@ -231,10 +231,10 @@ TEST_F(AuditRoundCommand, RefusesWhatIsMissingOrOfAnotherRound) {
 
 TEST_F(AuditRoundCommand, RefusesReportsOfAnotherMechanism) {
   v1::Round round = *ReadRound(Path("round"));
-  round.mutable_parameters()->set_mechanism(2);
+  round.mutable_parameters()->set_mechanism(3);
   ASSERT_TRUE(WriteRoundJson(round, Path("round")).ok());
   EXPECT_EQ(Audit("--reports @round --lists @truth"), 3);
-  EXPECT_THAT(err_, HasSubstr("mechanism 2"));
+  EXPECT_THAT(err_, HasSubstr("mechanism is 3"));
 }
 
 TEST_F(AuditRoundCommand, RefusesAFolderThatIsDamaged) {
