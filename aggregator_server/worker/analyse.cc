@@ -224,6 +224,7 @@ class Analyst {
     options.hybrid = plan_.Needs(Prior::kAttributed, Variant::kHybrid);
     options.threads = options_.threads;
     options.truth = options_.truth;
+    options.visit = options_.visit_attributed;
     options.progress = progress.Next(0.63, "estimating links from bits and attributes");
     BLINK_ASSIGN_OR_RETURN(analysis_.estimates.attributed,
                            EstimateAttributed(reports, profiles, feature_classifier_.probabilities, options));

@@ -35,7 +35,8 @@ struct AnalysisOptions {
   std::optional<int> network_rounds;
   std::string checkpoint_folder;  // as TrainingOptions
   double checkpoint_every_s = 20;
-  bool measure_features_only = false;  // Analysis::features_only without a search too
+  std::function<void(const LogOddsRow& row)> visit_attributed;  // AttributedOptions::visit
+  bool measure_features_only = false;                           // Analysis::features_only without a search too
   std::function<void(Stage stage, double fraction, const std::string& text)> progress;
 };
 

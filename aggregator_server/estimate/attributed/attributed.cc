@@ -120,6 +120,7 @@ class Estimator {
                                                                        HybridLinkCount(estimate.expected_links),
                                                                        options_.tie_seed, threads_, parts_.Next(2))));
     }
+    if (options_.visit) ForEachLogOddsRow(inputs_, rounds_, last, threads_, options_.visit, nullptr);
     AttributedFit fit;
     fit.network_rounds = network_rounds_;
     fit.coefficients = std::move(coefficients_);

@@ -41,6 +41,8 @@ struct Ingredients {
 
 inline constexpr int kNetworkRoundsMax = 2;  // more reinforce themselves
 
+struct LogOddsRow;  // posterior_pass.h
+
 struct AttributedOptions {
   Ingredients ingredients;
   std::optional<int> network_rounds;  // absent: by what the bits may spend, 1 or 2
@@ -49,6 +51,9 @@ struct AttributedOptions {
   bool soft = true, hybrid = true;    // which variants to train on beside Hard
   int threads = 0;
   const CsrGraph* truth = nullptr;  // simulation only
+  // Sees the log-odds of every pair once, of what classifiers are trained on; several threads call it. For studies: it
+  // costs another pass.
+  std::function<void(const LogOddsRow& row)> visit;
   std::function<void(double fraction)> progress;
 };
 
