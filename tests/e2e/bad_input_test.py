@@ -440,6 +440,7 @@ class BadOperators(BlinkTest):
         seen = set()
         # with what is looked at before some of the ranges are
         for command, needed in ((("blink", "simulate"), {"--dataset": dataset, "--epsilon": 6}),
+                                (("blink", "audit", "links"), {"--dataset": dataset}),
                                 (("blink-node", "run"), {}), (("blink-node", "account"), {}),
                                 (("blink-aggregator",), {}),
                                 (("blink-worker",), {"--round-folder": "r", "--attributes": "a", "--output": "o"})):

@@ -109,10 +109,10 @@ class DocumentedCommands(BlinkTest):
 
     def test_auditing_the_privacy(self):
         audits = [command for command in self.block("README.md", "blink simulate") if command[1] == "audit"]
-        self.assertEqual([command[2] for command in audits], ["mechanism", "randomness", "game", "replay"])
+        self.assertEqual([command[2] for command in audits], ["mechanism", "randomness", "game", "replay", "links"])
         # the replay syncs thousands of small files
         in_memory = {"TMPDIR": "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()}
-        for command in audits:
+        for command in audits[:-1]:  # the last is research
             audit = must(*command, "--json", "--quiet", environment=in_memory).json()
             self.assertTrue(audit["passed"])
             if audit["audit"] == "mechanism":
@@ -131,6 +131,10 @@ class DocumentedCommands(BlinkTest):
             self.assertEqual(len(result["trials"]), 5)
             self.assertEqual(result["estimate"]["prior"], prior or "beta")
             self.assertEqual(result["train"] is None, prior is None)
+        attack, = (command for command in self.block("README.md", "blink simulate") if command[:3] ==
+                   ["blink", "audit", "links"])
+        found = must(*self.substitute(attack, {"DIR": str(dataset)}), "--json", "--trials", 1, "--epochs", 5).json()
+        self.assertEqual([victim["epsilon"] for victim in found["victims"]], [None, None, 1, 2, 4, 8])
 
     def test_the_two_commands_exist_and_know_the_options_that_are_named(self):
         for line in self.block("README.md", "scripts/demo"):

@@ -3,6 +3,6 @@
 #include "tools/program/program.h"
 
 int main(int argc, char** argv) {
-  return blink::BlinkMain(
-      argc, argv, [argv](const blink::SimulateRequest&) { return blink::BecomeHelper("blink-simulate", argv); });
+  const auto become = [argv](const auto&) { return blink::BecomeHelper("blink-simulate", argv); };
+  return blink::BlinkMain(argc, argv, {.simulate = become, .audit_links = become});
 }

@@ -41,7 +41,7 @@ int Run(const std::function<int()>& command) {
   }
 }
 
-int RunProgram(int argc, char** argv, const blink::SimulateRunner& simulate) {
+int RunProgram(int argc, char** argv, const blink::TrainingRunners& runners) {
   if (argc > 1 && blink::IsPythonCommand(argv[1])) {
     return blink::BecomeHelper(std::string("blink-") + argv[1], argv + 1);
   }
@@ -56,7 +56,8 @@ int RunProgram(int argc, char** argv, const blink::SimulateRunner& simulate) {
   app.require_subcommand(1);
   std::function<int()> command;
   for (const AddCommand add : kCommands) add(app, &command);
-  blink::AddSimulateCommand(app, &command, simulate);
+  blink::AddLinkAuditCommand(app, &command, runners.audit_links);
+  blink::AddSimulateCommand(app, &command, runners.simulate);
   blink::AddPythonCommands(app);
   std::string shell;
   CLI::App* const completion = app.add_subcommand("completion", "Print a script that completes the command line");
@@ -80,8 +81,8 @@ int RunProgram(int argc, char** argv, const blink::SimulateRunner& simulate) {
 
 namespace blink {
 
-int BlinkMain(int argc, char** argv, const SimulateRunner& simulate) {
-  return EndProgram("blink", RunProgram(argc, argv, simulate));
+int BlinkMain(int argc, char** argv, const TrainingRunners& runners) {
+  return EndProgram("blink", RunProgram(argc, argv, runners));
 }
 
 }  // namespace blink

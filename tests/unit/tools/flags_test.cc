@@ -14,6 +14,7 @@
 #include "tools/audit/command.h"
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
+#include "tools/link_audit/command.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
 
@@ -34,6 +35,7 @@ struct Program {
     AddProvisionCommand(app, &command);
     AddRoundCommand(app, &command);
     AddAuditCommand(app, &command);
+    AddLinkAuditCommand(app, &command, [](const LinkAuditRequest&) { return 0; });
     AddDatasetCommand(app, &command);
   }
   // What is wrong with the flags as they are read; empty: nothing.
