@@ -2,6 +2,7 @@
 import csv
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -78,7 +79,7 @@ class Audits(InFolder):
             with subprocess.Popen([blinktest.BIN_DIR / "blink", *map(str, self.audit("--trials", 1000, "--json")[1:])],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
                 for line in process.stderr:
-                    if "trial 2 of 1000" in line or "trial 3 of 1000" in line:
+                    if (trial := re.search(r"trial (\d+) of 1000", line)) and int(trial[1]) > 1:
                         break
                 time.sleep(0.2)
                 process.send_signal(number)
