@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "aggregator_server/estimate/attributed/posterior_pass.h"
 #include "aggregator_server/estimate/hybrid_cut.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/estimate/attributed/dense_twin.h"
@@ -160,6 +161,30 @@ TEST(AttributedPrior, LeavesOutAnIngredient) {
 
 TEST(AttributedPrior, OfDegreesAloneIsTheBase) {  // s = 1: no bits, so theta cannot be learnt
   ExpectTwin({90, 3'000'000, 1'000'000, 0.2, ProfileForm::kSparse, 4, 0});
+}
+
+TEST(AttributedPrior, ShowsTheLogOddsOfEveryPairOnce) {
+  constexpr uint32_t n = 300;  // two blocks of nodes
+  const Round round = MakeRound(n, 3'000'000, 20'000, 0.1, 7);
+  const NodeProfiles profiles = MakeProfiles(n, ProfileForm::kSparse, 3);
+  const ClassProbabilities classes = MakeClasses(n, 3, 4);
+  std::vector<float> seen(n * n);
+  std::vector<int> times(n * n);
+  const auto visit = [&](const LogOddsRow& row) {
+    for (uint32_t k = row.begin; k < row.end; ++k) {
+      seen[row.i * n + row.first + k] = row.log_odds[k];
+      ++times[row.i * n + row.first + k];
+    }
+  };
+  ASSERT_TRUE(
+      EstimateAttributed(round.reports, profiles, classes, {.network_rounds = 1, .threads = 2, .visit = visit}).ok());
+  const DenseTwin twin(round.reports, profiles, classes, 1, {});
+  for (NodeIndex i = 0; i < n; ++i) {
+    for (NodeIndex j = i + 1; j < n; ++j) {
+      ASSERT_EQ(times[i * n + j] + times[j * n + i], 1) << i << ' ' << j;
+      ASSERT_NEAR(seen[i * n + j] + seen[j * n + i], twin.training.log_odds[i][j], kNear) << i << ' ' << j;
+    }
+  }
 }
 
 TEST(AttributedPrior, TakesTheRoundsOfTheNetworkFromTheBudget) {
