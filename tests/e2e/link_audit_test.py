@@ -93,7 +93,6 @@ class Audits(InFolder):
         for flags, texts in ((("--epsilon", "1,1"), ("--epsilon names 1 more than once",)),
                              (("--epsilon", "0"), ("--epsilon",)),
                              (("--model", "mlp"), ("--model mlp sees no link", "gcn, graphsage or gat")),
-                             (("--model", "none"), ("--model", "gcn, graphsage or gat")),
                              (("--tune",), ("--tune", "leave it out")),
                              (("--trials", 0), ("--trials is 0", "1 .. 1000")),
                              (("--influence-nodes", 0), ("--influence-nodes is 0",))):
