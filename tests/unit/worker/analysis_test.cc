@@ -261,6 +261,7 @@ TEST_F(OneEndAnalysisTest, EstimatesAndTrainsUnderBothPriorsWithMissingReports) 
       v1::TrainingSpec spec = testing::SmallSpec();
       spec.set_prior(prior);
       spec.set_variant(variant);
+      spec.set_candidates(0);  // no search
       const auto analysis = Analyse(round.reports, data_.attributes, spec, {});
       ASSERT_TRUE(analysis.ok()) << analysis.status();
       EXPECT_EQ(analysis->estimates.beta.nodes_without_report, 20u);
