@@ -368,7 +368,7 @@ class Plans(unittest.TestCase):
     def test_what_a_file_says_wrong_is_named(self):
         for tables, text in (({"epsilons": [1]}, "'epsilons' is no key"), ({"part": []}, "part must be a list"),
                              ({"part": [{}, {"dataset": "x"}]}, "part 2: 'dataset' is no key"),
-                             ({"part": [{"model": []}]}, "part 1: model must be"), ({"trials": "3"}, "trials is 3"),
+                             ({"part": [{"model": []}]}, "part 1: model must be"), ({"trials": "3"}, "trials is '3'"),
                              ({"trials": True}, "trials is True"), ({"set": 3}, "set must be a table"),
                              ({"set": {"json": True}}, "set names 'json'"), ({"epsilon": [[1]]}, "epsilon must be"),
                              ({"set": {"epochs": [1]}}, "epochs must be one value"), ({"part": [3]}, "part 1")):
