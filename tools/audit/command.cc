@@ -123,7 +123,9 @@ void AddRandomness(CLI::App& parent, std::function<int()>* run) {
 
 void AddAuditCommand(CLI::App& app, std::function<int()>* run) {
   CLI::App* audit = app.add_subcommand(
-      "audit", "Try to prove that the shipped privatiser breaks its promise (exit code 10: it does)");
+      "audit",
+      "Try to prove that the privatiser, the code of a node or a round breaks its promise (exit code 10: it does), or "
+      "measure what attacks learn about links");
   audit->require_subcommand(1);
   AddMechanism(*audit, run);
   AddRandomness(*audit, run);

@@ -16,6 +16,34 @@ constexpr int kLists = kAuditedLists;
 
 }  // namespace
 
+void AddBoundsAndChecks(const std::vector<EpsilonBound>& bounds, const std::vector<AuditCheck>& checks, Json& json) {
+  json["epsilon_bounds"] = Json::array();
+  for (const EpsilonBound& bound : bounds) {
+    json["epsilon_bounds"].push_back(
+        {{"of", bound.of}, {"lower", bound.lower}, {"promised", bound.promised}, {"violated", bound.violated}});
+  }
+  json["checks"] = Json::array();
+  for (const AuditCheck& check : checks) {
+    json["checks"].push_back({{"claim", check.claim},
+                              {"tests", check.tests},
+                              {"smallest_p", check.smallest_p},
+                              {"threshold", check.threshold},
+                              {"worst", check.worst},
+                              {"violated", check.violated}});
+  }
+}
+
+const char* VerdictText(bool violated) { return violated ? "VIOLATED" : "ok"; }
+
+std::string BoundsTable(const std::vector<EpsilonBound>& bounds) {
+  std::string text = absl::StrFormat("%-48s %12s %12s\n", "epsilon spent on", "at least", "promised");
+  for (const EpsilonBound& bound : bounds) {
+    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound.of, bound.lower, bound.promised,
+                          VerdictText(bound.violated));
+  }
+  return text;
+}
+
 Json MechanismAuditJson(const MechanismAudit& audit) {
   const PrivacyParameters& parameters = audit.parameters;
   Json json = {{"audit", "mechanism"},
@@ -35,20 +63,7 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
                {"threads", audit.threads},
                {"seconds", audit.seconds},
                {"false_alarm_probability_max", kFalseAlarmMax}};
-  json["epsilon_bounds"] = Json::array();
-  for (const EpsilonBound& bound : audit.bounds) {
-    json["epsilon_bounds"].push_back(
-        {{"of", bound.of}, {"lower", bound.lower}, {"promised", bound.promised}, {"violated", bound.violated}});
-  }
-  json["checks"] = Json::array();
-  for (const AuditCheck& check : audit.checks) {
-    json["checks"].push_back({{"claim", check.claim},
-                              {"tests", check.tests},
-                              {"smallest_p", check.smallest_p},
-                              {"threshold", check.threshold},
-                              {"worst", check.worst},
-                              {"violated", check.violated}});
-  }
+  AddBoundsAndChecks(audit.bounds, audit.checks, json);
   Json& power = json["power"] = Json::object();
   if (parameters.sends_bits()) {
     power["flip_rate_change"] = audit.detection_power.flip_rate_change;
@@ -76,7 +91,6 @@ Json RandomnessAuditJson(const RandomnessAudit& audit) {
 
 std::string MechanismAuditTable(const MechanismAudit& audit) {
   const PrivacyParameters& parameters = audit.parameters;
-  const auto verdict = [](bool violated) { return violated ? "VIOLATED" : "ok"; };
   std::string text;
   if (audit.partial()) {
     text = absl::StrFormat("PARTIAL: interrupted after %d of %d reports of each list%s\n", audit.reports_per_list,
@@ -88,15 +102,11 @@ std::string MechanismAuditTable(const MechanismAudit& audit) {
       "An honest mechanism is accused with probability %.0e at most, over all that follows.\n\n",
       parameters.epsilon(), parameters.degree_share(), parameters.node_count(), audit.reports_per_list, kLists,
       parameters.flip_probability(), audit.seconds, audit.threads, kFalseAlarmMax);
-  absl::StrAppendFormat(&text, "%-48s %12s %12s\n", "epsilon spent on", "at least", "promised");
-  for (const EpsilonBound& bound : audit.bounds) {
-    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound.of, bound.lower, bound.promised,
-                          verdict(bound.violated));
-  }
+  absl::StrAppend(&text, BoundsTable(audit.bounds));
   absl::StrAppendFormat(&text, "\n%-58s %8s %10s %10s\n", "claim", "tests", "least p", "limit");
   for (const AuditCheck& check : audit.checks) {
     absl::StrAppendFormat(&text, "%-58s %8d %10.2e %10.2e  %s\n", check.claim, check.tests, check.smallest_p,
-                          check.threshold, verdict(check.violated));
+                          check.threshold, VerdictText(check.violated));
     if (check.violated) absl::StrAppend(&text, "    ", check.worst, "\n");
   }
   absl::StrAppend(&text, "\nnoticed with probability 0.99 or more:\n");

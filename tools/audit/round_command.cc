@@ -21,6 +21,7 @@
 #include "node_client/kit.h"
 #include "tools/audit/canaries.h"
 #include "tools/audit/command_parts.h"
+#include "tools/audit/report.h"
 #include "tools/audit/round_audit.h"
 #include "tools/command_line.h"
 
@@ -123,20 +124,7 @@ nlohmann::ordered_json RoundAuditJson(const AuditedRound& round) {
                                  {"coins", audit.coins},
                                  {"coins_guessed", audit.coins_guessed},
                                  {"confidence", 1 - kFalseAlarmMax}};
-  json["epsilon_bounds"] = nlohmann::ordered_json::array();
-  for (const EpsilonBound& bound : audit.bounds) {
-    json["epsilon_bounds"].push_back(
-        {{"of", bound.of}, {"lower", bound.lower}, {"promised", bound.promised}, {"violated", bound.violated}});
-  }
-  json["checks"] = nlohmann::ordered_json::array();
-  for (const AuditCheck& check : audit.checks) {
-    json["checks"].push_back({{"claim", check.claim},
-                              {"tests", check.tests},
-                              {"smallest_p", check.smallest_p},
-                              {"threshold", check.threshold},
-                              {"worst", check.worst},
-                              {"violated", check.violated}});
-  }
+  AddBoundsAndChecks(audit.bounds, audit.checks, json);
   nlohmann::ordered_json& power = json["power"] = nlohmann::ordered_json::object();
   if (audit.parameters.sends_bits()) power["flip_rate_change"] = audit.power.flip_rate_change;
   if (audit.parameters.sends_degree()) power["degree_noise_scale_change"] = audit.power.noise_scale_change;
@@ -156,16 +144,11 @@ std::string RoundAuditTable(const AuditedRound& round) {
     absl::StrAppendFormat(&text, "canaries: %d nodes, %d of %d coins guessed\n", audit.canaries, audit.coins_guessed,
                           audit.coins);
   }
-  absl::StrAppendFormat(&text, "All bounds hold at once with probability %.6f.\n\n%-48s %12s %12s\n",
-                        1 - kFalseAlarmMax, "epsilon spent on", "at least", "promised");
-  const auto verdict = [](bool violated) { return violated ? "VIOLATED" : "ok"; };
-  for (const EpsilonBound& bound : audit.bounds) {
-    absl::StrAppendFormat(&text, "%-48s %12.6f %12.6f  %s\n", bound.of, bound.lower, bound.promised,
-                          verdict(bound.violated));
-  }
+  absl::StrAppendFormat(&text, "All bounds hold at once with probability %.6f.\n\n", 1 - kFalseAlarmMax);
+  absl::StrAppend(&text, BoundsTable(audit.bounds));
   for (const AuditCheck& check : audit.checks) {
     absl::StrAppendFormat(&text, "\n%-48s p = %9.2e of limit %9.2e  %s\n", check.claim, check.smallest_p,
-                          check.threshold, verdict(check.violated));
+                          check.threshold, VerdictText(check.violated));
     if (check.violated) absl::StrAppend(&text, "    ", check.worst, "\n");
   }
   absl::StrAppend(&text, "\nnoticed with probability 0.99 or more:\n");
