@@ -120,7 +120,7 @@ TEST(RoundAudit, NamesABitThatNobodyFlips) {
   EXPECT_TRUE(BoundOf(audit, "the bit that is flipped least: 2707").violated);
 }
 
-// Of 2,708 bits 196 are expected to be flipped in two reports, and 728 in two with the same noise: z = 39.
+// Of 2,708 bits 1,065 are expected to be flipped in one of two reports alone, and next to none with the same noise.
 TEST(RoundAudit, FindsNoiseThatTwoNodesShare) {
   std::optional<BitRow> kept;
   const RoundAudit audit =
@@ -132,6 +132,23 @@ TEST(RoundAudit, FindsNoiseThatTwoNodesShare) {
                 noise.flips.Clear(node);
               }});
   EXPECT_FALSE(audit.passed());
+  ASSERT_EQ(audit.checks.size(), 1u);
+  EXPECT_TRUE(audit.checks[0].violated);
+  EXPECT_THAT(audit.checks[0].worst, HasSubstr("nodes 5 and 900"));
+}
+
+// The own pairs of two nodes lie elsewhere, and their noise at the same places.
+TEST(RoundAudit, FindsNoiseThatTwoNodesShareWhereOneEndReports) {
+  std::optional<BitRow> kept;
+  const PrivacyParameters parameters = *PrivacyParameters::Create(2'000'000, 0, kNodes, Mechanism::kOneEnd);
+  const RoundAudit audit =
+      AuditOf(parameters, RandomLists(kNodes, kMeanDegree, 1), 1,
+              {.noise = [&kept](NodeIndex node, const std::vector<NodeIndex>&, ReportNoise& noise, RandomSource&) {
+                if (node == 5) kept = noise.flips;
+                if (node != 900) return;
+                for (NodeIndex bit = 0; bit < std::min(kept->size(), noise.flips.size()); ++bit)
+                  kept->Test(bit) ? noise.flips.Set(bit) : noise.flips.Clear(bit);
+              }});
   ASSERT_EQ(audit.checks.size(), 1u);
   EXPECT_TRUE(audit.checks[0].violated);
   EXPECT_THAT(audit.checks[0].worst, HasSubstr("nodes 5 and 900"));
@@ -194,6 +211,28 @@ TEST(RoundAudit, AccusesNobodyWhenListsAreStale) {
     EXPECT_TRUE(audit->passed()) << links;
     if (links == 1000) {
       EXPECT_THAT(audit->notes, ::testing::Contains(HasSubstr("1000 of 2708 reports differ")));
+    }
+  }
+}
+
+// What nodes have in common since: a hub, a clique. Where few bits are flipped, a few entries are much.
+TEST(RoundAudit, AccusesNobodyWhoseListsChangedInTheSamePlaces) {
+  for (const uint64_t epsilon : {1u, 4u, 6u, 8u, 12u}) {
+    for (const Mechanism mechanism : {Mechanism::kBothEnds, Mechanism::kOneEnd}) {
+      for (const bool gone : {false, true}) {
+        Lists known = RandomLists(kNodes, kMeanDegree, 1), reported = known;
+        Lists& longer = gone ? reported : known;
+        for (NodeIndex node = 0; node < 20; ++node) {
+          for (NodeIndex hub = 1000; hub < 1011; ++hub) longer[node].push_back(hub);
+          std::sort(longer[node].begin(), longer[node].end());
+          longer[node].erase(std::unique(longer[node].begin(), longer[node].end()), longer[node].end());
+        }
+        const PrivacyParameters parameters = *PrivacyParameters::Create(epsilon * 1'000'000, 50'000, kNodes, mechanism);
+        const absl::StatusOr<RoundAudit> audit =
+            AuditRound(DrawRound(parameters, reported, 1), KnownOf(known), nullptr);
+        ASSERT_TRUE(audit.ok()) << audit.status();
+        EXPECT_TRUE(audit->passed()) << epsilon << MechanismName(mechanism) << gone;
+      }
     }
   }
 }

@@ -17,7 +17,6 @@ namespace blink {
 namespace {
 
 constexpr size_t kComparedReportsMax = 16384;
-constexpr double kComparedTail = 0.01;  // a report that so few honest ones flip more than is not compared
 constexpr double kComparedWords = 1e9;  // of all pairs of reports together
 constexpr double kMuchMore = 0.98;      // bits that spend less than this share of their budget get a note
 constexpr double kMuchMoreNoise = 0.9;  // ... a degree
@@ -86,8 +85,10 @@ class RoundJudge {
     BitCounts counts;
     LaneCounter lanes(reports_.words_per_row());
     const double pairs = std::min<double>(nodes_.size(), kComparedReportsMax);
-    compared_words_ = std::min<size_t>(reports_.words_per_row(),
-                                       static_cast<size_t>(kComparedWords / std::max(1.0, pairs * pairs / 2)) + 1);
+    const uint32_t row = parameters_.mechanism() == Mechanism::kBothEnds ? n_ : (n_ - 1) / 2;
+    compared_words_ =
+        std::min<size_t>((row + 63) / 64, static_cast<size_t>(kComparedWords / std::max(1.0, pairs * pairs / 2)) + 1);
+    compared_bits_ = std::min<uint32_t>(row, static_cast<uint32_t>(64 * compared_words_));
     for (const NodeIndex node : nodes_) {
       const std::vector<NodeIndex> links = LinksOf(node);
       const std::vector<uint64_t> flips = FlipsOf(node, links);
@@ -109,11 +110,7 @@ class RoundJudge {
       // The probability that honest noise flips so many bits of a report, or more.
       const double tail = BinomialAtLeast(flipped, entries, parameters_.flip_probability());
       if (tail < kFalseAlarmMax / n_) ++flipping_too_much_;
-      if (tail > kComparedTail && compared_.size() < kComparedReportsMax) {
-        compared_.push_back({node, rate});
-        compared_flips_.insert(compared_flips_.end(), flips.begin(),
-                               flips.begin() + static_cast<ptrdiff_t>(compared_words_));
-      }
+      if (compared_.size() < kComparedReportsMax) KeepForComparison(node, flips);
     }
     counts.flips_at = lanes.Counts();
     return counts;
@@ -185,40 +182,58 @@ class RoundJudge {
     }
   }
 
-  // One-sided: of two reports with the same noise, or noise that was used again in part, more flips meet than chance
-  // lets meet. Fewer would be no cost to privacy. What a wrong list takes for flips may meet too. So reports that flip
-  // much are left out, and those that flip more than promised are compared at the rate that they have.
+  // The beginning of what a report seems to flip, in the order of its own bits: noise that is used again is at the same
+  // places. Of one end the own pairs, of which every node has w or w + 1; the last of w + 1 is left out.
+  void KeepForComparison(NodeIndex node, const std::vector<uint64_t>& flips) {
+    compared_.push_back(node);
+    const size_t begin = compared_flips_.size();
+    compared_flips_.resize(begin + compared_words_);
+    if (parameters_.mechanism() == Mechanism::kBothEnds) {
+      std::copy_n(flips.begin(), compared_words_, compared_flips_.begin() + static_cast<ptrdiff_t>(begin));
+      return;
+    }
+    for (uint32_t place = 0; place < compared_bits_; ++place) {
+      const NodeIndex j = OwnPairAt(node, place);
+      compared_flips_[begin + place / 64] |= ((flips[j / 64] >> (j % 64)) & 1) << (place % 64);
+    }
+  }
+  bool IsFlipped(size_t compared, NodeIndex bit) const {
+    return bit < compared_bits_ && ((compared_flips_[compared * compared_words_ + bit / 64] >> (bit % 64)) & 1) == 1;
+  }
+
+  // Two reports with the same noise, or noise that was used again in part, seem to flip the same bits. If the noise of
+  // both is independent, what they seem to flip differs at a bit with probability 2 p' (1 - p') or more, whatever their
+  // lists are: exactly that where both lists are right or both are wrong, and one minus that where one of them is.
+  // So the number of differences is at least Binomial(bits, 2 p' (1 - p')), and stale lists accuse nobody.
   void CheckSharedFlips() {
     if (compared_.size() < 2) return;
-    const double p = parameters_.flip_probability();
-    const uint64_t bits = std::min<uint64_t>(n_, 64 * compared_words_);
-    const auto chance = [&](size_t a, size_t b) {
-      return std::max(p, compared_[a].flip_rate) * std::max(p, compared_[b].flip_rate);
-    };
+    const double p = parameters_.flip_probability(), differ = 2 * p * (1 - p);
+    AuditCheck check{.claim = "no two reports share their flips",
+                     .tests = uint64_t{compared_.size()} * (compared_.size() - 1) / 2,
+                     .smallest_p = 2};
     double most = -std::numeric_limits<double>::infinity();
-    uint64_t shared = 0;
-    size_t first = 0, second = 1;
     for (size_t a = 0; a < compared_.size(); ++a) {
       const uint64_t* const of_a = compared_flips_.data() + a * compared_words_;
       for (size_t b = a + 1; b < compared_.size(); ++b) {
         const uint64_t* const of_b = compared_flips_.data() + b * compared_words_;
-        uint64_t both = 0;
-        for (size_t w = 0; w < compared_words_; ++w) both += std::popcount(of_a[w] & of_b[w]);
-        const double excess = static_cast<double>(both) - chance(a, b) * static_cast<double>(bits);
-        if (excess <= most) continue;
-        most = excess;
-        shared = both;
-        first = a;
-        second = b;
+        uint64_t differences = 0;
+        for (size_t w = 0; w < compared_words_; ++w) differences += std::popcount(of_a[w] ^ of_b[w]);
+        uint64_t bits = compared_bits_;
+        if (parameters_.mechanism() == Mechanism::kBothEnds) {  // nobody flips the bit of a node itself
+          bits -= (compared_[a] < compared_bits_ ? 1 : 0) + (compared_[b] < compared_bits_ ? 1 : 0);
+          differences -= (IsFlipped(a, compared_[b]) ? 1 : 0) + (IsFlipped(b, compared_[a]) ? 1 : 0);
+        }
+        const double lacking = differ * static_cast<double>(bits) - static_cast<double>(differences);
+        if (lacking <= most) continue;
+        most = lacking;
+        check.smallest_p = BinomialAtMost(differences, bits, differ);
+        check.worst = absl::StrFormat(
+            "reports of nodes %d and %d: %d of %d bits seem flipped in one alone, "
+            "%.6g expected",
+            compared_[a], compared_[b], differences, bits, differ * static_cast<double>(bits));
       }
     }
-    AuditCheck check{.claim = "no two reports share their flips",
-                     .tests = uint64_t{compared_.size()} * (compared_.size() - 1) / 2};
-    check.smallest_p = BinomialAtLeast(shared, bits, chance(first, second));
     check.threshold = kFamilyAlpha / static_cast<double>(check.tests);
-    check.worst = absl::StrFormat("reports of nodes %d and %d: %d of %d bits are flipped in both, %.6g expected",
-                                  compared_[first].node, compared_[second].node, shared, bits,
-                                  chance(first, second) * static_cast<double>(bits));
     check.violated = check.smallest_p < check.threshold;
     audit_.checks.push_back(std::move(check));
   }
@@ -291,12 +306,9 @@ class RoundJudge {
   const uint32_t n_;
   std::vector<NodeIndex> nodes_;  // audited
   size_t compared_words_ = 0;
-  struct Compared {
-    NodeIndex node;
-    double flip_rate;  // over all bits
-  };
-  std::vector<Compared> compared_;        // whose reports are compared in pairs
-  std::vector<uint64_t> compared_flips_;  // [compared_, compared_words_] the beginnings of their flips
+  uint32_t compared_bits_ = 0;
+  std::vector<NodeIndex> compared_;       // whose reports are compared in pairs
+  std::vector<uint64_t> compared_flips_;  // [compared_, compared_words_]
   uint64_t flipping_too_much_ = 0;        // audited nodes
   double bits_lower_ = 0, degree_lower_ = 0;
   double degree_upper_ = std::numeric_limits<double>::infinity();
