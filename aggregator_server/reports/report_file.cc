@@ -89,7 +89,9 @@ absl::StatusOr<v1::Round> ReadRound(const std::string& folder) {
   BLINK_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kRoundJsonBytesMax));
   v1::Round round;
   if (const auto status = google::protobuf::util::JsonStringToMessage(json, &round); !status.ok()) {
-    return absl::DataLossError(absl::StrCat(path, " is not the description of a round: ", status.ToString()));
+    const absl::string_view why(status.message().data(), status.message().size());  // and below it the place
+    return absl::DataLossError(
+        absl::StrCat(path, " is not the description of a round: ", why.substr(0, why.find('\n')), "; fetch it again"));
   }
   if (const absl::Status id = ValidateRoundId(round.round_id()); !id.ok()) {  // Hybrid's ties hang on it
     return absl::DataLossError(absl::StrCat(

@@ -102,9 +102,12 @@ absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_c
       !absl::SimpleAtoi(last, &range.last)) {
     return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a node (3) or a range of nodes (0-135)"));
   }
-  if (range.first > range.last || range.last >= node_count) {
-    return absl::InvalidArgumentError(absl::StrCat("the nodes ", text, " are not within 0-", node_count - 1,
-                                                   " in ascending order: the roster has ", node_count, " nodes"));
+  if (range.first > range.last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' begins above its end: write ", range.last, "-", range.first));
+  }
+  if (range.last >= node_count) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not within 0-", node_count - 1));
   }
   return range;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/privacy/discrete_laplace.h"
+#include "common/privacy/own_pairs.h"
 #include "common/privacy/randomized_response.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -311,6 +312,36 @@ TEST(CanaryAudit, FindsAReportThatDependsOnASecondEntry) {
                    }},
               &canaries);
   EXPECT_TRUE(BoundOf(audit, "a coin").violated);
+}
+
+// A list in the clear, but each entry at the place after its own, or the other way round. The other bounds see noise.
+TEST(CanaryAudit, FindsAListThatIsShiftedOrInverted) {
+  const Canaries canaries = SomeCanaries();
+  const Lists lists = WithCanaries(RandomLists(kNodes, kMeanDegree, 1), canaries);
+  for (const Mechanism mechanism : {Mechanism::kBothEnds, Mechanism::kOneEnd}) {
+    const PrivacyParameters parameters = *PrivacyParameters::Create(1'000'000, 0, kNodes, mechanism);
+    for (const int shift : {-1, 0, 1}) {
+      const RoundAudit audit =
+          AuditOf(parameters, lists, 8,
+                  {.report =
+                       [&](NodeIndex node, const std::vector<NodeIndex>& list, PrivateReport& report) {
+                         const bool both_ends = mechanism == Mechanism::kBothEnds;
+                         report.bits = BitRow(report.bits.size());
+                         for (const NodeIndex j : list) {
+                           if (!both_ends && !OwnsPair(node, j)) continue;
+                           const int64_t place = (both_ends ? int64_t{j} : int64_t{OwnPairPlace(node, j)}) + shift;
+                           if (place < 0 || place >= report.bits.size() || (both_ends && place == node)) continue;
+                           report.bits.Set(static_cast<uint32_t>(place));
+                         }
+                         for (uint32_t place = 0; shift == 0 && place < report.bits.size(); ++place) {
+                           if (both_ends && place == node) continue;
+                           report.bits.Test(place) ? report.bits.Clear(place) : report.bits.Set(place);
+                         }
+                       }},
+                  &canaries);
+      EXPECT_TRUE(BoundOf(audit, "a coin").violated) << MechanismName(mechanism) << ", " << shift;
+    }
+  }
 }
 
 // Not every kept bit is a guess about the entry of its place: a mechanism that is no randomised response and spends

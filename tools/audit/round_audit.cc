@@ -1,6 +1,7 @@
 #include "tools/audit/round_audit.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -314,29 +315,51 @@ class RoundJudge {
   double degree_upper_ = std::numeric_limits<double>::infinity();
 };
 
+// The bits of a report in the order of its own bits.
+std::vector<bool> BitsInOrder(const ReportSet& reports, NodeIndex node) {
+  const PrivacyParameters& parameters = reports.parameters();
+  const absl::Span<const uint64_t> row = reports.row(node);
+  std::vector<bool> bits(parameters.row_bits(node));
+  for (uint32_t place = 0; place < bits.size(); ++place) {
+    const NodeIndex j = parameters.mechanism() == Mechanism::kBothEnds ? place : OwnPairAt(node, place);
+    bits[place] = ((row[j / 64] >> (j % 64)) & 1) == 1;
+  }
+  return bits;
+}
+
 void JudgeCanaries(const ReportSet& reports, const Canaries& canaries, RoundAudit& audit) {
   if (!reports.parameters().sends_bits()) {
     audit.notes.push_back("the reports have no bits (degree share 1), so the canaries' coins cannot be guessed");
     return;
   }
+  // Each coin is guessed from its own bit, and from the one before and after it.
+  std::array<uint64_t, 3> equal{};
   for (const NodeRange& range : canaries.nodes) {
     for (uint64_t id = range.first; id <= range.last; ++id) {
       const auto node = static_cast<NodeIndex>(id);
       if (!reports.reported(node)) continue;
       ++audit.canaries;
-      const absl::Span<const uint64_t> row = reports.row(node);
+      const std::vector<bool> bits = BitsInOrder(reports, node);
       const std::vector<bool> coins = canaries.CoinsOf(node);
       const bool both_ends = reports.parameters().mechanism() == Mechanism::kBothEnds;
       for (uint32_t t = 0; t < canaries.entries; ++t) {
         const NodeIndex entry = canaries.EntryOf(node, t);
         if (!both_ends && !OwnsPair(node, entry)) continue;
         ++audit.coins;
-        audit.coins_guessed += ((row[entry / 64] >> (entry % 64)) & 1) == (coins[t] ? 1 : 0);
+        const size_t place = both_ends ? entry : OwnPairPlace(node, entry);
+        equal[0] += bits[place] == coins[t] ? 1 : 0;
+        equal[1] += (place > 0 && bits[place - 1]) == coins[t] ? 1 : 0;
+        equal[2] += (place + 1 < bits.size() && bits[place + 1]) == coins[t] ? 1 : 0;
       }
     }
   }
+  audit.coins_guessed = equal[0];
   if (audit.canaries == 0) audit.notes.push_back("no canary node has reported, so no coin is guessed");
-  const double lower = EpsilonOf(LowerLimit(audit.coins_guessed, audit.coins, kFamilyAlpha));
+  double lower = 0;
+  for (const uint64_t right : equal) {  // or that it is the other side
+    for (const uint64_t guessed : {right, audit.coins - right})
+      lower = std::max(lower, EpsilonOf(LowerLimit(guessed, audit.coins, kFamilyAlpha / 6)));
+  }
   const double promised = reports.parameters().epsilon();
   audit.bounds.push_back({"a coin in a canary's list", std::max(lower, 0.0), promised, lower > promised});
 }

@@ -42,7 +42,9 @@ struct AuditedRound {
   RoundAudit audit;
 };
 
-absl::Status AddDataset(const std::string& folder, const std::vector<NodeRange>& nodes, KnownLists& known) {
+// Canaries have other lists than the data set.
+absl::Status AddDataset(const std::string& folder, const std::vector<NodeRange>& nodes,
+                        const std::optional<Canaries>& canaries, KnownLists& known) {
   BLINK_ASSIGN_OR_RETURN(const Dataset dataset, SuggestingPath(ReadDataset(folder), {folder}));
   const uint32_t n = dataset.graph.node_count();
   if (n != known.node_count()) {
@@ -50,7 +52,7 @@ absl::Status AddDataset(const std::string& folder, const std::vector<NodeRange>&
                                                    ": give the data set that the lists were made from"));
   }
   for (NodeIndex node = 0; node < n; ++node) {
-    if (!nodes.empty() && !InRanges(nodes, node)) continue;
+    if ((!nodes.empty() && !InRanges(nodes, node)) || (canaries && canaries->Has(node))) continue;
     BLINK_RETURN_IF_ERROR(InFile(folder, known.Add(node, dataset.graph.NeighboursOf(node))));
   }
   return absl::OkStatus();
@@ -71,10 +73,11 @@ absl::Status AddKit(const std::string& folder, const std::vector<NodeRange>& nod
   return absl::OkStatus();
 }
 
-absl::Status AddLists(const std::string& folder, const std::vector<NodeRange>& nodes, KnownLists& known) {
+absl::Status AddLists(const std::string& folder, const std::vector<NodeRange>& nodes,
+                      const std::optional<Canaries>& canaries, KnownLists& known) {
   std::error_code error;
   const bool is_kit = std::filesystem::exists(folder + "/kit.json", error);
-  return is_kit ? AddKit(folder, nodes, known) : AddDataset(folder, nodes, known);
+  return is_kit ? AddKit(folder, nodes, known) : AddDataset(folder, nodes, canaries, known);
 }
 
 absl::StatusOr<std::vector<NodeRange>> NodesOf(const RoundFlags& flags, uint32_t n) {
@@ -97,7 +100,7 @@ absl::StatusOr<AuditedRound> ReadAndAudit(const RoundFlags& flags) {
   }
   BLINK_ASSIGN_OR_RETURN(const std::vector<NodeRange> nodes, NodesOf(flags, n));
   KnownLists known(n);
-  for (const std::string& folder : flags.lists) BLINK_RETURN_IF_ERROR(AddLists(folder, nodes, known));
+  for (const std::string& folder : flags.lists) BLINK_RETURN_IF_ERROR(AddLists(folder, nodes, canaries, known));
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(flags.reports));
   BLINK_ASSIGN_OR_RETURN(RoundAudit audit,
                          AuditRound(folder.reports, std::move(known), canaries.has_value() ? &*canaries : nullptr));
