@@ -35,7 +35,7 @@ absl::StatusOr<PrivacyParameters> AuditBudgetFlags::ParseFor(uint32_t node_count
   if (degree_share.has_value()) {
     BLINK_ASSIGN_OR_RETURN(share_ppm, ParseDegreeShare("--degree-share", *degree_share));
   }
-  return PrivacyParameters::Create(epsilon_micro, share_ppm, node_count);
+  return PrivacyParameters::Create(epsilon_micro, share_ppm, node_count, mechanism);
 }
 
 int PrintFindings(bool passed, const std::string& findings, const OutputFile& output, const char* remedy) {

@@ -29,6 +29,7 @@ struct AuditOutputFlags {
 struct AuditBudgetFlags {
   std::string epsilon = "1";
   std::optional<std::string> degree_share;
+  Mechanism mechanism = Mechanism::kBothEnds;
   void AddTo(CLI::App* command);
   // The parameters of a round with n nodes; without --degree-share with the share of a round with the beta prior.
   absl::StatusOr<PrivacyParameters> ParseFor(uint32_t node_count) const;

@@ -18,6 +18,7 @@
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/cli/progress.h"
+#include "common/privacy/own_pairs.h"
 #include "tools/audit/statistics.h"
 
 namespace blink {
@@ -26,7 +27,8 @@ namespace {
 constexpr int kGameAttackers = 4;
 constexpr const char* kSees[kGameAttackers] = {"both reports (likelihood ratio)", "report i alone, entry j",
                                                "report j alone, entry i", "all reports (estimate P_ij)"};
-constexpr int kEstimate = 3;
+constexpr const char* kSeesOther = "the other end's report alone";
+constexpr int kFirst = 1, kSecond = 2, kEstimate = 3;
 constexpr uint64_t kPilotPlays = 2000;  // of each world, in all
 constexpr uint64_t kPlaysOfATurn = 64;
 constexpr double kScoreError = 1e-9;  // of equal scores that were computed in different ways
@@ -35,19 +37,33 @@ std::array<double, kGameAttackers> InOrder(const GameScores& scores) {
   return {scores.both, scores.first, scores.second, scores.estimate};
 }
 
-// The log-likelihood ratio of one report for the list with the entry against the one without it, which has `degree`
-// links. |x| - |x - 1| for the noise x of the shorter list is 1 or -1 for integers.
-double LikelihoodRatio(const PrivacyParameters& parameters, const AuditedReport& report, NodeIndex entry,
-                       size_t degree) {
+// Whether the report of the node is about the entry.
+bool IsReported(const PrivacyParameters& parameters, NodeIndex self, NodeIndex entry) {
+  return parameters.mechanism() == Mechanism::kBothEnds || OwnsPair(self, entry);
+}
+
+bool BitOf(const PrivacyParameters& parameters, const AuditedReport& report, NodeIndex self, NodeIndex entry) {
+  return report.bits.Test(parameters.mechanism() == Mechanism::kBothEnds ? entry : OwnPairPlace(self, entry));
+}
+
+// The log-likelihood ratio of one report for the list with the entry against the one without it, `list`. |x| - |x - 1|
+// for the noise x of the shorter list is 1 or -1 for integers. Requires IsReported.
+double LikelihoodRatio(const PrivacyParameters& parameters, const AuditedReport& report, NodeIndex self,
+                       NodeIndex entry, const std::vector<NodeIndex>& list) {
   double ratio = 0;
   if (parameters.sends_bits())
-    ratio += report.bits.Test(entry) ? parameters.bit_log_odds() : -parameters.bit_log_odds();
+    ratio += BitOf(parameters, report, self, entry) ? parameters.bit_log_odds() : -parameters.bit_log_odds();
   if (parameters.sends_degree()) {
+    const auto degree =
+        std::count_if(list.begin(), list.end(), [&](NodeIndex other) { return IsReported(parameters, self, other); });
     const double noise = report.degree - static_cast<double>(degree);
     ratio += parameters.epsilon_degree() * (std::abs(noise) - std::abs(noise - 1));
   }
   return ratio;
 }
+
+// What a report without a place for the entry could tell, if something were wrong.
+double OnesAndDegree(const AuditedReport& report) { return report.bits.Count() + report.degree; }
 
 // Cuts the line at ascending thresholds. A score equal to a threshold reaches it.
 class ScoreCells {
@@ -180,10 +196,16 @@ double ProvenBy(const BoundedRate& tpr, const BoundedRate& fpr) {
   return std::max(0.0, *std::max_element(std::begin(proven), std::end(proven)));
 }
 
-GameAttacker Judge(int name, const PrivacyParameters& parameters, const std::vector<double>& thresholds,
+// How many reports an attacker sees that are about the link.
+int ReportsOf(int attacker, const PrivacyParameters& parameters, const GameGraph& graph) {
+  const int of_first = IsReported(parameters, graph.i, graph.j), of_second = IsReported(parameters, graph.j, graph.i);
+  return attacker == kFirst ? of_first : attacker == kSecond ? of_second : of_first + of_second;
+}
+
+GameAttacker Judge(int name, const PrivacyParameters& parameters, int reports, const std::vector<double>& thresholds,
                    const std::array<WorldCounts, 2>& counts, double alpha) {
-  GameAttacker attacker{.sees = kSees[name]};
-  attacker.promised = parameters.epsilon() * (name == 1 || name == 2 ? 1 : 2);
+  GameAttacker attacker{.sees = reports > 0 ? kSees[name] : kSeesOther};
+  attacker.promised = parameters.epsilon() * reports;
   attacker.right_guesses_max = 1 / (1 + std::exp(-attacker.promised));
   std::array<uint64_t, 2> reached{};  // plays of each world whose score reaches the threshold
   for (size_t t = thresholds.size(); t-- > 0;) {
@@ -204,9 +226,6 @@ GameAttacker Judge(int name, const PrivacyParameters& parameters, const std::vec
 
 absl::Status ValidateGame(const LinkGameOptions& options) {
   const uint32_t n = options.parameters.node_count();
-  if (options.parameters.mechanism() != Mechanism::kBothEnds) {
-    return absl::InvalidArgumentError("the game is that of reports by both ends of a link");
-  }
   if (n < 8 || n > 1024) return absl::InvalidArgumentError(absl::StrCat("nodes must be 8 .. 1024, not ", n));
   if (options.plays < 1000 || options.plays > 1'000'000'000) {
     return absl::InvalidArgumentError(absl::StrCat("plays must be 1000 .. 1000000000, not ", options.plays));
@@ -248,23 +267,30 @@ GameGraph MakeGameGraph(uint32_t n) {
 absl::StatusOr<GameScores> ScoreReports(const PrivacyParameters& parameters, const GameGraph& graph,
                                         const std::vector<AuditedReport>& reports) {
   GameScores scores;
-  scores.first = LikelihoodRatio(parameters, reports[graph.i], graph.j, graph.lists[graph.i].size());
-  scores.second = LikelihoodRatio(parameters, reports[graph.j], graph.i, graph.lists[graph.j].size());
-  scores.both = scores.first + scores.second;
+  int ones = 0;
+  const auto look = [&](NodeIndex self, NodeIndex other) {
+    const AuditedReport& report = reports[self];
+    if (!IsReported(parameters, self, other)) return OnesAndDegree(report);
+    const double ratio = LikelihoodRatio(parameters, report, self, other, graph.lists[self]);
+    scores.both += ratio;
+    if (parameters.sends_bits()) ones += BitOf(parameters, report, self, other) ? 1 : 0;
+    return ratio;
+  };
+  scores.first = look(graph.i, graph.j);
+  scores.second = look(graph.j, graph.i);
   ReportSet set(parameters);
   for (NodeIndex node = 0; node < reports.size(); ++node) {
     PrivateReport report{.bits = reports[node].bits};
     if (parameters.sends_degree()) report.noisy_degree = std::llround(reports[node].degree);
     BLINK_RETURN_IF_ERROR(set.Add(node, std::move(report)));
   }
+  const bool one_end = parameters.mechanism() == Mechanism::kOneEnd;
+  if (one_end) set.Mirror();  // each bit twice, of half the weight
   const DegreeClasses classes = ClassifyDegrees(EstimateDegrees(set).degrees);
   BLINK_ASSIGN_OR_RETURN(const BetaModel model, FitBetaModel(classes, {.threads = 1}));
   const BetaPrior prior(classes, model);
   Evidence evidence;
-  if (parameters.sends_bits()) {
-    evidence = {.reports = 2,
-                .ones = int{reports[graph.i].bits.Test(graph.j)} + int{reports[graph.j].bits.Test(graph.i)}};
-  }
+  if (parameters.sends_bits()) evidence = {.reports = 2, .ones = one_end ? 2 * ones : ones};
   scores.estimate = Posterior(prior, set.bit_log_odds())
                         .LogOdds(classes.class_of_node[graph.i], classes.class_of_node[graph.j], evidence);
   return scores;
@@ -287,16 +313,20 @@ absl::StatusOr<LinkGame> PlayLinkGame(const LinkGameOptions& options, const Audi
   const Table table(options, factory);
 
   std::mutex mutex;
-  std::vector<double> pilot;
+  std::array<std::vector<double>, kGameAttackers> pilot;
   const uint64_t pilot_plays = std::min(options.plays / 10, kPilotPlays);
   BLINK_RETURN_IF_ERROR(
       table.Play("pilot plays", pilot_plays, [&](int, int, const std::array<double, kGameAttackers>& scores) {
         std::lock_guard<std::mutex> lock(mutex);
-        pilot.push_back(scores[kEstimate]);
+        for (int a = 0; a < kGameAttackers; ++a) pilot[a].push_back(scores[a]);
       }));
-  const std::vector<ScoreCells> cells = {ScoreCells(RatioValues(parameters, 2)), ScoreCells(RatioValues(parameters, 1)),
-                                         ScoreCells(RatioValues(parameters, 1)),
-                                         ScoreCells(PilotThresholds(std::move(pilot)))};
+  const GameGraph graph = MakeGameGraph(parameters.node_count());
+  std::vector<ScoreCells> cells;
+  for (int a = 0; a < kGameAttackers; ++a) {
+    const int reports = ReportsOf(a, parameters, graph);
+    const bool is_ratio = a != kEstimate && reports > 0;
+    cells.emplace_back(is_ratio ? RatioValues(parameters, reports) : PilotThresholds(std::move(pilot[a])));
+  }
 
   size_t points = 0;
   std::array<WorldCounts, 2> none;
@@ -331,7 +361,8 @@ absl::StatusOr<LinkGame> PlayLinkGame(const LinkGameOptions& options, const Audi
     const uint64_t plays = game.plays_of_world;
     game.provable = std::log(LowerLimit(plays, plays, alpha) / UpperLimit(0, plays, alpha));
     for (int a = 0; a < kGameAttackers; ++a) {
-      game.attackers.push_back(Judge(a, parameters, cells[a].thresholds(), counts, alpha));
+      game.attackers.push_back(
+          Judge(a, parameters, ReportsOf(a, parameters, graph), cells[a].thresholds(), counts, alpha));
     }
   }
   game.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

@@ -10,6 +10,9 @@
 // A point that breaks this by more than its confidence interval proves that the mechanism breaks its promise. By the
 // same limits every point bounds from below what is spent.
 //
+// Under Mechanism::kOneEnd one of the two reports is about the link, which costs epsilon, and the other one tells
+// nothing: its attacker looks at the number of its ones and its degree.
+//
 // Attackers: the likelihood ratio of both reports (the optimal one), that of one report alone (which sees one entry,
 // and is bound by epsilon), and the aggregator's own estimate P_ij from the reports of all nodes.
 #ifndef BLINK_TOOLS_AUDIT_GAME_H_
@@ -42,8 +45,8 @@ GameGraph MakeGameGraph(uint32_t n);
 // What the reports of all nodes, and those of `i` and `j` among them, say of a link {i, j}.
 struct GameScores {
   double both = 0;      // log-likelihood ratio of both reports
-  double first = 0;     // ... of i's report alone
-  double second = 0;    // ... of j's report alone
+  double first = 0;     // ... of i's report alone; where it is not about the link, its ones and its degree
+  double second = 0;    // likewise of j's
   double estimate = 0;  // log-odds of P_ij
 };
 // `reports` [n]. Errors are those of the estimate.

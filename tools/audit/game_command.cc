@@ -18,6 +18,7 @@ constexpr uint64_t kPlaysMin = 100'000;
 
 struct GameFlags {
   AuditBudgetFlags budget;
+  std::string mechanism = MechanismName(Mechanism::kBothEnds);
   uint32_t nodes = 64;
   uint64_t plays = kPlaysMin;
   int threads = 0;
@@ -38,6 +39,7 @@ nlohmann::ordered_json GameJson(const LinkGame& game) {
       {"passed", game.plays_of_world == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(game.passed())},
       {"epsilon", parameters.epsilon()},
       {"degree_share", parameters.degree_share()},
+      {"mechanism", MechanismName(parameters.mechanism())},
       {"nodes", parameters.node_count()},
       {"plays_of_each_world", game.plays_of_world},
       {"plays_asked", game.plays_asked},
@@ -75,10 +77,10 @@ std::string GameTable(const LinkGame& game) {
   }
   absl::StrAppendFormat(
       &text,
-      "epsilon %.6g, degree share %.6g, n = %d, %d plays with a link and as many without it (%.1f s, %d threads)\n"
+      "epsilon %.6g, degree share %.6g, %s, n = %d, %d plays with a link and as many without it (%.1f s, %d threads)\n"
       "All intervals hold at once with probability %.6f. So many plays could prove epsilon %.2f at most.\n\n",
-      parameters.epsilon(), parameters.degree_share(), parameters.node_count(), game.plays_of_world, game.seconds,
-      game.threads, 1 - kFalseAlarmMax, game.provable);
+      parameters.epsilon(), parameters.degree_share(), MechanismName(parameters.mechanism()), parameters.node_count(),
+      game.plays_of_world, game.seconds, game.threads, 1 - kFalseAlarmMax, game.provable);
   absl::StrAppendFormat(&text, "%-36s %12s %12s %14s %10s\n", "the attacker sees", "at least", "promised",
                         "right guesses", "at most");
   for (const GameAttacker& attacker : game.attackers) {
@@ -102,7 +104,9 @@ std::string GameTable(const LinkGame& game) {
 }
 
 int RunGame(const GameFlags& flags) {
-  const absl::StatusOr<PrivacyParameters> parameters = flags.budget.ParseFor(flags.nodes);
+  AuditBudgetFlags budget = flags.budget;
+  budget.mechanism = *MechanismNamed(flags.mechanism);
+  const absl::StatusOr<PrivacyParameters> parameters = budget.ParseFor(flags.nodes);
   if (!parameters.ok()) return FinishWrongFlags(parameters.status());
   LinkGameOptions options{.parameters = *parameters,
                           .plays = flags.plays,
@@ -129,6 +133,11 @@ void AddGameCommand(CLI::App& audit, std::function<int()>* run) {
       "positives, the optimal one's and the aggregator's own estimate's");
   auto flags = std::make_shared<GameFlags>();
   flags->budget.AddTo(command);
+  command
+      ->add_option("--mechanism", flags->mechanism,
+                   "both-ends: each end of the link reports it; one-end: one of them, so that the link costs half")
+      ->transform(OneOf({MechanismName(Mechanism::kBothEnds), MechanismName(Mechanism::kOneEnd)}))
+      ->capture_default_str();
   command
       ->add_option("--nodes", flags->nodes, "Nodes of the graph, each of which reports in every play, 8 .. 1024 (64)")
       ->check(CLI::Range(8, 1024));
