@@ -241,8 +241,8 @@ class RoundJudge {
 
   void ComputeBitPower(uint64_t bits) {
     const double p = parameters_.flip_probability();
-    audit_.power.flip_rate_change =
-        NoticedDeviations(kFamilyAlpha) * std::sqrt((1 - p) / (p * static_cast<double>(bits)));
+    const double change = NoticedDeviations(kFamilyAlpha) * std::sqrt((1 - p) / (p * static_cast<double>(bits)));
+    if (change < 1) audit_.power.flip_rate_change = change;
   }
 
   // Deviations of a shift that a one-sided test at `alpha` notices with probability 0.99.
@@ -282,8 +282,7 @@ class RoundJudge {
           const double r = std::exp(-epsilon * static_cast<double>(step));
           const double change = NoticedDeviations(alpha) * std::sqrt((1 - r) / (r * static_cast<double>(all))) /
                                 (epsilon * static_cast<double>(step));
-          if (audit_.power.noise_scale_change == 0 || change < audit_.power.noise_scale_change)
-            audit_.power.noise_scale_change = change;
+          if (change < audit_.power.noise_scale_change.value_or(1)) audit_.power.noise_scale_change = change;
           const double most = -std::log(LowerLimit(beyond, all, alpha)) / static_cast<double>(step);
           degree_upper_ = std::min(degree_upper_, most);
         }
@@ -408,6 +407,8 @@ absl::StatusOr<RoundAudit> AuditRound(const ReportSet& reports, KnownLists lists
   }
   RoundAudit audit{.parameters = reports.parameters(), .reports = reports.report_count()};
   RoundJudge judge(reports, lists, audit);
+  if (judge.empty() && lists.count() == 0)
+    return absl::InvalidArgumentError("no list is known of the nodes that are named: look at the ranges of the kits");
   if (judge.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("none of the ", lists.count(),
                                                    " nodes whose list is known has a report in this round: give the "

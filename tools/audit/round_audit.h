@@ -55,10 +55,11 @@ class KnownLists {
   std::vector<std::vector<NodeIndex>> lists_;  // [n]
 };
 
-// The smallest faults that the audit would have noticed with probability 0.99, by the normal approximation.
+// The smallest faults that the audit would have noticed with probability 0.99, by the normal approximation. None: not
+// even noise of 0.
 struct RoundPower {
-  double flip_rate_change = 0;    // relative change of the flip probability
-  double noise_scale_change = 0;  // ... of the scale of the degree noise
+  std::optional<double> flip_rate_change;    // by which part of it the flip probability is too small, below 1
+  std::optional<double> noise_scale_change;  // ... the scale of the degree noise
 };
 
 struct RoundAudit {

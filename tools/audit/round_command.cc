@@ -30,6 +30,8 @@ namespace {
 
 constexpr char kOtherReports[] = "these reports do not keep the promise of their round; keep the output and the folder";
 
+constexpr char kSimulated[] = "simulation";  // the deployment of reports that a simulation kept
+
 struct RoundFlags {
   std::string reports;
   std::vector<std::string> lists, nodes;
@@ -58,8 +60,15 @@ absl::Status AddDataset(const std::string& folder, const std::vector<NodeRange>&
   return absl::OkStatus();
 }
 
-absl::Status AddKit(const std::string& folder, const std::vector<NodeRange>& nodes, KnownLists& known) {
+absl::Status AddKit(const std::string& folder, const std::vector<NodeRange>& nodes, const v1::Round& round,
+                    KnownLists& known) {
   BLINK_ASSIGN_OR_RETURN(const KitConfig config, LoadKitConfig(folder));
+  const bool is_real = !round.deployment().empty() && round.deployment() != kSimulated;
+  if (is_real && config.deployment != round.deployment()) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, "/kit.json is of deployment \"", config.deployment,
+                                                   "\", and the round of \"", round.deployment(),
+                                                   "\": give kits of the round's deployment"));
+  }
   if (config.node_count != known.node_count()) {
     return absl::InvalidArgumentError(absl::StrCat(folder, "/kit.json has ", config.node_count,
                                                    " nodes, and the round has ", known.node_count(),
@@ -73,11 +82,11 @@ absl::Status AddKit(const std::string& folder, const std::vector<NodeRange>& nod
   return absl::OkStatus();
 }
 
-absl::Status AddLists(const std::string& folder, const std::vector<NodeRange>& nodes,
+absl::Status AddLists(const std::string& folder, const std::vector<NodeRange>& nodes, const v1::Round& round,
                       const std::optional<Canaries>& canaries, KnownLists& known) {
   std::error_code error;
   const bool is_kit = std::filesystem::exists(folder + "/kit.json", error);
-  return is_kit ? AddKit(folder, nodes, known) : AddDataset(folder, nodes, canaries, known);
+  return is_kit ? AddKit(folder, nodes, round, known) : AddDataset(folder, nodes, canaries, known);
 }
 
 absl::StatusOr<std::vector<NodeRange>> NodesOf(const RoundFlags& flags, uint32_t n) {
@@ -100,7 +109,7 @@ absl::StatusOr<AuditedRound> ReadAndAudit(const RoundFlags& flags) {
   }
   BLINK_ASSIGN_OR_RETURN(const std::vector<NodeRange> nodes, NodesOf(flags, n));
   KnownLists known(n);
-  for (const std::string& folder : flags.lists) BLINK_RETURN_IF_ERROR(AddLists(folder, nodes, canaries, known));
+  for (const std::string& folder : flags.lists) BLINK_RETURN_IF_ERROR(AddLists(folder, nodes, round, canaries, known));
   BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(flags.reports));
   BLINK_ASSIGN_OR_RETURN(RoundAudit audit,
                          AuditRound(folder.reports, std::move(known), canaries.has_value() ? &*canaries : nullptr));
@@ -129,8 +138,11 @@ nlohmann::ordered_json RoundAuditJson(const AuditedRound& round) {
                                  {"confidence", 1 - kFalseAlarmMax}};
   AddBoundsAndChecks(audit.bounds, audit.checks, json);
   nlohmann::ordered_json& power = json["power"] = nlohmann::ordered_json::object();
-  if (audit.parameters.sends_bits()) power["flip_rate_change"] = audit.power.flip_rate_change;
-  if (audit.parameters.sends_degree()) power["degree_noise_scale_change"] = audit.power.noise_scale_change;
+  const auto or_null = [](std::optional<double> change) {
+    return change ? nlohmann::ordered_json(*change) : nlohmann::ordered_json();
+  };
+  if (audit.parameters.sends_bits()) power["flip_rate_change"] = or_null(audit.power.flip_rate_change);
+  if (audit.parameters.sends_degree()) power["degree_noise_scale_change"] = or_null(audit.power.noise_scale_change);
   json["notes"] = audit.notes;
   return json;
 }
@@ -155,14 +167,13 @@ std::string RoundAuditTable(const AuditedRound& round) {
     if (check.violated) absl::StrAppend(&text, "    ", check.worst, "\n");
   }
   absl::StrAppend(&text, "\nnoticed with probability 0.99 or more:\n");
-  if (parameters.sends_bits()) {
-    absl::StrAppendFormat(&text, "  %-46s %12.4f %%\n", "a flip probability that is wrong by",
-                          100 * audit.power.flip_rate_change);
-  }
-  if (parameters.sends_degree()) {
-    absl::StrAppendFormat(&text, "  %-46s %12.4f %%\n", "a scale of the degree noise that is wrong by",
-                          100 * audit.power.noise_scale_change);
-  }
+  const auto append_power = [&](const char* what, const std::optional<double>& change) {
+    absl::StrAppendFormat(&text, "  %-46s %s\n", what,
+                          change ? absl::StrFormat("%12.4f %%", 100 * *change) : "none: there is too little to see");
+  };
+  if (parameters.sends_bits()) append_power("a flip probability that is too small by", audit.power.flip_rate_change);
+  if (parameters.sends_degree())
+    append_power("a scale of the degree noise that is too small by", audit.power.noise_scale_change);
   absl::StrAppend(&text,
                   "assumed, but for coins: every bit is flipped on its own, and noise does not depend on lists\n");
   for (const std::string& note : audit.notes) absl::StrAppend(&text, "note: ", note, "\n");

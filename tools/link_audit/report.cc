@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/program.h"
+#include "common/cli/program_json.h"
 #include "tools/link_audit/figures.h"
 
 namespace blink {
@@ -147,10 +147,12 @@ std::string VictimRows(const LinkAudit& audit, size_t v, size_t group) {
 
 std::string GroupTable(const LinkAudit& audit, size_t g) {
   const NodeGroup& group = audit.groups[g];
-  std::string text = g == kEveryNode
-                         ? absl::StrFormat("All pairs: %d of %d are links\n", group.links, group.pairs)
-                         : absl::StrFormat("Pairs of the %d nodes of %s (%d .. %d links) with all others\n",
-                                           group.nodes.size(), group.name, group.degree_min, group.degree_max);
+  std::string text =
+      g == kEveryNode
+          ? absl::StrFormat("All pairs: %d of %d are links\n", group.links, group.pairs)
+          : absl::StrFormat(
+                "Pairs of the %d nodes of %s (%d .. %d links) with all others; a pair of two of them counts for each\n",
+                group.nodes.size(), group.name, group.degree_min, group.degree_max);
   absl::StrAppend(&text, Row("victim", "attack", [](size_t m) -> std::string {
     constexpr const char* kHeads[] = {"AUC", "precision, %", "recall, %", "TPR at 0.1 %"};
     return kHeads[m];
@@ -178,8 +180,9 @@ nlohmann::ordered_json LinkAuditJson(const LinkAudit& audit) {
   for (const NodeGroup& group : audit.groups) groups.push_back(GroupJson(group, audit.groups[kEveryNode]));
   for (size_t v = 0; v < audit.victims.size(); ++v) victims.push_back(VictimJson(audit, v));
   return {
+      {"audit", "links"},
       {"format", 1},
-      {"program", VersionText("blink")},
+      {"program", ProgramJson()},
       {"partial", audit.partial()},
       {"trials_asked", audit.trials_asked},
       {"trials_done", audit.trials.size()},
@@ -193,7 +196,7 @@ nlohmann::ordered_json LinkAuditJson(const LinkAudit& audit) {
       {"training",
        {{"model", ModelName(audit.model)}, {"prior", PriorName(audit.prior)}, {"variant", VariantName(audit.variant)}}},
       {"seed", audit.seed},
-      {"noise", audit.seeded_noise ? "seeded: NOT PRIVATE" : "cryptographic"},
+      {"noise", audit.seeded_noise ? "seeded" : "cryptographic"},
       {"false_positive_rate", kFalsePositiveRate},
       {"sampled_nodes", audit.sampled_nodes ? Json(*audit.sampled_nodes) : Json(nullptr)},
       {"influence_nodes", audit.influence_nodes},

@@ -232,6 +232,14 @@ TEST_F(AuditRoundCommand, TakesTheListOfACanaryAndNotTheDataSets) {
   EXPECT_THAT(out_, HasSubstr("\"audited_nodes\": 200"));
 }
 
+TEST_F(AuditRoundCommand, RefusesAKitOfAnotherDeployment) {
+  v1::Round round = *ReadRound(Path("round"));
+  round.set_deployment("another");
+  ASSERT_TRUE(WriteRoundJson(round, Path("round")).ok());
+  EXPECT_EQ(Audit("--reports @round --lists @canaries/nodes-190-199"), 3);
+  EXPECT_THAT(err_, HasSubstr("kit.json is of deployment \"demo\", and the round of \"another\""));
+}
+
 TEST_F(AuditRoundCommand, RefusesReportsOfAnotherMechanism) {
   v1::Round round = *ReadRound(Path("round"));
   round.mutable_parameters()->set_mechanism(3);
