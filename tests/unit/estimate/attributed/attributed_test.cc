@@ -136,7 +136,7 @@ TEST_P(Attributed, IsTheDenseTwinWithMissingReports) {
 TEST_P(Attributed, IsTheDenseTwinWhereOneEndReports) {
   ExpectTwin({150, 2'000'000, 50'000, 0, ProfileForm::kSparse, 4, 1, Mechanism::kOneEnd});
   ExpectTwin({120, 3'000'000, 50'000, 0.4, ProfileForm::kSparse, 4, 1, Mechanism::kOneEnd});
-  ExpectTwin({280, 3'000'000, 0, 0.2, ProfileForm::kDense, 4, 2, Mechanism::kOneEnd});
+  ExpectTwin({140, 3'000'000, 0, 0.2, ProfileForm::kDense, 4, 2, Mechanism::kOneEnd});
 }
 
 BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(Attributed);
