@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator_server/estimate/attributed/degree_posterior.h"
 #include "aggregator_server/estimate/beta/beta_model.h"
 #include "aggregator_server/estimate/beta/denoise.h"
@@ -70,7 +71,10 @@ INSTANTIATE_TEST_SUITE_P(Rounds, OneEnd,
                          ::testing::Values(Case{3, 2'000'000, 100'000, 0}, Case{120, 2'000'000, 200'000, 0},
                                            Case{129, 2'000'000, 200'000, 0.3}, Case{130, 4'000'000, 0, 0.3},
                                            Case{64, 1'000'000, 100'000, 0.9}, Case{600, 3'000'000, 50'000, 0.1},
-                                           Case{100, 4'000'000, 1'000'000, 0.3}, Case{100, 50'000'000, 500'000, 0.2}));
+                                           Case{100, 4'000'000, 1'000'000, 0.3}, Case{100, 50'000'000, 500'000, 0.2}),
+                         [](const ::testing::TestParamInfo<Case>& info) {
+                           return absl::StrCat("Of", info.param.n, "NodesCase", info.index);
+                         });
 
 TEST_P(OneEnd, HasTheOneBitOfEachPairAsItsEvidence) {
   ASSERT_TRUE(drawn_.reports.mirrored());
