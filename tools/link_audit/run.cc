@@ -13,6 +13,7 @@
 #include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/train/influence.h"
 #include "aggregator_server/worker/analyse.h"
+#include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
 #include "common/base/progress_parts.h"

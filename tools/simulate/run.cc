@@ -15,6 +15,7 @@
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "common/base/digest.h"
+#include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
 #include "common/base/status_macros.h"
