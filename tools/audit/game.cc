@@ -138,6 +138,8 @@ class Table {
     }
   }
 
+  const GameGraph& graph() const { return graph_; }
+
   // Plays `plays` of each world. take(thread, world, scores) is called on the thread of the play.
   using Take = std::function<void(int, int, const std::array<double, kGameAttackers>&)>;
   absl::Status Play(const char* what, uint64_t plays, const Take& take) const {
@@ -320,10 +322,9 @@ absl::StatusOr<LinkGame> PlayLinkGame(const LinkGameOptions& options, const Audi
         std::lock_guard<std::mutex> lock(mutex);
         for (int a = 0; a < kGameAttackers; ++a) pilot[a].push_back(scores[a]);
       }));
-  const GameGraph graph = MakeGameGraph(parameters.node_count());
   std::vector<ScoreCells> cells;
   for (int a = 0; a < kGameAttackers; ++a) {
-    const int reports = ReportsOf(a, parameters, graph);
+    const int reports = ReportsOf(a, parameters, table.graph());
     const bool is_ratio = a != kEstimate && reports > 0;
     cells.emplace_back(is_ratio ? RatioValues(parameters, reports) : PilotThresholds(std::move(pilot[a])));
   }
@@ -362,7 +363,7 @@ absl::StatusOr<LinkGame> PlayLinkGame(const LinkGameOptions& options, const Audi
     game.provable = std::log(LowerLimit(plays, plays, alpha) / UpperLimit(0, plays, alpha));
     for (int a = 0; a < kGameAttackers; ++a) {
       game.attackers.push_back(
-          Judge(a, parameters, ReportsOf(a, parameters, graph), cells[a].thresholds(), counts, alpha));
+          Judge(a, parameters, ReportsOf(a, parameters, table.graph()), cells[a].thresholds(), counts, alpha));
     }
   }
   game.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
