@@ -23,16 +23,11 @@
 #include "absl/types/span.h"
 #include "aggregator_server/links/link_weights.h"
 #include "common/privacy/bit_row.h"
+#include "common/privacy/node_groups.h"
 #include "common/privacy/parameters.h"
 #include "common/privacy/random_source.h"
 
 namespace blink {
-
-// Every node is of exactly one group: a question.
-struct NodeGroups {
-  std::vector<uint32_t> group_of;  // [n], below `count`
-  uint32_t count = 0;
-};
 
 class LdpGenNode {
  public:

@@ -42,6 +42,13 @@ std::string SpentLine(const std::string& name, uint64_t draws, const Account::Sp
                          NanoText(spent.achieved_nano), EpsilonText(spent.link_micro));
 }
 
+// Nothing of the mechanism that a policy allows without naming it.
+std::string MechanismNote(const PrivacyParameters& parameters) {
+  if (parameters.mechanism() == Mechanism::kBothEnds) return "";
+  const uint32_t groups = parameters.question().count;
+  return absl::StrCat(", ", MechanismName(parameters.mechanism()), groups > 0 ? absl::StrCat(" of ", groups) : "");
+}
+
 }  // namespace
 
 Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const JournalIndex& journal,
@@ -86,8 +93,8 @@ std::string AccountToText(const Account& account) {
     absl::StrAppendFormat(&text, "%s  %5d  %9s  %12s  %d of %d%s%s%s\n", round.round_id, round.epoch,
                           EpsilonText(round.parameters.epsilon_micro()),
                           EpsilonText(round.parameters.degree_share_ppm()), round.receipts, account.nodes(),
-                          round.parameters.mechanism() == Mechanism::kOneEnd ? ", one-end" : "",
-                          round.over ? ", over" : "", round.again ? ", the bytes of an earlier round" : "");
+                          MechanismNote(round.parameters), round.over ? ", over" : "",
+                          round.again ? ", the bytes of an earlier round" : "");
   }
   absl::StrAppend(&text, "\nepsilon spent ", account.node.has_value() ? "by this node" : "by the node that spent most",
                   "\n");

@@ -21,7 +21,7 @@ namespace blink {
 
 struct Account {
   // The cost for one entry of one list. An undirected link is an entry of two lists, and costs twice as much when both
-  // ends report; under Mechanism::kOneEnd one of them does.
+  // ends report; under Mechanism::kOneEnd one of them does, and under kGroupDegrees both.
   struct Spent {
     uint64_t promised_micro = 0;
     uint64_t achieved_nano = 0;  // rounded up, at most promised_micro * 1000

@@ -7,6 +7,7 @@
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/wire/groups_codec.h"
 #include "node_client/draw_reports.h"
 #include "node_client/pacing.h"
 #include "node_client/policy.h"
@@ -265,20 +266,47 @@ absl::Status Agent::PrepareReports(TrackedRound& round) {
     const auto held = FetchHeldReports(round);
     if (!held.ok()) return fatal_.has_value() ? held.status() : TakeRefusal(round, held.status());
   }
+  std::optional<NodeGroups> groups;
+  if (!decision->complete) {
+    BLINK_ASSIGN_OR_RETURN(groups, FetchGroups(round));
+    if (round.progress == Progress::kOver) return absl::OkStatus();
+  }
   const auto delay = DrawSendDelay(kit_.policy.send_spread_seconds, random_);
   if (!delay.ok()) return EndRun(ExitCode::kInternal, delay.status());
   const absl::Time started = clock_.Now();
   round.send_at = started + *delay;
   if (!journal_.RoundBinding(view.round_id).has_value()) {
-    const std::optional<DrawFailure> failure = DrawReports(kit_, view, *decision, now, random_, journal_);
+    const std::optional<DrawFailure> failure =
+        DrawReports(kit_, view, *decision, now, groups.has_value() ? &*groups : nullptr, random_, journal_);
     if (failure.has_value()) return EndRun(failure->code, failure->why);
   }
-  SleepToQuantum(clock_, started, PreparationQuantum(kit_.config));
+  SleepToQuantum(clock_, started, PreparationQuantum(kit_.config, view.parameters.question().count));
   round.progress = Progress::kPrepared;
   log_.WriteLine(spdlog::level::info,
                  absl::StrCat("round ", view.round_id, ": epsilon ", absl::StrFormat("%.8g", view.parameters.epsilon()),
                               ", ", kit_.config.hosted(), " report(s) of epoch ", round.epoch, " are ready"));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<NodeGroups>> Agent::FetchGroups(TrackedRound& round) {
+  const RoundView& view = round.view;
+  if (!view.parameters.sends_group_degrees()) return std::nullopt;
+  const uint32_t n = view.parameters.node_count();
+  const GroupQuestion& question = view.parameters.question();
+  const auto answer = link_.GetGroups(kit_.config.first_node, view.round_id, GroupsBytes(n));
+  if (answer.retry.has_value()) window_ = answer.retry;
+  if (!answer.value.ok()) {
+    BLINK_RETURN_IF_ERROR(TakeRefusal(round, answer.value.status()));
+    return std::nullopt;
+  }
+  absl::StatusOr<NodeGroups> groups = DecodeGroups(*answer.value, n, question.count);
+  if (groups.ok() && QuestionAbout(*groups) != question) {
+    groups = absl::InvalidArgumentError("the aggregator's groups are not those that the round's parameters name");
+  }
+  if (groups.ok()) return *std::move(groups);
+  RefuseRound(view.round_id, groups.status());
+  round.progress = Progress::kOver;
+  return std::nullopt;
 }
 
 absl::StatusOr<OutgoingReport> Agent::LoadReport(const TrackedRound& round, NodeIndex node) const {

@@ -4,6 +4,8 @@
 //   CheckTerms, DecideDraw     against kit, policy and ledger alone; a refusal is logged, and nothing is sent
 //   (ListDigests) -----------> a gateway asks what is held for its nodes; a single node was told in the answer above
 //   CheckHeldDigest            a digest that this journal did not draw ends the run: see below
+//   (GetGroups) -------------> the groups that a round of Mechanism::kGroupDegrees asks about. It is refused unless
+//                              they are those of its parameters, and a partition of all nodes of the roster
 //   DrawSendDelay              the moment of sending is drawn before any list is read
 //   DrawReports                draws for the nodes without a draw; report and debit are durable
 //   SleepToQuantum             preparation takes a time that depends on public sizes alone
@@ -34,6 +36,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/exit_code.h"
+#include "common/privacy/node_groups.h"
 #include "common/privacy/random_source.h"
 #include "common/wire/retry_policy.h"
 #include "node_client/aggregator_link.h"
@@ -102,6 +105,8 @@ class Agent {
   void ResumeRounds();  // those that an earlier process answered and did not see to their end
   absl::Status AdvanceRound(TrackedRound& round);
   absl::Status PrepareReports(TrackedRound& round);
+  // Of a round that asks about groups; of another one, nothing. After a refusal the round is kOver.
+  absl::StatusOr<std::optional<NodeGroups>> FetchGroups(TrackedRound& round);
   absl::Status ConcludeRound(TrackedRound& round);  // one that is no longer open
 
   absl::Status DeliverReports(TrackedRound& round);

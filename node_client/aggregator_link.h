@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/privacy/bit_row.h"
 #include "common/privacy/parameters.h"
@@ -56,6 +57,12 @@ class AggregatorLink {
   // Asks for the open rounds, oldest first. With a round id, asks for that round, whatever its state is; NOT_FOUND when
   // there is no such round.
   virtual LinkResult<std::vector<OfferedRound>> GetRounds(NodeIndex node, const std::string& round_id) = 0;
+
+  // Asks for the groups of a round of Mechanism::kGroupDegrees, coded as groups_codec.h says. What is returned has
+  // `bytes` bytes. A link of an aggregator that holds no such rounds need not have it.
+  virtual LinkResult<std::string> GetGroups(NodeIndex, const std::string& round_id, uint64_t /*bytes*/) {
+    return {absl::UnimplementedError(absl::StrCat("the groups of round ", round_id, " cannot be asked for")), {}};
+  }
 
   virtual LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) = 0;
 

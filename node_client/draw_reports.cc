@@ -14,16 +14,18 @@ namespace {
 constexpr uint64_t kBatchBytes = 1 << 20;  // drawn reports held in memory before they go to the disk
 
 absl::StatusOr<CodedReport> DrawReport(const PrivacyParameters& parameters, NodeIndex node, const AdjacencyLists& lists,
-                                       RandomSource& random) {
+                                       const NodeGroups* groups, RandomSource& random) {
   BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, node, random));
-  BLINK_ASSIGN_OR_RETURN(const PrivateReport report, ApplyNoise(parameters, node, std::move(noise), lists.Of(node)));
+  BLINK_ASSIGN_OR_RETURN(const PrivateReport report,
+                         ApplyNoise(parameters, node, std::move(noise), lists.Of(node), groups));
   return EncodeReport(parameters, report);
 }
 
 }  // namespace
 
 std::optional<DrawFailure> DrawReports(const Kit& kit, const RoundView& round, const DrawDecision& decision,
-                                       absl::Time now, RandomSource& random, Journal& journal) {
+                                       absl::Time now, const NodeGroups* groups, RandomSource& random,
+                                       Journal& journal) {
   journal.StageClock(now);
   if (decision.begins_epoch) journal.StageEpoch(decision.epoch, now, kit.lists);
   bool epoch_is_staged = decision.begins_epoch;
@@ -31,7 +33,7 @@ std::optional<DrawFailure> DrawReports(const Kit& kit, const RoundView& round, c
   for (NodeIndex node = kit.config.first_node; !decision.complete && node <= last; ++node) {
     if (journal.FindDraw(decision.epoch, round.parameters, node).has_value()) continue;
     const AdjacencyLists& lists = epoch_is_staged ? kit.lists : journal.snapshot();
-    const auto report = DrawReport(round.parameters, node, lists, random);
+    const auto report = DrawReport(round.parameters, node, lists, groups, random);
     if (!report.ok()) {
       journal.DiscardStaged();
       return DrawFailure{ExitCode::kInternal, report.status()};

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/exit_code.h"
+#include "common/privacy/node_groups.h"
 #include "common/privacy/random_source.h"
 #include "common/wire/round.h"
 #include "node_client/journal.h"
@@ -29,10 +30,13 @@ struct DrawFailure {
 //   DrawNoise, ApplyNoise    for each hosted node without a draw, on the list in the epoch's snapshot
 //   StageRound, Commit       last of all, so that every round in the journal has all its draws
 //
+// `groups`: those that the parameters of the round name, where they name some and the decision is not complete.
+//
 // When it returns nothing, the journal holds a report of every hosted node for the round, on the disk and debited. A
 // failure ends the run: the random source failed, or the journal could not be written.
 std::optional<DrawFailure> DrawReports(const Kit& kit, const RoundView& round, const DrawDecision& decision,
-                                       absl::Time now, RandomSource& random, Journal& journal);
+                                       absl::Time now, const NodeGroups* groups, RandomSource& random,
+                                       Journal& journal);
 
 }  // namespace blink
 

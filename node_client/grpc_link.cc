@@ -185,6 +185,29 @@ LinkResult<std::vector<OfferedRound>> GrpcLink::GetRounds(NodeIndex node, const 
   return {std::move(rounds), retry};
 }
 
+LinkResult<std::string> GrpcLink::GetGroups(NodeIndex node, const std::string& round_id, uint64_t bytes) {
+  v1::GetGroupsRequest request;
+  request.set_deployment(kit_.deployment);
+  request.set_node_id(node);
+  request.set_round_id(round_id);
+  std::string groups;
+  while (groups.size() < bytes) {
+    Call call(this, options_.call_deadline);
+    request.set_part(static_cast<uint32_t>(groups.size() / kGroupsPartBytes));
+    v1::GetGroupsResponse response;
+    const grpc::Status status = stub_->GetGroups(call.context(), request, &response);
+    if (!status.ok()) return call.Failed<std::string>(status);
+    const uint64_t expected = std::min<uint64_t>(kGroupsPartBytes, bytes - groups.size());
+    if (response.groups().size() != expected) {
+      return {absl::InternalError(absl::StrCat("part ", request.part(), " of the aggregator's groups has ",
+                                               response.groups().size(), " bytes instead of ", expected)),
+              std::nullopt};
+    }
+    groups += response.groups();
+  }
+  return {std::move(groups), std::nullopt};
+}
+
 void GrpcLink::FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const {
   header->set_deployment(kit_.deployment);
   header->set_round_id(round_id);

@@ -20,7 +20,7 @@
 namespace blink {
 
 struct GrpcLinkOptions {
-  absl::Duration call_deadline = absl::Seconds(30);   // GetRounds
+  absl::Duration call_deadline = absl::Seconds(30);   // GetRounds, and each part of GetGroups
   absl::Duration stream_deadline = absl::Minutes(5);  // a whole stream: SubmitReport, SubmitReports, ListDigests
   int reports_in_flight_max = 256;                    // of SubmitReports
   uint64_t bytes_in_flight_max = 4 << 20;             // of SubmitReports; one report is always allowed
@@ -37,6 +37,7 @@ class GrpcLink final : public AggregatorLink {
            std::function<std::shared_ptr<grpc::Channel>()> connect = nullptr);
 
   LinkResult<std::vector<OfferedRound>> GetRounds(NodeIndex node, const std::string& round_id) override;
+  LinkResult<std::string> GetGroups(NodeIndex node, const std::string& round_id, uint64_t bytes) override;
   LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) override;
   LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next, const OnReply& on_reply) override;
   LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,

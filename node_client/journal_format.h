@@ -3,6 +3,7 @@
 #ifndef BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
 #define BLINK_NODE_CLIENT_JOURNAL_FORMAT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -85,6 +86,10 @@ inline void PutParameters(std::string* out, const PrivacyParameters& parameters)
   Put<uint32_t>(out, parameters.degree_share_ppm());
   Put<uint32_t>(out, parameters.node_count());
   Put<uint32_t>(out, static_cast<uint32_t>(parameters.mechanism()));
+  if (parameters.sends_group_degrees()) {
+    Put<uint32_t>(out, parameters.question().count);
+    out->append(DigestToBytes(parameters.question().map_sha256));
+  }
 }
 
 // Returns DATA_LOSS when the values are out of range. PrivacyParameters::Create would blame the caller.
@@ -96,7 +101,15 @@ inline absl::StatusOr<PrivacyParameters> GetParameters(Fields& fields) {
   if (!mechanism) {
     return absl::DataLossError("a draw of a mechanism that this program does not know; use the program that wrote it");
   }
-  const auto parameters = PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count, *mechanism);
+  absl::StatusOr<PrivacyParameters> parameters = absl::DataLossError("");
+  if (*mechanism == Mechanism::kGroupDegrees && degree_share_ppm == 0) {
+    GroupQuestion question{.count = fields.Get<uint32_t>()};
+    const absl::string_view map_sha256 = fields.GetBytes(question.map_sha256.size());
+    std::copy(map_sha256.begin(), map_sha256.end(), question.map_sha256.begin());
+    parameters = PrivacyParameters::CreateForGroups(epsilon_micro, node_count, question);
+  } else {
+    parameters = PrivacyParameters::Create(epsilon_micro, degree_share_ppm, node_count, *mechanism);
+  }
   if (!parameters.ok()) return absl::DataLossError("parameters that no round has");
   return parameters;
 }

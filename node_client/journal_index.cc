@@ -263,11 +263,11 @@ std::vector<JournalIndex::AnsweredRound> JournalIndex::AnsweredRounds() const {
   for (const auto& [id, round] : rounds_) numbered.push_back({round.number, {id, round.bound, false, round.over}});
   std::sort(numbered.begin(), numbered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<AnsweredRound> result;
-  std::set<std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, Mechanism>> seen;
+  std::set<std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, Mechanism, uint32_t, Digest>> seen;
   for (auto& [number, round] : numbered) {
     const PrivacyParameters& asked = round.bound.parameters;
     round.again = !seen.emplace(round.bound.epoch, asked.epsilon_micro(), asked.degree_share_ppm(), asked.node_count(),
-                                asked.mechanism())
+                                asked.mechanism(), asked.question().count, asked.question().map_sha256)
                        .second;
     result.push_back(std::move(round));
   }

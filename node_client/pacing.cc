@@ -12,8 +12,10 @@ absl::Duration StartQuantum(const KitConfig& kit) {
   return absl::Milliseconds(250) + absl::Nanoseconds(300) * n + absl::Nanoseconds(2) * (kit.hosted() * n);
 }
 
-absl::Duration PreparationQuantum(const KitConfig& kit) {
-  return absl::Milliseconds(250) + absl::Nanoseconds(20) * (static_cast<int64_t>(kit.hosted()) * kit.node_count);
+absl::Duration PreparationQuantum(const KitConfig& kit, uint32_t groups) {
+  const int64_t hosted = kit.hosted();
+  return absl::Milliseconds(250) + absl::Nanoseconds(20) * (hosted * kit.node_count) +
+         absl::Microseconds(2) * (hosted * groups);
 }
 
 void SleepToQuantum(Clock& clock, absl::Time started, absl::Duration quantum) {

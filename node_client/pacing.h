@@ -20,8 +20,8 @@ namespace blink {
 // lists of a gateway fit while they are sparse.
 absl::Duration StartQuantum(const KitConfig& kit);
 
-// For preparing the reports of a round.
-absl::Duration PreparationQuantum(const KitConfig& kit);
+// For preparing the reports of a round, which asks about so many groups.
+absl::Duration PreparationQuantum(const KitConfig& kit, uint32_t groups);
 
 // Sleeps until a whole number of quanta has passed since `started`, and at least for a moment.
 void SleepToQuantum(Clock& clock, absl::Time started, absl::Duration quantum);

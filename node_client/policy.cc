@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/wire/group_degrees_codec.h"
 
 namespace blink {
 
@@ -42,8 +43,9 @@ uint32_t RoundsPerEpochMax(uint32_t hosted) {
   return std::clamp<uint64_t>(kRoundBytesPerEpoch / (128 * (uint64_t{hosted} + 2)), 16, kRoundsPerEpochMax);
 }
 
-uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count) {
-  const uint64_t report_bytes = node_count / 8 + 192;  // with its record's other fields
+uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count, uint32_t groups) {
+  const uint64_t content_bytes = groups > 0 ? groups * kGroupDegreeBytesMax : node_count / 8;
+  const uint64_t report_bytes = content_bytes + 192;  // with its record's other fields
   return std::clamp<uint64_t>(kDrawBytesPerEpoch / (hosted * report_bytes), 8, kRoundsPerEpochMax);
 }
 
@@ -70,7 +72,8 @@ absl::StatusOr<DrawDecision> DecideDraw(const NodePolicy& policy, const Ledger& 
   }
   const auto spent = ledger.SpentMicroMaxWithoutDraw(decision.epoch, round.parameters);
   decision.complete = !spent.has_value();
-  const uint32_t most = ParametersPerEpochMax(ledger.hosted(), round.parameters.node_count());
+  const uint32_t most =
+      ParametersPerEpochMax(ledger.hosted(), round.parameters.node_count(), round.parameters.question().count);
   if (spent.has_value() && ledger.OtherParametersOfEpoch(decision.epoch, round.parameters) >= most) {
     return absl::FailedPreconditionError(absl::StrCat("this epoch has answered ", most,
                                                       " different parameters already; further "

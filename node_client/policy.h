@@ -26,8 +26,8 @@ absl::Status CheckTerms(const KitConfig& kit, const NodePolicy& policy, const Ro
 
 // How much one epoch answers. An aggregator that invents rounds must not fill the disk: a further round costs no
 // epsilon, and a tiny budget costs almost none, but both cost bytes of the journal. A round writes at most 256 bytes,
-// and 128 for each hosted node. Other parameters write a report of n bits for each hosted node. The limits depend on
-// public numbers alone, never on the length of a list or report.
+// and 128 for each hosted node. Other parameters write a report of n bits for each hosted node, or of a number for each
+// group. The limits depend on public numbers alone, never on the length of a list or report.
 //
 //   limit                  bytes                           range           22,470 hosted nodes of 22,470
 //   RoundsPerEpochMax      256 MiB of rounds and receipts  16 .. 1,024     93 rounds
@@ -36,7 +36,7 @@ inline constexpr uint32_t kRoundsPerEpochMax = 1024;
 inline constexpr uint64_t kRoundBytesPerEpoch = 256 << 20;
 inline constexpr uint64_t kDrawBytesPerEpoch = 512 << 20;
 uint32_t RoundsPerEpochMax(uint32_t hosted);
-uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count);
+uint32_t ParametersPerEpochMax(uint32_t hosted, uint32_t node_count, uint32_t groups = 0);
 
 struct DrawDecision {
   uint32_t epoch = 0;         // the draws of this epoch answer the round

@@ -38,7 +38,9 @@ absl::StatusOr<std::vector<Mechanism>> Mechanisms(const JsonMembers& members) {
   std::vector<Mechanism> mechanisms;
   for (const Json& item : *array) {
     const auto mechanism = item.is_string() ? MechanismNamed(item.get<std::string>()) : std::nullopt;
-    if (!mechanism) return members.Error("\"mechanisms\" must hold names of mechanisms: both-ends, one-end");
+    if (!mechanism) {
+      return members.Error("\"mechanisms\" must hold names of mechanisms: both-ends, one-end, group-degrees");
+    }
     mechanisms.push_back(*mechanism);
   }
   if (mechanisms.empty()) return members.Error("\"mechanisms\" is empty, so that no round is allowed; name one");

@@ -183,6 +183,12 @@ absl::Status ReportFileWriter::Finish() {
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  if (parameters.sends_group_degrees()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder,
+                     " holds answers about groups of nodes (mechanism group-degrees): links cannot be "
+                     "estimated from them; give a round of both-ends or one-end"));
+  }
   RoundFolder result{std::move(round), ReportSet(parameters)};
   const std::string path = folder + "/reports.blr";
   BLINK_ASSIGN_OR_RETURN(HashingReader reader, HashingReader::Open(path));

@@ -54,6 +54,11 @@ absl::StatusOr<PrivacyParameters> ReadParameters(const v1::CreateRoundRequest& r
     return absl::InvalidArgumentError(
         absl::StrCat("node_count is ", asked.node_count(), ", the roster has ", node_count, " nodes: leave it out"));
   }
+  if (asked.mechanism() == static_cast<uint32_t>(Mechanism::kGroupDegrees)) {
+    return absl::InvalidArgumentError(
+        "mechanism is 3 (group-degrees): nodes answer such rounds, but this aggregator opens none; "
+        "ask for 1 (both-ends) or 2 (one-end)");
+  }
   return ParametersFromProto(asked);
 }
 

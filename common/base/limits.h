@@ -16,7 +16,9 @@ inline constexpr uint32_t kCodedBytesMax = kNodesMax / 8 + 1024;  // one report,
 inline constexpr int kMessageBytesMax = 2 << 20;                  // one gRPC message
 inline constexpr uint32_t kRetryWindowMsMax = 86'400'000;
 inline constexpr uint32_t kRoundsListedMax = 64;
-inline constexpr uint32_t kNameCharactersMax = 64;  // of a deployment, operator or kit
+inline constexpr uint32_t kGroupsMax = 1000;            // of Mechanism::kGroupDegrees
+inline constexpr uint32_t kGroupsPartBytes = 64 << 10;  // one reply of GetGroups
+inline constexpr uint32_t kNameCharactersMax = 64;      // of a deployment, operator or kit
 
 }  // namespace blink
 

@@ -6,29 +6,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/base/status_macros.h"
 #include "common/privacy/flip_numerator.h"
 #include "common/privacy/own_pairs.h"
 
 namespace blink {
+namespace {
 
-const char* MechanismName(Mechanism mechanism) { return mechanism == Mechanism::kOneEnd ? "one-end" : "both-ends"; }
+constexpr Mechanism kKnown[] = {Mechanism::kBothEnds, Mechanism::kOneEnd, Mechanism::kGroupDegrees};
 
-std::optional<Mechanism> MechanismNumbered(uint32_t number) {
-  for (const Mechanism known : {Mechanism::kBothEnds, Mechanism::kOneEnd}) {
-    if (number == static_cast<uint32_t>(known)) return known;
-  }
-  return std::nullopt;
-}
-
-std::optional<Mechanism> MechanismNamed(absl::string_view name) {
-  for (const Mechanism known : {Mechanism::kBothEnds, Mechanism::kOneEnd}) {
-    if (name == MechanismName(known)) return known;
-  }
-  return std::nullopt;
-}
-
-absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
-                                                            uint32_t node_count, Mechanism mechanism) {
+absl::Status CheckRanges(uint64_t epsilon_micro, uint32_t degree_share_ppm, uint32_t node_count) {
   if (epsilon_micro < 1 || epsilon_micro > kEpsilonMicroMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("epsilon_micro is ", epsilon_micro, ", but must be 1 .. ", kEpsilonMicroMax));
@@ -41,12 +28,65 @@ absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_mic
     return absl::InvalidArgumentError(
         absl::StrCat("node_count is ", node_count, ", but must be ", kNodesMin, " .. ", kNodesMax));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const char* MechanismName(Mechanism mechanism) {
+  switch (mechanism) {
+    case Mechanism::kBothEnds:
+      return "both-ends";
+    case Mechanism::kOneEnd:
+      return "one-end";
+    case Mechanism::kGroupDegrees:
+      break;
+  }
+  return "group-degrees";
+}
+
+std::optional<Mechanism> MechanismNumbered(uint32_t number) {
+  for (const Mechanism known : kKnown) {
+    if (number == static_cast<uint32_t>(known)) return known;
+  }
+  return std::nullopt;
+}
+
+std::optional<Mechanism> MechanismNamed(absl::string_view name) {
+  for (const Mechanism known : kKnown) {
+    if (name == MechanismName(known)) return known;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<PrivacyParameters> PrivacyParameters::Create(uint64_t epsilon_micro, uint32_t degree_share_ppm,
+                                                            uint32_t node_count, Mechanism mechanism) {
+  BLINK_RETURN_IF_ERROR(CheckRanges(epsilon_micro, degree_share_ppm, node_count));
+  if (mechanism == Mechanism::kGroupDegrees) {
+    return absl::InvalidArgumentError("the mechanism group-degrees needs groups to ask about");
+  }
   PrivacyParameters parameters;
   parameters.epsilon_micro_ = epsilon_micro;
   parameters.degree_share_ppm_ = degree_share_ppm;
   parameters.node_count_ = node_count;
   parameters.mechanism_ = mechanism;
   parameters.flip_numerator_ = FlipNumerator(parameters.list_epsilon_numerator());
+  return parameters;
+}
+
+absl::StatusOr<PrivacyParameters> PrivacyParameters::CreateForGroups(uint64_t epsilon_micro, uint32_t node_count,
+                                                                     const GroupQuestion& question) {
+  BLINK_RETURN_IF_ERROR(CheckRanges(epsilon_micro, /*degree_share_ppm=*/0, node_count));
+  if (question.count < 1 || question.count > node_count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group_count is ", question.count, ", but must be 1 .. ", node_count, ", the number of nodes"));
+  }
+  PrivacyParameters parameters;
+  parameters.epsilon_micro_ = epsilon_micro;
+  parameters.node_count_ = node_count;
+  parameters.mechanism_ = Mechanism::kGroupDegrees;
+  parameters.question_ = question;
+  parameters.flip_numerator_ = FlipNumerator(0);
   return parameters;
 }
 
@@ -71,6 +111,7 @@ double PrivacyParameters::bit_log_odds() const {
 }
 
 double PrivacyParameters::achieved_epsilon() const {
+  if (sends_group_degrees()) return epsilon();
   // At most epsilon by the theorem; the minimum only removes the rounding of the logarithm.
   return std::min(bit_log_odds() + epsilon_degree(), epsilon());
 }

@@ -15,14 +15,20 @@ namespace blink {
 namespace {
 
 constexpr uint64_t kDegreeEpsilonDenominator = 1'000'000'000'000;
+constexpr uint64_t kGroupEpsilonDenominator = 1'000'000;
 
 void Cleanse(BitRow& row) { OPENSSL_cleanse(row.mutable_words().data(), row.words().size() * sizeof(uint64_t)); }
+
+void Cleanse(ReportNoise& noise) {
+  Cleanse(noise.flips);
+  OPENSSL_cleanse(noise.group_noise.data(), noise.group_noise.size() * sizeof(int64_t));
+}
 
 // About as many random words as a report takes, and hardly ever fewer: 7.34 for 64 bits (the expected maximum of 64
 // geometric variables; the deviation over W of them is 1.9 sqrt(W)), and some dozens for the degree.
 uint64_t ExpectedWords(const PrivacyParameters& parameters, NodeIndex self) {
   constexpr uint64_t kDegreeWords = 64;
-  uint64_t expected = parameters.sends_degree() ? kDegreeWords : 0;
+  uint64_t expected = parameters.sends_degree() ? kDegreeWords : kDegreeWords * parameters.question().count;
   if (parameters.sends_bits()) {
     const uint64_t words = (uint64_t{parameters.row_bits(self)} + 63) / 64;
     expected += words * 15 / 2 + 16;
@@ -63,6 +69,30 @@ absl::StatusOr<BitRow> ReportedEntries(const PrivacyParameters& parameters, Node
   return own;
 }
 
+// One entry of the list changes one of the sums by 1.
+absl::StatusOr<PrivateReport> ApplyGroupNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
+                                              absl::Span<const NodeIndex> neighbours, const NodeGroups* groups) {
+  // The whole map, so that the refusal does not depend on who the neighbours are.
+  if (groups == nullptr || groups->count != parameters.question().count ||
+      !groups->IsPartitionOf(parameters.node_count())) {
+    Cleanse(noise);
+    return absl::InvalidArgumentError("the groups do not partition the nodes as the parameters say");
+  }
+  absl::StatusOr<BitRow> list = ListRow(parameters.node_count(), self, neighbours);
+  if (!list.ok()) {
+    Cleanse(noise);
+    return list.status();
+  }
+  Cleanse(*list);
+  PrivateReport report;
+  report.group_degrees = std::move(noise.group_noise);
+  for (const NodeIndex j : neighbours) {
+    int64_t& sum = report.group_degrees[groups->group_of[j]];
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + 1);  // modulo 2^64, as the noise is: see discrete_laplace.h
+  }
+  return report;
+}
+
 }  // namespace
 
 absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeIndex self, RandomSource& random) {
@@ -79,21 +109,27 @@ absl::StatusOr<ReportNoise> DrawNoise(const PrivacyParameters& parameters, NodeI
   if (parameters.sends_degree()) {
     noise.degree_noise = DrawDiscreteLaplace(parameters.degree_epsilon_numerator(), kDegreeEpsilonDenominator, bits);
   }
+  noise.group_noise.resize(parameters.question().count);
+  for (int64_t& of_group : noise.group_noise) {
+    of_group = DrawDiscreteLaplace(parameters.epsilon_micro(), kGroupEpsilonDenominator, bits);
+  }
   if (!bits.ok()) {
-    Cleanse(noise.flips);
+    Cleanse(noise);
     return bits.status();
   }
   return noise;
 }
 
 absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
-                                         absl::Span<const NodeIndex> neighbours) {
+                                         absl::Span<const NodeIndex> neighbours, const NodeGroups* groups) {
   BLINK_RETURN_IF_ERROR(ValidateSelf(parameters, self));
   const uint32_t bits = parameters.sends_bits() ? parameters.row_bits(self) : 0;
-  if (noise.flips.size() != bits || noise.degree_noise.has_value() != parameters.sends_degree()) {
-    Cleanse(noise.flips);
+  if (noise.flips.size() != bits || noise.degree_noise.has_value() != parameters.sends_degree() ||
+      noise.group_noise.size() != parameters.question().count) {
+    Cleanse(noise);
     return absl::InvalidArgumentError("the noise was drawn for other parameters");
   }
+  if (parameters.sends_group_degrees()) return ApplyGroupNoise(parameters, self, std::move(noise), neighbours, groups);
   absl::StatusOr<BitRow> entries = ReportedEntries(parameters, self, neighbours);
   if (!entries.ok()) {
     Cleanse(noise.flips);

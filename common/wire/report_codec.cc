@@ -7,6 +7,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/bit_coding.h"
+#include "common/wire/group_degrees_codec.h"
 
 namespace blink {
 namespace {
@@ -100,6 +101,7 @@ absl::StatusOr<BitRow> DecodeBits(absl::string_view coded, uint32_t node_count) 
 CodedReport EncodeReport(const PrivacyParameters& parameters, const PrivateReport& report) {
   CodedReport coded;
   if (parameters.sends_bits()) coded.coded_bits = EncodeBits(report.bits);
+  if (parameters.sends_group_degrees()) coded.coded_bits = EncodeGroupDegrees(report.group_degrees);
   coded.noisy_degree = report.noisy_degree;
   coded.digest = ReportDigest(parameters, coded.noisy_degree, coded.coded_bits);
   return coded;
@@ -113,6 +115,9 @@ Digest ReportDigest(const PrivacyParameters& parameters, const std::optional<int
   sha.UpdateUint64(parameters.epsilon_micro());
   sha.UpdateUint64(parameters.degree_share_ppm());
   sha.UpdateUint64(parameters.node_count());
+  if (parameters.sends_group_degrees()) {
+    sha.UpdateUint64(parameters.question().count).Update(DigestToBytes(parameters.question().map_sha256));
+  }
   sha.UpdateUint64(noisy_degree.has_value() ? 1 : 0);
   sha.UpdateUint64(static_cast<uint64_t>(noisy_degree.value_or(0)));
   sha.UpdateUint64(coded_bits.size());
@@ -129,15 +134,19 @@ absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, 
     return absl::InvalidArgumentError(parameters.sends_degree() ? "the noisy degree is missing"
                                                                 : "a noisy degree came, but the degree share is 0");
   }
-  if (coded.coded_bits.empty() == parameters.sends_bits()) {
-    return absl::InvalidArgumentError(parameters.sends_bits() ? "the coded bits are missing"
-                                                              : "coded bits came, but the degree share is 1");
+  const bool sends_bytes = parameters.sends_bits() || parameters.sends_group_degrees();
+  if (coded.coded_bits.empty() == sends_bytes) {
+    return absl::InvalidArgumentError(sends_bytes ? "the coded bits are missing"
+                                                  : "coded bits came, but the degree share is 1");
   }
   if (ReportDigest(parameters, coded.noisy_degree, coded.coded_bits) != coded.digest) {
     return absl::InvalidArgumentError("the digest does not match the report's content");
   }
   PrivateReport report;
   report.noisy_degree = coded.noisy_degree;
+  if (parameters.sends_group_degrees()) {
+    BLINK_ASSIGN_OR_RETURN(report.group_degrees, DecodeGroupDegrees(coded.coded_bits, parameters.question().count));
+  }
   if (parameters.sends_bits()) {
     BLINK_ASSIGN_OR_RETURN(report.bits, DecodeBits(coded.coded_bits, parameters.row_bits(self)));
     if (parameters.mechanism() == Mechanism::kBothEnds && report.bits.Test(self)) {

@@ -26,7 +26,8 @@ absl::StatusOr<BitRow> DecodeBits(absl::string_view coded, uint32_t node_count);
 // A report as it is stored and sent. The digest is the SHA-256 of its content: mechanism, parameters, n, noisy degree
 // and coded bits. It does not cover the round or the node.
 struct CodedReport {
-  std::string coded_bits;               // empty exactly when s = 1
+  // Empty exactly when s = 1. Of Mechanism::kGroupDegrees the coded numbers of group_degrees_codec.h.
+  std::string coded_bits;
   std::optional<int64_t> noisy_degree;  // absent exactly when s = 0
   Digest digest{};
 };
@@ -41,7 +42,7 @@ absl::StatusOr<PrivateReport> DecodeReport(const PrivacyParameters& parameters, 
                                            const CodedReport& coded);
 
 // The most that EncodeBits needs for a row of so many bits: they are never coded longer than packed, but for a small
-// head.
+// head. DecodeReport also limits the numbers of Mechanism::kGroupDegrees (kGroupDegreeBytesMax each).
 inline constexpr uint32_t CodedBytesMax(uint32_t row_bits) { return row_bits / 8 + 1024; }
 
 // The entropy of a row with k ones about N = n - 1 pairs: log2 C(n-1, k) / 8 bytes, computed with lgamma.

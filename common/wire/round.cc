@@ -23,6 +23,20 @@ absl::Status ValidateState(v1::RoundState state) {
       absl::StrCat("state is ", static_cast<int>(state), ", which this version does not know"));
 }
 
+absl::StatusOr<PrivacyParameters> ParametersOfGroups(const v1::PrivacyParameters& proto) {
+  if (proto.degree_share_ppm() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("degree_share_ppm is ", proto.degree_share_ppm(),
+                                                   ", but must be 0 where the mechanism is group-degrees"));
+  }
+  if (proto.group_count() < 1 || proto.group_count() > kGroupsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group_count is ", proto.group_count(), ", but must be 1 .. ", kGroupsMax));
+  }
+  const absl::StatusOr<Digest> digest = DigestFromBytes(proto.groups_sha256());
+  if (!digest.ok()) return absl::InvalidArgumentError(absl::StrCat("groups_sha256: ", digest.status().message()));
+  return PrivacyParameters::CreateForGroups(proto.epsilon_micro(), proto.node_count(), {proto.group_count(), *digest});
+}
+
 }  // namespace
 
 absl::Status ValidateDeployment(const std::string& deployment) {
@@ -40,8 +54,13 @@ absl::Status ValidateRoundId(const std::string& round_id) {
 absl::StatusOr<PrivacyParameters> ParametersFromProto(const v1::PrivacyParameters& proto) {
   const std::optional<Mechanism> mechanism = MechanismNumbered(proto.mechanism());
   if (!mechanism) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("mechanism is ", proto.mechanism(), ", but only 1 (both-ends) and 2 (one-end) are known"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mechanism is ", proto.mechanism(), ", but only 1 (both-ends), 2 (one-end) and 3 (group-degrees) are known"));
+  }
+  if (*mechanism == Mechanism::kGroupDegrees) return ParametersOfGroups(proto);
+  if (proto.group_count() != 0 || !proto.groups_sha256().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the mechanism ", MechanismName(*mechanism),
+                                                   " asks about no groups: leave out group_count and groups_sha256"));
   }
   return PrivacyParameters::Create(proto.epsilon_micro(), proto.degree_share_ppm(), proto.node_count(), *mechanism);
 }
@@ -52,6 +71,10 @@ v1::PrivacyParameters ParametersToProto(const PrivacyParameters& parameters) {
   proto.set_degree_share_ppm(parameters.degree_share_ppm());
   proto.set_node_count(parameters.node_count());
   proto.set_mechanism(static_cast<uint32_t>(parameters.mechanism()));
+  if (parameters.sends_group_degrees()) {
+    proto.set_group_count(parameters.question().count);
+    proto.set_groups_sha256(DigestToBytes(parameters.question().map_sha256));
+  }
   return proto;
 }
 

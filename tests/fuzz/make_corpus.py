@@ -48,6 +48,10 @@ def report_codec():
         # So many own pairs, of mechanism 2, has node 4 of twice as many nodes and one.
         report = struct.pack("<IqB", 100_000, -3, 1 | 2) + codec.encode(bits)
         yield f"report-{name}-one-end", b"\3" + struct.pack("<II", raw_n(2 * len(bits) + 1), 4) + report
+    # Three groups: 2 % 10 + 1.
+    head = b"\3" + struct.pack("<II", raw_n(10), 4) + struct.pack("<IqB", 2, 0, 4)
+    yield "report-group-degrees", head + codec.group_degrees([4, -1, 300])
+    yield "groups", head + b"".join(struct.pack("<H", node % 3) for node in range(10))
     yield "report-degree", b"\3" + struct.pack("<IIIqB", 299, 4, 1_000_000, 12, 1)
 
 

@@ -6,9 +6,12 @@
 //   kind 1   a row of n bits, which is encoded and decoded
 //   kind 2   position (u16), value (u8) and a row: its encoding with one byte changed, which random bytes never hit
 //   kind 3   share (u32), degree (i64), presence and mechanism (u8: bits 0 and 1) and coded bits: a report, with the
-//            digest that fits
+//            digest that fits. Bit 2: of group degrees, where the share says how many groups; and the same bytes as
+//            groups of n nodes
+#include <algorithm>
 #include <cstring>
 
+#include "common/wire/groups_codec.h"
 #include "common/wire/report_codec.h"
 #include "tests/fuzz/fuzzing.h"
 
@@ -39,13 +42,26 @@ BitRow Row(absl::string_view bytes, uint32_t n) {
   return bits;
 }
 
+void CheckGroups(absl::string_view coded, uint32_t n, uint32_t count) {
+  const absl::StatusOr<NodeGroups> groups = DecodeGroups(coded, n, count);
+  if (!groups.ok()) {
+    FUZZ_CHECK(absl::IsInvalidArgument(groups.status()));
+    return;
+  }
+  FUZZ_CHECK(groups->IsPartitionOf(n));
+  FUZZ_CHECK(EncodeGroups(*groups) == coded);
+}
+
 void CheckReport(fuzzing::Input input, uint32_t n, uint32_t self) {
   const uint32_t share_ppm = input.Get<uint32_t>() % 1'000'001;
   CodedReport coded;
   const auto degree = input.Get<int64_t>();
   const auto flags = input.Get<uint8_t>();
-  const auto parameters =
-      PrivacyParameters::Create(1'000'000, share_ppm, n, flags & 2 ? Mechanism::kOneEnd : Mechanism::kBothEnds);
+  const uint32_t groups = share_ppm % std::min(n, kGroupsMax) + 1;
+  if (flags & 4) CheckGroups(input.rest(), n, groups);
+  const auto parameters = flags & 4 ? PrivacyParameters::CreateForGroups(1'000'000, n, {groups, {}})
+                                    : PrivacyParameters::Create(1'000'000, share_ppm, n,
+                                                                flags & 2 ? Mechanism::kOneEnd : Mechanism::kBothEnds);
   if (!parameters.ok()) return;
   if (flags & 1) coded.noisy_degree = degree;
   coded.coded_bits = std::string(input.rest());
@@ -56,6 +72,7 @@ void CheckReport(fuzzing::Input input, uint32_t n, uint32_t self) {
     FUZZ_CHECK(report->bits.size() == parameters->row_bits(self));
     FUZZ_CHECK(parameters->mechanism() == Mechanism::kOneEnd || !report->bits.Test(self));
   }
+  FUZZ_CHECK(report->group_degrees.size() == parameters->question().count);
   const CodedReport again = EncodeReport(*parameters, *report);
   FUZZ_CHECK(again.coded_bits == coded.coded_bits && again.noisy_degree == coded.noisy_degree);
   FUZZ_CHECK(again.digest == coded.digest);

@@ -90,6 +90,7 @@ class HostileAggregatorTest : public ::testing::Test {
     service_.tamper_response = nullptr;
     service_.list_digests = nullptr;
     service_.submit_reports = nullptr;
+    service_.tamper_groups = nullptr;
     log_.Take();
   }
   void ExpectOneContentPerNode() {
@@ -296,7 +297,7 @@ TEST_F(HostileAggregatorTest, AMechanismThatThePolicyDoesNotNameIsRefused) {
 TEST_F(HostileAggregatorTest, AnUnknownMechanismOrStateIsRefused) {
   const Kit kit = TlsKit(7, 7);
   uint32_t number = 0;
-  for (const uint32_t mechanism : {0u, 3u, std::numeric_limits<uint32_t>::max()}) {
+  for (const uint32_t mechanism : {0u, 4u, std::numeric_limits<uint32_t>::max()}) {
     Offer(MakeRound(Id(number++)));
     service_.rounds.back().mutable_parameters()->set_mechanism(mechanism);
   }
@@ -309,8 +310,63 @@ TEST_F(HostileAggregatorTest, AnUnknownMechanismOrStateIsRefused) {
   };
   EXPECT_EQ(Run(kit).code, ExitCode::kRefusedByPolicy);
   ExpectNothingDrawn(kit);
-  EXPECT_THAT(log_.text(), AllOf(HasSubstr("mechanism is 3, but only 1 (both-ends) and 2 (one-end) are known"),
-                                 HasSubstr("state is 99")));
+  EXPECT_THAT(log_.text(),
+              AllOf(HasSubstr("mechanism is 4, but only 1 (both-ends), 2 (one-end) and 3"), HasSubstr("state is 99")));
+}
+
+// ---- Groups ----
+
+TEST_F(HostileAggregatorTest, GroupsThatAreWrongAreRefusedBeforeAListIsRead) {
+  Kit kit = TlsKit(7, 7);
+  kit.policy.mechanisms = {Mechanism::kGroupDegrees};
+  const NodeGroups honest = DealGroups(3);
+  NodeGroups beyond = honest, moved = honest;
+  beyond.group_of[20] = 3;
+  moved.group_of[20] = 0;
+  const std::vector<std::pair<std::string, const char*>> wrong = {
+      {EncodeGroups(beyond), "node 20 is of group 3 of 3"},
+      {EncodeGroups(moved), "not those that the round's parameters name"}};
+  for (const auto& [groups, why] : wrong) {
+    NewWorld();
+    Offer(MakeGroupRound(Id(0), honest));
+    service_.groups = groups;
+    EXPECT_EQ(Run(kit).code, ExitCode::kRefusedByPolicy);
+    EXPECT_THAT(log_.text(), HasSubstr(why));
+    EXPECT_EQ(Reader(kit)->draws(), 0u);
+    EXPECT_FALSE(Reader(kit)->epoch().has_value()) << "no list was read";
+    EXPECT_THAT(service_.reports, ::testing::IsEmpty());
+  }
+}
+
+TEST_F(HostileAggregatorTest, GroupsOfManyPartsArriveAndAPartOfAnotherSizeIsAskedForAgain) {
+  constexpr uint32_t kManyNodes = 70'000;  // three parts
+  Kit kit = TlsKit(7, 7, 0, kManyNodes);
+  kit.policy.mechanisms = {Mechanism::kGroupDegrees};
+  options_.leave_at_receipt = true;
+  Offer(MakeGroupRound(Id(0), DealGroups(1000, kManyNodes)));
+  service_.groups = EncodeGroups(DealGroups(1000, kManyNodes));
+  int lies = 2;
+  service_.tamper_groups = [&](const v1::GetGroupsRequest& request, v1::GetGroupsResponse* response) {
+    if (request.part() == 1 && lies-- > 0) response->set_groups(lies == 1 ? "" : std::string(1'000'000, 0));
+  };
+  EXPECT_EQ(Run(kit).code, ExitCode::kOk);
+  ASSERT_EQ(service_.reports.size(), 1u);
+  EXPECT_GE(service_.reports[0].bits.size(), 1000u);
+  EXPECT_EQ(Reader(kit)->SpentMicro(7), 2'000'000u);
+}
+
+TEST_F(HostileAggregatorTest, OneMapAfterTheOtherIsDebitedUntilTheLifetimeLimitRefusesIt) {
+  Kit kit = TlsKit(7, 7);
+  kit.policy.mechanisms = {Mechanism::kGroupDegrees};
+  kit.policy.epsilon_micro_lifetime_max = 6'000'000;
+  options_.leave_at_receipt = true;
+  for (uint32_t count = 2; count < 7; ++count) {
+    service_.rounds = {RoundViewToProto(MakeGroupRound(Id(count), DealGroups(count)))};
+    service_.groups = EncodeGroups(DealGroups(count));
+    EXPECT_EQ(Run(kit).code, count < 5 ? ExitCode::kOk : ExitCode::kRefusedByPolicy) << count;
+  }
+  EXPECT_EQ(Reader(kit)->SpentMicro(7), 6'000'000u);
+  EXPECT_EQ(service_.reports.size(), 3u);
 }
 
 // ---- Time ----

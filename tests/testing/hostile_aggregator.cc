@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/base/limits.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/server_credentials.h"
 
@@ -110,6 +111,17 @@ grpc::Status HostileService::GetRounds(grpc::ServerContext* context, const v1::G
   response->mutable_retry()->set_max_ms(2000);
   if (tamper_rounds) tamper_rounds(*request, response);
   if (!request->round_id().empty() && response->rounds().empty()) return grpc::Status(grpc::NOT_FOUND, "no such round");
+  return grpc::Status::OK;
+}
+
+grpc::Status HostileService::GetGroups(grpc::ServerContext*, const v1::GetGroupsRequest* request,
+                                       v1::GetGroupsResponse* response) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  calls.push_back(absl::StrCat("GetGroups ", request->round_id(), " ", request->node_id(), ": part ", request->part()));
+  const size_t at = size_t{request->part()} * kGroupsPartBytes;
+  if (at >= groups.size()) return grpc::Status(grpc::NOT_FOUND, "no such part");
+  response->set_groups(groups.substr(at, kGroupsPartBytes));
+  if (tamper_groups) tamper_groups(*request, response);
   return grpc::Status::OK;
 }
 

@@ -43,12 +43,14 @@ class HostileService final : public v1::NodeService::Service {
 
   // What it offers: those in state OPEN to a node that asks for all, any to a node that names it.
   std::vector<v1::NodeRound> rounds;
+  std::string groups;  // of any round that is asked for, coded
   // Answers instead of the honest one, when not OK.
   std::function<grpc::Status(grpc::ServerContext*, const v1::GetRoundsRequest&)> before_poll;
   std::function<grpc::Status(const v1::ReportHeader&)> before_take;  // the report is not held
   std::function<grpc::Status(const v1::ReportHeader&)> after_take;   // it is
   // Changes an honest answer.
   std::function<void(const v1::GetRoundsRequest&, v1::GetRoundsResponse*)> tamper_rounds;
+  std::function<void(const v1::GetGroupsRequest&, v1::GetGroupsResponse*)> tamper_groups;
   std::function<void(v1::Receipt*)> tamper_receipt;
   std::function<void(v1::SubmitReportResponse*)> tamper_response;
   // Replaces the whole stream.
@@ -68,6 +70,8 @@ class HostileService final : public v1::NodeService::Service {
 
   grpc::Status GetRounds(grpc::ServerContext* context, const v1::GetRoundsRequest* request,
                          v1::GetRoundsResponse* response) override;
+  grpc::Status GetGroups(grpc::ServerContext* context, const v1::GetGroupsRequest* request,
+                         v1::GetGroupsResponse* response) override;
   grpc::Status SubmitReport(grpc::ServerContext* context, grpc::ServerReader<v1::SubmitReportRequest>* reader,
                             v1::SubmitReportResponse* response) override;
   grpc::Status SubmitReports(grpc::ServerContext* context, Stream* stream) override;

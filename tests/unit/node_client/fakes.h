@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/privacy/random_source.h"
+#include "common/wire/groups_codec.h"
 #include "gtest/gtest.h"
 #include "node_client/aggregator_link.h"
 #include "node_client/journal.h"
@@ -76,6 +77,19 @@ inline RoundView MakeRound(const std::string& id, uint64_t epsilon_micro = 2'000
                    std::nullopt};
 }
 
+// Node i is of group i % count.
+inline NodeGroups DealGroups(uint32_t count, uint32_t node_count = 34) {
+  NodeGroups groups{.count = count};
+  for (uint32_t i = 0; i < node_count; ++i) groups.group_of.push_back(i % count);
+  return groups;
+}
+inline RoundView MakeGroupRound(const std::string& id, const NodeGroups& groups, uint64_t epsilon_micro = 2'000'000) {
+  RoundView round = MakeRound(id);
+  round.parameters = *PrivacyParameters::CreateForGroups(epsilon_micro, static_cast<uint32_t>(groups.group_of.size()),
+                                                         QuestionAbout(groups));
+  return round;
+}
+
 // An aggregator in memory that does as it is told; `calls` says what it saw.
 class FakeLink final : public AggregatorLink {
  public:
@@ -94,6 +108,10 @@ class FakeLink final : public AggregatorLink {
     }
     if (!round_id.empty() && answer.empty()) return {absl::NotFoundError("no such round"), window};
     return {std::move(answer), window};
+  }
+  LinkResult<std::string> GetGroups(NodeIndex node, const std::string& round_id, uint64_t bytes) override {
+    calls.push_back(absl::StrCat("GetGroups ", node, " ", round_id, " ", bytes));
+    return {groups, window};
   }
   LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) override {
     calls.push_back(absl::StrCat("SubmitReport ", round_id, " ", report.node));
@@ -143,6 +161,7 @@ class FakeLink final : public AggregatorLink {
   std::vector<std::string> calls;
   absl::Status get_rounds_status;
   absl::Status list_digests_status;
+  absl::StatusOr<std::string> groups = absl::NotFoundError("no groups");
   std::function<void()> on_get_rounds;
   std::function<absl::Status(const OutgoingReport&)> before_take = [](const OutgoingReport&) {
     return absl::OkStatus();

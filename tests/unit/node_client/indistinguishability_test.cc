@@ -48,7 +48,7 @@ const std::vector<Kind>& Kinds() {
 
 Kit KitOf(const Kind& kind, NodeIndex last, int life) {
   Kit kit = MakeKit(kFirst, last, 0, kNodes);
-  kit.policy.mechanisms = {Mechanism::kBothEnds, Mechanism::kOneEnd};
+  kit.policy.mechanisms = {Mechanism::kBothEnds, Mechanism::kOneEnd, Mechanism::kGroupDegrees};
   kit.lists = {kFirst, {0}, {}};
   for (NodeIndex node = kFirst; node <= last; ++node) {
     const auto list = kind.list(node, life);
@@ -69,6 +69,7 @@ class RandomAggregator final : public AggregatorLink {
   RandomAggregator(uint64_t seed, World& world) : world_(world), dice_(seed) {}
 
   LinkResult<std::vector<OfferedRound>> GetRounds(NodeIndex node, const std::string& round_id) override;
+  LinkResult<std::string> GetGroups(NodeIndex node, const std::string& round_id, uint64_t bytes) override;
   LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) override;
   LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next, const OnReply& on_reply) override;
   LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
@@ -122,10 +123,10 @@ class World {
   }
   void SawReport(const std::string& round_id, const OutgoingReport& report) {
     const PrivacyParameters& asked = report.parameters;
-    // A report without bits is an integer, and two draws of it may be equal by chance.
+    // A report without bits is some integers, and two draws of it may be equal by chance.
     const std::string which =
         asked.sends_bits() ? absl::StrCat("#", numbers_.emplace(report.report.digest, numbers_.size()).first->second)
-                           : "degree only";
+                           : "numbers only";
     Saw(absl::StrCat("report ", round_id, " ", report.node, ", ", asked.epsilon_micro(), ", ", asked.degree_share_ppm(),
                      ", ", asked.node_count(),
                      report.report.noisy_degree.has_value() ? ", a degree, " : ", no degree, ", which));
@@ -229,11 +230,33 @@ RoundView RandomAggregator::NewRound() {
   const uint64_t roster = OneIn(12) ? 2 : 1;
   RoundView round = MakeRound(absl::StrCat(absl::Hex(++named_, absl::kZeroPad16), "0000000000000000"),
                               kEpsilons[Below(7)], kShares[Below(6)], n, roster);
-  if (OneIn(3)) {
+  if (OneIn(6)) {
+    round.parameters = *PrivacyParameters::CreateForGroups(
+        round.parameters.epsilon_micro(), n, QuestionAbout(DealGroups(static_cast<uint32_t>(1 + Below(5)), n)));
+  } else if (OneIn(3)) {
     const PrivacyParameters& both = round.parameters;
     round.parameters = *PrivacyParameters::Create(both.epsilon_micro(), both.degree_share_ppm(), n, Mechanism::kOneEnd);
   }
   return round;
+}
+
+LinkResult<std::string> RandomAggregator::GetGroups(NodeIndex node, const std::string& round_id, uint64_t bytes) {
+  ++calls;
+  world_.Saw(absl::StrCat("GetGroups ", node, " ", round_id, " ", bytes));
+  const auto window = Window();
+  if (OneIn(10)) return {Error(), window};
+  if (OneIn(40)) return {absl::NotFoundError("no groups"), window};
+  if (OneIn(60)) {
+    crash = true;
+    return {absl::UnavailableError("cut"), window};
+  }
+  const auto n = static_cast<uint32_t>(bytes / 2);
+  NodeGroups groups = DealGroups(2, n);
+  for (const RoundView& round : rounds_) {
+    if (round.round_id == round_id) groups = DealGroups(std::max(1u, round.parameters.question().count), n);
+  }
+  if (OneIn(10)) groups.group_of[Below(n)] = 1;
+  return {EncodeGroups(groups), window};
 }
 
 void RandomAggregator::Mischief() {

@@ -31,7 +31,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-CodedReport MakeReport(const PrivacyParameters& parameters, const std::string& bits, int64_t degree) {
+CodedReport MakeReport(const PrivacyParameters& parameters, const std::string& bits, std::optional<int64_t> degree) {
   CodedReport report{bits, degree, {}};
   report.digest = ReportDigest(parameters, report.noisy_degree, report.coded_bits);
   return report;
@@ -324,6 +324,31 @@ TEST_F(JournalTest, KeepsDrawsOfTwoMechanismsApart) {
   EXPECT_FALSE(journal->AnsweredRounds()[1].again);
 }
 
+TEST_F(JournalTest, KeepsAnswersAboutOtherGroupsApartAndDebitsEach) {
+  Digest digest{};
+  const auto first = *PrivacyParameters::CreateForGroups(2'000'000, 34, {2, digest});
+  digest[0] = 1;
+  const auto second = *PrivacyParameters::CreateForGroups(2'000'000, 34, {2, digest});
+  {
+    const auto journal = Open();
+    journal->StageEpoch(1, kNow, MakeKit(3, 4).lists);
+    for (const NodeIndex node : {3, 4}) journal->StageDraw(1, first, node, MakeReport(first, "xyz", std::nullopt));
+    journal->StageRound(kRoundA, 1, first);
+    ASSERT_TRUE(journal->Commit().ok());
+    EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(1, first), std::nullopt) << "the same question costs nothing";
+    EXPECT_EQ(journal->SpentMicroMaxWithoutDraw(1, second), 2'000'000u) << "another one is another draw";
+    for (const NodeIndex node : {3, 4}) journal->StageDraw(1, second, node, MakeReport(second, "uvw", std::nullopt));
+    journal->StageRound(kRoundB, 1, second);
+    ASSERT_TRUE(journal->Commit().ok());
+  }
+  const auto journal = Open();
+  EXPECT_EQ(journal->SpentMicro(3), 4'000'000u);
+  EXPECT_EQ(journal->RoundBinding(kRoundB)->parameters, second);
+  EXPECT_EQ(journal->LoadReport(1, first, 3)->coded_bits, "xyz");
+  EXPECT_EQ(journal->LoadReport(1, second, 3)->coded_bits, "uvw");
+  EXPECT_FALSE(journal->AnsweredRounds()[1].again);
+}
+
 TEST_F(JournalTest, RefusesADrawOfAMechanismThatItDoesNotKnow) {
   std::string payload;
   journal_format::Put<uint8_t>(&payload, journal_format::kDraw);
@@ -332,7 +357,7 @@ TEST_F(JournalTest, RefusesADrawOfAMechanismThatItDoesNotKnow) {
   journal_format::Put<uint64_t>(&payload, 2'000'000);
   journal_format::Put<uint32_t>(&payload, 0);
   journal_format::Put<uint32_t>(&payload, identity_.node_count);
-  journal_format::Put<uint32_t>(&payload, 3);
+  journal_format::Put<uint32_t>(&payload, 4);
   WriteText(path(), Framed({InitPayload(identity_), payload}));
   const auto journal = Journal::Open(folder_.path(), identity_);
   EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss);

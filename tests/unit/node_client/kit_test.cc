@@ -142,7 +142,7 @@ TEST(PolicyFile, NamesUnknownMissingDoubledAndMalformedKeys) {
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":2)"), "\"node_count_min\" must be an integer from 3"},
       {PolicyWith(R"("format":1)", R"("format":2)"), "has format 2, and this program reads format 1"},
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":["one_end"])"),
-       "\"mechanisms\" must hold names of mechanisms: both-ends, one-end"},
+       "\"mechanisms\" must hold names of mechanisms: both-ends, one-end, group-degrees"},
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":[2])"), "\"mechanisms\" must hold names"},
       {PolicyWith(R"("node_count_min":3)", R"("node_count_min":3,"mechanisms":"one-end")"),
        "\"mechanisms\" must be an array"},

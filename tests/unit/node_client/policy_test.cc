@@ -89,6 +89,32 @@ TEST(Policy, RefusesAnAnsweredRoundThatComesBackWithAnotherMechanism) {
   EXPECT_FALSE(DecideDraw(kPolicy, ledger, OneEndRound(), kNow).ok());
 }
 
+RoundView RoundAboutGroups(uint8_t map) {
+  RoundView round = MakeRound(kRoundA);
+  GroupQuestion question{2, {}};
+  question.map_sha256[0] = map;
+  round.parameters = *PrivacyParameters::CreateForGroups(2'000'000, 34, question);
+  return round;
+}
+
+TEST(Policy, AsksForGroupDegreesByName) {
+  const KitConfig kit = MakeKit(0, 0).config;
+  NodePolicy policy = MakeKit(0, 0).policy;
+  policy.mechanisms = {Mechanism::kBothEnds, Mechanism::kOneEnd};
+  EXPECT_EQ(CheckTerms(kit, policy, RoundAboutGroups(0)).message(),
+            "the round asks for the mechanism group-degrees, the policy allows both-ends, one-end (mechanisms)");
+  policy.mechanisms.push_back(Mechanism::kGroupDegrees);
+  EXPECT_TRUE(CheckTerms(kit, policy, RoundAboutGroups(0)).ok());
+}
+
+TEST(Policy, RefusesAnAnsweredRoundThatComesBackAboutOtherGroups) {
+  FakeLedger ledger;
+  ledger.current = Ledger::Epoch{1, kNow};
+  ledger.bound = Ledger::BoundRound{1, RoundAboutGroups(0).parameters};
+  EXPECT_TRUE(DecideDraw(kPolicy, ledger, RoundAboutGroups(0), kNow).ok());
+  EXPECT_FALSE(DecideDraw(kPolicy, ledger, RoundAboutGroups(1), kNow).ok());
+}
+
 TEST(Policy, TheFirstDrawBeginsTheFirstEpoch) {
   const auto decision = DecideDraw(kPolicy, FakeLedger(), MakeRound(kRoundA), kNow);
   ASSERT_TRUE(decision.ok());
@@ -201,6 +227,8 @@ TEST(EpochLimits, BoundTheBytesThatAnEpochAddsToAJournal) {
   EXPECT_EQ(ParametersPerEpochMax(22'470, 22'470), 8u);
   EXPECT_EQ(ParametersPerEpochMax(1, 10'000'000), 429u);
   EXPECT_EQ(ParametersPerEpochMax(10'000'000, 10'000'000), 8u);
+  EXPECT_EQ(ParametersPerEpochMax(1, 10'000'000, 2), 1024u) << "numbers, not bits";
+  EXPECT_EQ(ParametersPerEpochMax(1000, 1000, 1000), 52u);
   for (const uint64_t hosted : {1, 2708, 22'470}) {
     EXPECT_LE(RoundsPerEpochMax(hosted) * 128 * (hosted + 2), kRoundBytesPerEpoch);
     EXPECT_LE(ParametersPerEpochMax(hosted, 22'470) * hosted * (22'470 / 8 + 192), kDrawBytesPerEpoch + (4 << 20));

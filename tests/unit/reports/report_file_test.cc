@@ -215,6 +215,17 @@ TEST_F(ReportFileTest, RefusesWhatIsNoRegularFileAtOnce) {
   }
 }
 
+TEST_F(ReportFileTest, RefusesAnswersAboutGroupsOfWhichNoLinksAreMade) {
+  Write(Parameters(), {1, 2});
+  v1::Round round = *ReadRound(folder_);
+  *round.mutable_parameters() =
+      ParametersToProto(*PrivacyParameters::CreateForGroups(2'000'000, kNodes, {.count = 3, .map_sha256 = {}}));
+  ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+  const absl::Status refused = ReadRoundFolder(folder_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("answers about groups of nodes (mechanism group-degrees)"));
+}
+
 TEST_F(ReportFileTest, RefusesAMissingFileByName) {
   const auto read = ReadRoundFolder(folder_);
   EXPECT_EQ(read.status().code(), absl::StatusCode::kNotFound);

@@ -29,7 +29,9 @@ TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
   refused(request, "epsilon");
   request = Request();
   request.mutable_parameters()->set_mechanism(3);
-  refused(request, "mechanism is 3, but only 1 (both-ends) and 2 (one-end) are known");
+  refused(request, "mechanism is 3 (group-degrees): nodes answer such rounds, but this aggregator opens none");
+  request.mutable_parameters()->set_mechanism(4);
+  refused(request, "mechanism is 4, but only 1 (both-ends), 2 (one-end) and 3 (group-degrees) are known");
   request = Request();
   request.set_open_for_ms(999);
   refused(request, "open_for_ms");

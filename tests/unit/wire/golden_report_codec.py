@@ -107,6 +107,20 @@ def quadratic_row(n, step):
     return [int(j * j % 1009 % step == 0) for j in range(n)]
 
 
+def groups_digest(n, count, groups):
+    coded = b"".join(struct.pack("<H", group) for group in groups)
+    return hashlib.sha256(b"blink groups 1\n" + struct.pack("<QQ", n, count) + coded).digest()
+
+
+def group_degrees(numbers):
+    return b"".join(varint(2 * number if number >= 0 else -2 * number - 1) for number in numbers)
+
+
+def digest_of_answer(epsilon_micro, n, count, question, coded):
+    head = b"blink report 1\n" + struct.pack("<QQQQQ", 3, epsilon_micro, 0, n, count) + question
+    return hashlib.sha256(head + struct.pack("<QQQ", 0, 0, len(coded)) + coded).hexdigest()
+
+
 if __name__ == "__main__":
     rows = {
         "ten bits": quadratic_row(10, 2),
@@ -125,4 +139,7 @@ if __name__ == "__main__":
     print("digest:", digest(6_000_000, 100_000, 10, -3, encode(quadratic_row(10, 2))))
     print("own pairs of node 4 of 10:", own_pairs(4, 10))
     print("digest with mechanism 2:", digest(6_000_000, 100_000, 10, -3, encode([1, 0, 0, 1]), mechanism=2))
+    question, answer = groups_digest(10, 3, [i % 3 for i in range(10)]), group_degrees([4, -1, 300])
+    print("groups of mechanism 3:", question.hex())
+    print("answer and digest with mechanism 3:", answer.hex(), digest_of_answer(2_000_000, 10, 3, question, answer))
     print("digest without degree:", digest(6_000_000, 0, 10, None, encode(quadratic_row(10, 2))))

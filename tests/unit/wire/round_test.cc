@@ -59,10 +59,54 @@ TEST(RoundView, KeepsTheMechanism) {
   EXPECT_EQ(RoundViewToProto(*view).SerializeAsString(), round.SerializeAsString());
 }
 
-TEST(RoundView, RefusesAnUnknownMechanism) {
+v1::NodeRound RoundAboutGroups() {
   v1::NodeRound round = ValidRound();
   round.mutable_parameters()->set_mechanism(3);
-  ExpectRoundRefused(round, "mechanism is 3, but only 1 (both-ends) and 2 (one-end) are known");
+  round.mutable_parameters()->set_degree_share_ppm(0);
+  round.mutable_parameters()->set_group_count(3);
+  round.mutable_parameters()->set_groups_sha256(std::string(32, 'g'));
+  return round;
+}
+
+TEST(RoundView, KeepsTheQuestionAboutGroups) {
+  const v1::NodeRound round = RoundAboutGroups();
+  const auto view = RoundViewFromProto(round);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->parameters.mechanism(), Mechanism::kGroupDegrees);
+  EXPECT_EQ(view->parameters.question().count, 3u);
+  EXPECT_EQ(DigestToBytes(view->parameters.question().map_sha256), std::string(32, 'g'));
+  EXPECT_EQ(RoundViewToProto(*view).SerializeAsString(), round.SerializeAsString());
+}
+
+TEST(RoundView, RefusesAMalformedQuestionAboutGroups) {
+  v1::NodeRound round = RoundAboutGroups();
+  round.mutable_parameters()->set_degree_share_ppm(1);
+  ExpectRoundRefused(round, "degree_share_ppm is 1, but must be 0 where the mechanism is group-degrees");
+  for (const uint32_t count : {0u, 1001u}) {
+    round = RoundAboutGroups();
+    round.mutable_parameters()->set_node_count(2000);
+    round.mutable_parameters()->set_group_count(count);
+    ExpectRoundRefused(round, "but must be 1 .. 1000");
+  }
+  round = RoundAboutGroups();
+  round.mutable_parameters()->set_node_count(5);
+  round.mutable_parameters()->set_group_count(6);
+  ExpectRoundRefused(round, "group_count is 6, but must be 1 .. 5");
+  round = RoundAboutGroups();
+  round.mutable_parameters()->set_groups_sha256("short");
+  ExpectRoundRefused(round, "groups_sha256");
+  round = ValidRound();
+  round.mutable_parameters()->set_group_count(3);
+  ExpectRoundRefused(round, "the mechanism both-ends asks about no groups");
+  round = ValidRound();
+  round.mutable_parameters()->set_groups_sha256(std::string(32, 'g'));
+  ExpectRoundRefused(round, "leave out group_count and groups_sha256");
+}
+
+TEST(RoundView, RefusesAnUnknownMechanism) {
+  v1::NodeRound round = ValidRound();
+  round.mutable_parameters()->set_mechanism(4);
+  ExpectRoundRefused(round, "mechanism is 4, but only 1 (both-ends), 2 (one-end) and 3 (group-degrees) are known");
   round.clear_parameters();
   ExpectRoundRefused(round, "mechanism is 0");
 }
