@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/own_pairs.h"
+#include "common/wire/group_degrees_codec.h"
 
 namespace blink {
 namespace {
@@ -20,15 +22,32 @@ uint32_t RowBits(const v1::PrivacyParameters& parameters, NodeIndex node) {
   return one_end ? OwnPairCount(node, parameters.node_count()) : parameters.node_count();
 }
 
+bool AsksAboutGroups(const v1::PrivacyParameters& parameters) {
+  return parameters.mechanism() == static_cast<uint32_t>(Mechanism::kGroupDegrees);
+}
+
+// How many coded bytes a report of `node` has, at least and at most.
+std::pair<uint32_t, uint32_t> CodedBytesRange(const v1::PrivacyParameters& parameters, NodeIndex node) {
+  if (AsksAboutGroups(parameters)) return {parameters.group_count(), parameters.group_count() * kGroupDegreeBytesMax};
+  if (parameters.degree_share_ppm() == kPartsPerMillion) return {0, 0};
+  return {1, CodedBytesMax(RowBits(parameters, node))};
+}
+
 std::string DescribeParameters(const v1::PrivacyParameters& parameters) {
+  const std::string groups =
+      AsksAboutGroups(parameters)
+          ? absl::StrCat(", group_count ", parameters.group_count(), ", groups_sha256 ",
+                         absl::BytesToHexString(parameters.groups_sha256().substr(0, sizeof(Digest))))
+          : "";
   return absl::StrCat("epsilon_micro ", parameters.epsilon_micro(), ", degree_share_ppm ",
                       parameters.degree_share_ppm(), ", node_count ", parameters.node_count(), ", mechanism ",
-                      parameters.mechanism());
+                      parameters.mechanism(), groups);
 }
 
 bool AreEqual(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
   return a.epsilon_micro() == b.epsilon_micro() && a.degree_share_ppm() == b.degree_share_ppm() &&
-         a.node_count() == b.node_count() && a.mechanism() == b.mechanism();
+         a.node_count() == b.node_count() && a.mechanism() == b.mechanism() && a.group_count() == b.group_count() &&
+         a.groups_sha256() == b.groups_sha256();
 }
 
 }  // namespace
@@ -86,6 +105,8 @@ absl::StatusOr<Ingest::Rules> Ingest::FindRules(const v1::Round& round) {
   std::lock_guard<std::mutex> lock(rules_mutex_);
   if (const auto found = rules_.find(round.round_id()); found != rules_.end()) return found->second;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  // Any numbers may be an honest answer about groups: no report is implausible.
+  if (parameters.sends_group_degrees()) return Rules{parameters, {}, {}};
   const TestOptions options{.degree_max = round.degree_max()};
   BLINK_ASSIGN_OR_RETURN(const ReportTests of_even, ReportTests::Create(parameters, options));
   Rules rules{parameters, of_even.MakeScreen(), {}};
@@ -130,15 +151,12 @@ absl::Status Ingest::CheckHeader(const v1::ReportHeader& header, const v1::Round
                                                                       : ": it began before the node had its kit"));
   }
   const bool sends_degree = parameters.degree_share_ppm() > 0;
-  const bool sends_bits = parameters.degree_share_ppm() < kPartsPerMillion;
   if (header.has_noisy_degree() != sends_degree) {
     return absl::InvalidArgumentError(sends_degree ? "the report lacks the noisy degree"
                                                    : "the report has a noisy degree although the round's "
                                                      "degree share is 0");
   }
-  const uint32_t row_bits = RowBits(parameters, static_cast<NodeIndex>(header.node_id()));
-  const uint32_t bytes_max = sends_bits ? CodedBytesMax(row_bits) : 0;
-  const uint32_t bytes_min = sends_bits ? 1 : 0;
+  const auto [bytes_min, bytes_max] = CodedBytesRange(parameters, static_cast<NodeIndex>(header.node_id()));
   if (header.coded_bytes() < bytes_min || header.coded_bytes() > bytes_max) {
     return absl::InvalidArgumentError(absl::StrCat("coded_bytes is ", header.coded_bytes(),
                                                    ", a report of this round has ", bytes_min, " .. ", bytes_max));

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,11 +17,13 @@
 #include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/wire/groups_codec.h"
 #include "common/wire/round.h"
 
 namespace blink {
 namespace {
 
+constexpr char kGroupsFile[] = "groups";
 constexpr char kName[] = "BLINKR";
 constexpr uint32_t kFormat = 1;
 constexpr char kMagic[] = "BLINKR01";  // name and format
@@ -180,22 +183,25 @@ absl::Status ReportFileWriter::Finish() {
   return SyncDirectory(std::filesystem::path(state_->path).parent_path().string());
 }
 
-absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
-  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
-  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  if (parameters.sends_group_degrees()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder,
-                     " holds answers about groups of nodes (mechanism group-degrees): links cannot be "
-                     "estimated from them; give a round of both-ends or one-end"));
-  }
-  RoundFolder result{std::move(round), ReportSet(parameters)};
+namespace {
+
+constexpr char kWriteAnew[] =
+    "fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew";
+
+struct FileFigures {
+  uint32_t reports = 0;
+  double coded_bytes_mean = 0;
+};
+
+// Gives each report of the folder to `take`, in the order of the file, and checks the file as a whole. What `take`
+// refuses is damage.
+absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const v1::Round& round,
+                                        const PrivacyParameters& parameters,
+                                        const std::function<absl::Status(NodeIndex, PrivateReport)>& take) {
   const std::string path = folder + "/reports.blr";
   BLINK_ASSIGN_OR_RETURN(HashingReader reader, HashingReader::Open(path));
   auto damaged = [&path](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(
-        path, " is damaged: ", what,
-        "; fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew"));
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what, "; ", kWriteAnew));
   };
   std::string bytes;
   BLINK_RETURN_IF_ERROR(reader.Read(kMagicBytes, bytes));
@@ -203,6 +209,7 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
     BLINK_RETURN_IF_ERROR(RefuseOtherFormat(path, bytes, kName, kFormat));
     return damaged("it does not begin as a file of reports");
   }
+  FileFigures figures;
   uint64_t coded_bytes = 0;
   while (true) {
     BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
@@ -218,43 +225,93 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
     BLINK_ASSIGN_OR_RETURN(coded.digest, DigestFromBytes(bytes));
     if (node >= parameters.node_count()) return damaged("a node is not on the roster");
     absl::StatusOr<PrivateReport> report = DecodeReport(parameters, static_cast<NodeIndex>(node), coded);
-    if (!report.ok() && result.reports.report_count() == 0) {  // its digest names the parameters
-      return absl::DataLossError(absl::StrCat(path, ": node ", node, ": ", report.status().message(),
-                                              "; either it is damaged, or ", folder,
-                                              "/round.json (n = ", parameters.node_count(),
-                                              ") is of another round: fetch the round's folder again, or on the "
-                                              "aggregator remove the file and restart: it is written anew"));
+    if (!report.ok() && figures.reports == 0) {  // its digest names the parameters
+      return absl::DataLossError(
+          absl::StrCat(path, ": node ", node, ": ", report.status().message(), "; either it is damaged, or ", folder,
+                       "/round.json (n = ", parameters.node_count(), ") is of another round: ", kWriteAnew));
     }
     if (!report.ok()) return damaged(absl::StrCat("node ", node, ": ", report.status().message()));
-    coded_bytes += size;
-    result.ones.push_back(report->bits.Count());
-    if (absl::Status added = result.reports.Add(static_cast<NodeIndex>(node), *std::move(report)); !added.ok()) {
-      return damaged(added.message());
+    if (const absl::Status taken = take(static_cast<NodeIndex>(node), *std::move(report)); !taken.ok()) {
+      return damaged(taken.message());
     }
+    coded_bytes += size;
+    ++figures.reports;
   }
   BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
-  if (ParseLittleEndian<uint64_t>(bytes.data()) != result.reports.report_count()) return damaged("reports are missing");
-  if (result.round.active_nodes() > parameters.node_count()) {
-    return absl::DataLossError(absl::StrCat(
-        folder, "/round.json counts ", result.round.active_nodes(), " active nodes of ", parameters.node_count(),
-        ": fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew"));
+  if (ParseLittleEndian<uint64_t>(bytes.data()) != figures.reports) return damaged("reports are missing");
+  if (round.active_nodes() > parameters.node_count()) {
+    return absl::DataLossError(absl::StrCat(folder, "/round.json counts ", round.active_nodes(), " active nodes of ",
+                                            parameters.node_count(), ": ", kWriteAnew));
   }
-  if (result.round.reports() != result.reports.report_count()) {
-    return absl::DataLossError(
-        absl::StrCat(path, " holds ", result.reports.report_count(), " reports, but ", folder, "/round.json counts ",
-                     result.round.reports(),
-                     ": they are of different rounds, or one is outdated; fetch the round's folder again, or on the "
-                     "aggregator remove the file and restart: it is written anew"));
+  if (round.reports() != figures.reports) {
+    return absl::DataLossError(absl::StrCat(path, " holds ", figures.reports, " reports, but ", folder,
+                                            "/round.json counts ", round.reports(),
+                                            ": they are of different rounds, or one is outdated; ", kWriteAnew));
   }
   const Digest expected = reader.Finish();
   reader.StopHashing();
   BLINK_RETURN_IF_ERROR(reader.Read(kDigestBytes, bytes));
   if (bytes != DigestToBytes(expected)) return damaged("its digest is another");
   if (!reader.AtEnd()) return damaged("bytes follow its end");
-  if (result.reports.report_count() > 0) {
-    result.coded_bytes_mean = static_cast<double>(coded_bytes) / result.reports.report_count();
+  if (figures.reports > 0) figures.coded_bytes_mean = static_cast<double>(coded_bytes) / figures.reports;
+  return figures;
+}
+
+}  // namespace
+
+absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  if (parameters.sends_group_degrees()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder,
+                     " holds answers about groups of nodes (mechanism group-degrees): links cannot be "
+                     "estimated from them; give a round of both-ends or one-end"));
   }
+  RoundFolder result{std::move(round), ReportSet(parameters)};
+  const auto take = [&](NodeIndex node, PrivateReport report) {
+    result.ones.push_back(report.bits.Count());
+    return result.reports.Add(node, std::move(report));
+  };
+  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, result.round, parameters, take));
+  result.coded_bytes_mean = figures.coded_bytes_mean;
   return result;
+}
+
+absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder) {
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
+  BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
+  if (!parameters.sends_group_degrees()) {
+    return absl::FailedPreconditionError(absl::StrCat(folder, " holds reports of the mechanism ",
+                                                      MechanismName(parameters.mechanism()),
+                                                      ", and no answers about groups of nodes"));
+  }
+  const uint32_t n = parameters.node_count(), count = parameters.question().count;
+  const std::string path = folder + "/" + kGroupsFile;
+  BLINK_ASSIGN_OR_RETURN(const std::string coded, ReadFile(path, GroupsBytes(n)));
+  absl::StatusOr<NodeGroups> asked = DecodeGroups(coded, n, count);
+  if (!asked.ok() || QuestionAbout(*asked) != parameters.question()) {
+    return absl::DataLossError(
+        absl::StrCat(path, " does not hold the groups of ", folder, "/round.json: ", kWriteAnew));
+  }
+  GroupAnswers answers{std::move(round), parameters, *std::move(asked), BitRow(n)};
+  const auto take = [&](NodeIndex node, const PrivateReport& report) -> absl::Status {
+    if (answers.reported.Test(node)) return absl::InvalidArgumentError(absl::StrCat("node ", node, " reports twice"));
+    answers.reported.Set(node);
+    answers.degrees.resize(size_t{n} * count);
+    for (uint32_t group = 0; group < count; ++group) {
+      answers.degrees[size_t{node} * count + group] = static_cast<float>(report.group_degrees[group]);
+    }
+    return absl::OkStatus();
+  };
+  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, answers.round, parameters, take));
+  answers.reports = figures.reports;
+  answers.coded_bytes_mean = figures.coded_bytes_mean;
+  return answers;
+}
+
+absl::Status WriteGroups(const std::string& coded, const std::string& folder) {
+  return WriteFileAtomically(folder + "/" + kGroupsFile, coded);
 }
 
 absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {

@@ -1,4 +1,5 @@
-// A round's folder: round.json (the Round message as JSON) and reports.blr (its reports, coded as they were received).
+// A round's folder: round.json (the Round message as JSON), reports.blr (its reports, coded as they were received) and,
+// of Mechanism::kGroupDegrees, groups (those that it asked about, as common/wire/groups_codec.h says).
 // Written once, when a round is sealed. Read by the worker, and by `blink simulate --reports`.
 //
 // reports.blr, little endian, in ascending order of nodes:
@@ -13,11 +14,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "aggregator_server/reports/report_set.h"
 #include "blink/v1/operator.pb.h"
+#include "common/privacy/node_groups.h"
 #include "common/wire/report_codec.h"
 
 namespace blink {
@@ -50,6 +53,22 @@ struct RoundFolder {
 // are not those of round.json. Memory for n^2 bits is taken only after the first report has proved that the round has n
 // nodes.
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder);
+
+// The same of a round of Mechanism::kGroupDegrees, which ReadRoundFolder refuses.
+struct GroupAnswers {
+  v1::Round round;
+  PrivacyParameters parameters;
+  NodeGroups asked;
+  BitRow reported;             // [n]
+  uint32_t reports = 0;        // their number
+  std::vector<float> degrees;  // [n, groups] noisy; zeros of a node that has not reported
+  double coded_bytes_mean = 0;
+};
+// As ReadRoundFolder. Also DATA_LOSS where the groups are not those of round.json. FAILED_PRECONDITION: the round is of
+// another mechanism.
+absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder);
+absl::Status WriteGroups(const std::string& coded, const std::string& folder);
+
 absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder);
 
 }  // namespace blink

@@ -22,6 +22,10 @@ absl::Status RoundFiles::Write(const v1::Round& round, ReportStore& store) const
   BLINK_RETURN_IF_ERROR(store.VisitReports(
       round.round_id(), [&](uint64_t node, const CodedReport& report) { return writer->Add(node, report); }));
   BLINK_RETURN_IF_ERROR(writer->Finish());
+  if (round.parameters().group_count() > 0) {
+    BLINK_ASSIGN_OR_RETURN(const std::string groups, store.GetGroups(round));
+    BLINK_RETURN_IF_ERROR(WriteGroups(groups, folder_));
+  }
   return WriteRoundJson(round, folder_);
 }
 

@@ -1,6 +1,8 @@
 // The folder of a round, DATA/rounds/<id>:
 //
-//   round.json, reports.blr  what a worker reads, also blink-worker when it is started by hand
+//   round.json, reports.blr, groups
+//                            what a worker reads, also blink-worker when it is started by hand; groups where the round
+//                            asks about some
 //   result/                  what the worker leaves for the operator
 //   result.tmp/, result.checkpoint/
 //                            what the worker keeps to go on from, until the round has ended

@@ -116,17 +116,36 @@ absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context,
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* NodeServiceImpl::GetRounds(grpc::CallbackServerContext* context,
-                                                     const v1::GetRoundsRequest* request,
-                                                     v1::GetRoundsResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const absl::Status filled = FillRounds(*context, *request, *response);
+absl::Status NodeServiceImpl::FillGroups(const grpc::ServerContextBase& context, const v1::GetGroupsRequest& request,
+                                         v1::GetGroupsResponse& response) {
+  BLINK_ASSIGN_OR_RETURN(const Identity identity, authenticator_.IdentifyNode(context, request.deployment(),
+                                                                              request.node_id(), request.node_id()));
+  BLINK_RETURN_IF_ERROR(ingest_.CheckPeer(identity, request.deployment(), request.node_id(), request.node_id()));
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(request.round_id()));
+  BLINK_ASSIGN_OR_RETURN(*response.mutable_groups(), store_.GetGroupsPart(request.round_id(), request.part()));
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* NodeServiceImpl::Finish(grpc::CallbackServerContext& context, const absl::Status& filled) {
+  grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
   if (!filled.ok()) {
-    LogRefusal(*context, filled);
-    SetTrailingWindow(*context, ingest_.WindowFor(filled));
+    LogRefusal(context, filled);
+    SetTrailingWindow(context, ingest_.WindowFor(filled));
   }
   reactor->Finish(ToGrpcStatus(filled));
   return reactor;
+}
+
+grpc::ServerUnaryReactor* NodeServiceImpl::GetRounds(grpc::CallbackServerContext* context,
+                                                     const v1::GetRoundsRequest* request,
+                                                     v1::GetRoundsResponse* response) {
+  return Finish(*context, FillRounds(*context, *request, *response));
+}
+
+grpc::ServerUnaryReactor* NodeServiceImpl::GetGroups(grpc::CallbackServerContext* context,
+                                                     const v1::GetGroupsRequest* request,
+                                                     v1::GetGroupsResponse* response) {
+  return Finish(*context, FillGroups(*context, *request, *response));
 }
 
 grpc::ServerReadReactor<v1::SubmitReportRequest>* NodeServiceImpl::SubmitReport(grpc::CallbackServerContext* context,

@@ -19,6 +19,8 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
 
   grpc::ServerUnaryReactor* GetRounds(grpc::CallbackServerContext* context, const v1::GetRoundsRequest* request,
                                       v1::GetRoundsResponse* response) override;
+  grpc::ServerUnaryReactor* GetGroups(grpc::CallbackServerContext* context, const v1::GetGroupsRequest* request,
+                                      v1::GetGroupsResponse* response) override;
   grpc::ServerReadReactor<v1::SubmitReportRequest>* SubmitReport(grpc::CallbackServerContext* context,
                                                                  v1::SubmitReportResponse* response) override;
   grpc::ServerBidiReactor<v1::SubmitReportsRequest, v1::SubmitReportsResponse>* SubmitReports(
@@ -29,6 +31,10 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
  private:
   absl::Status FillRounds(const grpc::ServerContextBase& context, const v1::GetRoundsRequest& request,
                           v1::GetRoundsResponse& response);
+  absl::Status FillGroups(const grpc::ServerContextBase& context, const v1::GetGroupsRequest& request,
+                          v1::GetGroupsResponse& response);
+  // Ends a call that has one request and one answer, which is filled.
+  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext& context, const absl::Status& filled);
 
   const Authenticator& authenticator_;
   Ingest& ingest_;

@@ -35,6 +35,9 @@ void AppendDigest(const Digest& digest, std::string& out) {
 
 std::string RoundKey(absl::string_view round_id) { return absl::StrCat("m/", round_id); }
 std::string RequestKey(absl::string_view request_id) { return absl::StrCat("q/", request_id); }
+std::string GroupsKey(absl::string_view round_id, uint64_t part) {
+  return absl::StrCat("g/", round_id, "/", NodeBytes(part));
+}
 std::string DigestPrefix(absl::string_view round_id) { return absl::StrCat("d/", round_id, "/"); }
 std::string DigestKey(absl::string_view round_id, uint64_t node) {
   return absl::StrCat(DigestPrefix(round_id), NodeBytes(node));

@@ -4,9 +4,10 @@
 //   m/<round>              -> v1::Round, serialized
 //   q/<request id>         -> round id
 //   d/<round>/<node>       -> digest (32), received_minute (i64), 1 if implausible (u8, absent: 0); asked for often
+//   g/<round>/<part>       -> 65,536 bytes of the groups that the round asks about, or the rest of them
 //   r/<round>/<node>       -> degree present (u8), degree (i64), digest (32), coded bits
 //
-// Nodes are 8 bytes, big endian, so that they ascend; numbers in values are little endian.
+// Nodes and parts are 8 bytes, big endian, so that they ascend; numbers in values are little endian.
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_RECORDS_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_RECORDS_H_
 
@@ -30,6 +31,7 @@ inline constexpr char kDigestsPrefix[] = "d/";
 
 std::string RoundKey(absl::string_view round_id);
 std::string RequestKey(absl::string_view request_id);
+std::string GroupsKey(absl::string_view round_id, uint64_t part);
 std::string DigestPrefix(absl::string_view round_id);
 std::string DigestKey(absl::string_view round_id, uint64_t node);
 std::string ReportPrefix(absl::string_view round_id);

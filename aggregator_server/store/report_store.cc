@@ -4,6 +4,10 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/wire/groups_codec.h"
+
 namespace blink {
 
 absl::StatusOr<PutOutcome> ReportStore::PutReportAndWait(CheckedReport report) {
@@ -19,6 +23,17 @@ absl::StatusOr<PutOutcome> ReportStore::PutReportAndWait(CheckedReport report) {
   std::unique_lock<std::mutex> lock(mutex);
   ready.wait(lock, [&] { return outcome.has_value(); });
   return *std::move(outcome);
+}
+
+absl::StatusOr<std::string> ReportStore::GetGroups(const v1::Round& round) {
+  const uint64_t bytes = GroupsBytes(round.parameters().node_count());
+  std::string groups;
+  for (uint32_t part = 0; groups.size() < bytes; ++part) {
+    BLINK_ASSIGN_OR_RETURN(const std::string more, GetGroupsPart(round.round_id(), part));
+    if (more.empty()) return absl::DataLossError(absl::StrCat("the groups of round ", round.round_id(), " are cut"));
+    groups += more;
+  }
+  return groups;
 }
 
 }  // namespace blink

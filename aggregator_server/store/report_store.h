@@ -51,9 +51,19 @@ class ReportStore {
 
   virtual ~ReportStore() = default;
 
-  // Stores a new round. If `request_id` has already made a round, returns that round, whatever it is, and stores
-  // nothing. ALREADY_EXISTS: the round id is taken.
-  virtual absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) = 0;
+  // Stores a new round, with the coded groups that it asks about (common/wire/groups_codec.h; empty: about none). If
+  // `request_id` has already made a round, returns that round, whatever it is, and stores nothing. ALREADY_EXISTS: the
+  // round id is taken.
+  virtual absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id,
+                                                const std::string& groups) = 0;
+  absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) {
+    return CreateRound(round, request_id, /*groups=*/"");
+  }
+  // The bytes of its groups from kGroupsPartBytes * part on, kGroupsPartBytes or the rest. NOT_FOUND: it has no such
+  // part.
+  virtual absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) = 0;
+  // All of them. NOT_FOUND: it asks about none.
+  absl::StatusOr<std::string> GetGroups(const v1::Round& round);
 
   // Round.reports is the number of durable reports now, Round.flagged the number of implausible ones among them.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;

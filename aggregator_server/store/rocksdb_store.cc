@@ -15,6 +15,7 @@
 #include "aggregator_server/store/synced_db.h"
 #include "aggregator_server/store/write_mark.h"
 #include "common/base/format_number.h"
+#include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/bit_row.h"
@@ -42,7 +43,9 @@ class RocksDbStore final : public ReportStore {
     committer_ = std::thread([this] { Commit(); });
   }
 
-  absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) override;
+  absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id,
+                                        const std::string& groups) override;
+  absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) override;
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override;
   std::vector<v1::Round> ListRounds() override { return List(/*only_open=*/false); }
   std::vector<v1::Round> ListOpenRounds() override { return List(/*only_open=*/true); }
@@ -242,7 +245,8 @@ RoundEntry* RocksDbStore::Find(const std::string& round_id) {
   return found == rounds_.end() ? nullptr : found->second.get();
 }
 
-absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, const std::string& request_id) {
+absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, const std::string& request_id,
+                                                    const std::string& groups) {
   return RunAlone([&]() -> absl::StatusOr<v1::Round> {
     if (!request_id.empty()) {
       std::string made;
@@ -265,6 +269,9 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
     rocksdb::WriteBatch writes;
     writes.Put(records::RoundKey(round.round_id()), entry->round.SerializeAsString());
     if (!request_id.empty()) writes.Put(records::RequestKey(request_id), round.round_id());
+    for (size_t at = 0; at < groups.size(); at += kGroupsPartBytes) {
+      writes.Put(records::GroupsKey(round.round_id(), at / kGroupsPartBytes), groups.substr(at, kGroupsPartBytes));
+    }
     BLINK_RETURN_IF_ERROR(db_->Write(writes, "store a round"));
     v1::Round stored = entry->MakeSnapshot();
     std::lock_guard<std::mutex> lock(rounds_mutex_);
@@ -331,6 +338,17 @@ std::vector<v1::Round> RocksDbStore::List(bool only_open) {
     return a.created_ms() != b.created_ms() ? a.created_ms() < b.created_ms() : a.round_id() < b.round_id();
   });
   return rounds;
+}
+
+absl::StatusOr<std::string> RocksDbStore::GetGroupsPart(const std::string& round_id, uint32_t part) {
+  BLINK_RETURN_IF_ERROR(RequireRound(round_id));
+  std::string bytes;
+  const rocksdb::Status found = db_->Get(records::GroupsKey(round_id, part), &bytes);
+  if (found.IsNotFound()) {
+    return absl::NotFoundError(absl::StrCat("round ", round_id, " has no groups, or no part ", part, " of them"));
+  }
+  BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the groups of a round"));
+  return bytes;
 }
 
 absl::StatusOr<std::optional<Digest>> RocksDbStore::GetDigest(const std::string& round_id, uint64_t node) {

@@ -288,6 +288,23 @@ TEST_F(AggregatorRpcTest, RefusesStrangersAndOtherNodes) {
                 grpc::StatusCode::INVALID_ARGUMENT, "node 40 is not on the roster");
 }
 
+TEST_F(AggregatorRpcTest, GivesGroupsToItsNodesAloneAndNoneOfARoundThatAsksAboutNone) {
+  const auto ask = [&](const std::string& who, uint64_t node, const std::string& round_id) {
+    v1::GetGroupsRequest request;
+    request.set_deployment("demo");
+    request.set_node_id(node);
+    request.set_round_id(round_id);
+    grpc::ClientContext context;
+    v1::GetGroupsResponse response;
+    return Node(who)->GetGroups(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(ask("node/7", 7, round_id_), grpc::NOT_FOUND);
+  EXPECT_EQ(ask("node/7", 7, std::string(32, 'f')), grpc::NOT_FOUND);
+  EXPECT_EQ(ask("node/7", 7, "no id"), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(ask("node/7", 8, round_id_), grpc::PERMISSION_DENIED);
+  EXPECT_EQ(ask("operator/ann", 7, round_id_), grpc::PERMISSION_DENIED);
+}
+
 TEST_F(AggregatorRpcTest, RefusesASecondReportAndALateOne) {
   const auto node = Node();
   ASSERT_TRUE(SendReport(*node, 7).status.ok());

@@ -18,6 +18,7 @@
 #include "blink/v1/node.pb.h"
 #include "blink/v1/operator.pb.h"
 #include "common/base/clock.h"
+#include "common/wire/groups_codec.h"
 #include "common/wire/report_codec.h"
 #include "common/wire/round.h"
 #include "tests/testing/temp_folder.h"
@@ -58,6 +59,16 @@ inline PrivacyParameters MakeParameters(uint32_t node_count, uint32_t degree_sha
   return *PrivacyParameters::Create(6'000'000, degree_share_ppm, node_count, mechanism);
 }
 
+// Of Mechanism::kGroupDegrees; node i is of group i % count.
+inline NodeGroups MakeGroups(uint32_t node_count, uint32_t count) {
+  NodeGroups groups{.count = count};
+  for (uint32_t i = 0; i < node_count; ++i) groups.group_of.push_back(i % count);
+  return groups;
+}
+inline PrivacyParameters MakeGroupParameters(uint32_t node_count, uint32_t count) {
+  return *PrivacyParameters::CreateForGroups(6'000'000, node_count, QuestionAbout(MakeGroups(node_count, count)));
+}
+
 inline v1::Round MakeRound(uint32_t node_count, const std::string& round_id = kRoundId,
                            uint32_t degree_share_ppm = 100'000) {
   v1::Round round;
@@ -83,6 +94,9 @@ inline CodedReport MakeReport(const PrivacyParameters& parameters, NodeIndex nod
     }
   }
   if (parameters.sends_degree()) report.noisy_degree = static_cast<int64_t>(node % 7) - 1 + variant;
+  for (uint32_t group = 0; group < parameters.question().count; ++group) {
+    report.group_degrees.push_back(static_cast<int64_t>(node % 7) - 1 + variant + group);
+  }
   return EncodeReport(parameters, report);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <limits>
 #include <thread>
 
 #include "aggregator_server/store/rocksdb_store.h"
@@ -188,6 +189,56 @@ TEST_F(OneEndIngestTest, RefusesAReportOfTheOtherMechanism) {
   CodedReport report = MakeReport(one_end_, 7);
   report.digest = ReportDigest(parameters_, report.noisy_degree, report.coded_bits);
   ExpectOneEndRefused(SendOneEnd(7, report), "digest does not match");
+}
+
+class GroupIngestTest : public IngestTest {
+ protected:
+  void SetUp() override {
+    IngestTest::SetUp();
+    v1::Round round = MakeRound(kNodes, kOtherRoundId);
+    *round.mutable_parameters() = ParametersToProto(about_groups_);
+    ASSERT_TRUE(store_->CreateRound(round, "", EncodeGroups(testing::MakeGroups(kNodes, 3))).ok());
+  }
+  absl::StatusOr<v1::Receipt> Answer(NodeIndex node, const CodedReport& report) {
+    return Send(MakeHeader(about_groups_, node, report, kOtherRoundId), report.coded_bits);
+  }
+  void ExpectAnswerRefused(const absl::StatusOr<v1::Receipt>& outcome, const std::string& message) {
+    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kInvalidArgument) << outcome.status();
+    EXPECT_THAT(std::string(outcome.status().message()), HasSubstr(message));
+    EXPECT_EQ(store_->GetRound(kOtherRoundId)->reports(), 0) << "the round is as it was";
+  }
+
+  const PrivacyParameters about_groups_ = testing::MakeGroupParameters(kNodes, 3);
+};
+
+TEST_F(GroupIngestTest, TakesANumberForEachGroupWhateverItIs) {
+  PrivateReport far;
+  far.group_degrees = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), 0};
+  EXPECT_TRUE(Answer(7, MakeReport(about_groups_, 7)).ok());
+  EXPECT_TRUE(Answer(8, EncodeReport(about_groups_, far)).ok());
+  EXPECT_EQ(store_->GetRound(kOtherRoundId)->reports(), 2);
+  EXPECT_EQ(store_->GetRound(kOtherRoundId)->flagged(), 0);
+}
+
+TEST_F(GroupIngestTest, RefusesAnAnswerAboutOtherGroups) {
+  const PrivacyParameters other = testing::MakeGroupParameters(kNodes, 4);
+  const CodedReport report = MakeReport(other, 7);
+  ExpectAnswerRefused(Send(MakeHeader(other, 7, report, kOtherRoundId), report.coded_bits), "group_count 4");
+  v1::ReportHeader header = MakeHeader(about_groups_, 7, MakeReport(about_groups_, 7), kOtherRoundId);
+  header.mutable_parameters()->set_groups_sha256(std::string(32, 'x'));
+  ExpectAnswerRefused(Send(header, MakeReport(about_groups_, 7).coded_bits), "groups_sha256 7878");
+}
+
+TEST_F(GroupIngestTest, RefusesTooFewTooManyAndMalformedNumbers) {
+  const auto answer = [&](const std::string& bytes) {
+    CodedReport report{bytes, std::nullopt, {}};
+    report.digest = ReportDigest(about_groups_, std::nullopt, bytes);
+    return Answer(7, report);
+  };
+  ExpectAnswerRefused(answer("ab"), "coded_bytes is 2, a report of this round has 3 .. 30");
+  ExpectAnswerRefused(answer(std::string(31, 'a')), "coded_bytes is 31");
+  ExpectAnswerRefused(answer("abcd"), "1 bytes follow the numbers of the 3 groups");
+  ExpectAnswerRefused(answer("ab\x80"), "the number of group 2 of 3 is missing or malformed");
 }
 
 TEST_F(IngestTest, RefusesAnotherRosterVersion) {

@@ -10,6 +10,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/privacy/own_pairs.h"
+#include "common/wire/groups_codec.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -224,6 +225,66 @@ TEST_F(ReportFileTest, RefusesAnswersAboutGroupsOfWhichNoLinksAreMade) {
   const absl::Status refused = ReadRoundFolder(folder_).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("answers about groups of nodes (mechanism group-degrees)"));
+}
+
+class GroupAnswersTest : public ReportFileTest {
+ protected:
+  GroupAnswersTest() {
+    for (uint32_t i = 0; i < kNodes; ++i) groups_.group_of.push_back(i % 3);
+  }
+  void WriteAnswers() {
+    v1::Round round;
+    round.set_round_id(std::string(32, 'a'));
+    *round.mutable_parameters() = ParametersToProto(about_groups());
+    round.set_reports(2);
+    ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+    ASSERT_TRUE(WriteGroups(EncodeGroups(groups_), folder_).ok());
+    auto writer = ReportFileWriter::Create(Path());
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    PrivateReport report;
+    report.group_degrees = {4, -1, 300};
+    ASSERT_TRUE((*writer)->Add(5, EncodeReport(about_groups(), report)).ok());
+    report.group_degrees = {0, 0, 7};
+    ASSERT_TRUE((*writer)->Add(129, EncodeReport(about_groups(), report)).ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+  }
+  PrivacyParameters about_groups() const {
+    return *PrivacyParameters::CreateForGroups(2'000'000, kNodes, QuestionAbout(groups_));
+  }
+
+  NodeGroups groups_{.count = 3};
+};
+
+TEST_F(GroupAnswersTest, ReturnsEveryNumberThatWasWritten) {
+  WriteAnswers();
+  const auto answers = ReadGroupAnswers(folder_);
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_EQ(answers->parameters, about_groups());
+  EXPECT_EQ(answers->asked.group_of, groups_.group_of);
+  EXPECT_EQ(answers->reports, 2u);
+  EXPECT_TRUE(answers->reported.Test(5) && answers->reported.Test(129) && !answers->reported.Test(6));
+  ASSERT_EQ(answers->degrees.size(), 3u * kNodes);
+  EXPECT_EQ(answers->degrees[15], 4.0f);
+  EXPECT_EQ(answers->degrees[16], -1.0f);
+  EXPECT_EQ(answers->degrees[17], 300.0f);
+  EXPECT_EQ(answers->degrees[3 * 129 + 2], 7.0f);
+  EXPECT_EQ(answers->degrees[18], 0.0f);
+  EXPECT_EQ(answers->coded_bytes_mean, 3.5);
+}
+
+TEST_F(GroupAnswersTest, RefusesOtherGroupsThanThoseOfTheRound) {
+  WriteAnswers();
+  NodeGroups moved = groups_;
+  moved.group_of[0] = 2;
+  ASSERT_TRUE(WriteGroups(EncodeGroups(moved), folder_).ok());
+  EXPECT_EQ(ReadGroupAnswers(folder_).status().code(), absl::StatusCode::kDataLoss);
+  ASSERT_TRUE(WriteGroups(EncodeGroups(groups_).substr(2), folder_).ok());
+  EXPECT_THAT(std::string(ReadGroupAnswers(folder_).status().message()), HasSubstr("does not hold the groups of"));
+}
+
+TEST_F(GroupAnswersTest, RefusesReportsOfAnotherMechanism) {
+  Write(Parameters(), {1, 2});
+  EXPECT_EQ(ReadGroupAnswers(folder_).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(ReportFileTest, RefusesAMissingFileByName) {

@@ -49,8 +49,12 @@ class FailingStore final : public ReportStore {
     }
     return store_->UpdateRound(round_id, expected, change);
   }
-  absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) override {
-    return store_->CreateRound(round, request_id);
+  absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id,
+                                        const std::string& groups) override {
+    return store_->CreateRound(round, request_id, groups);
+  }
+  absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) override {
+    return store_->GetGroupsPart(round_id, part);
   }
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override { return store_->GetRound(round_id); }
   std::vector<v1::Round> ListRounds() override { return store_->ListRounds(); }

@@ -135,6 +135,20 @@ TEST_F(RocksDbStoreTest, CreatesARoundOnceForARequestId) {
   EXPECT_EQ(store_->CreateRound(MakeRound(kNodes), "").status().code(), absl::StatusCode::kAlreadyExists);
 }
 
+TEST_F(RocksDbStoreTest, KeepsTheGroupsOfARoundInParts) {
+  constexpr uint32_t kMany = 70'000;  // 140,000 bytes
+  v1::Round round = MakeRound(kMany, kOtherRoundId);
+  *round.mutable_parameters() = ParametersToProto(testing::MakeGroupParameters(kMany, 1000));
+  const std::string groups = EncodeGroups(testing::MakeGroups(kMany, 1000));
+  ASSERT_TRUE(store_->CreateRound(round, "", groups).ok());
+  EXPECT_EQ(store_->GetGroupsPart(kOtherRoundId, 0).value(), groups.substr(0, 65'536));
+  EXPECT_EQ(store_->GetGroupsPart(kOtherRoundId, 2).value(), groups.substr(131'072));
+  EXPECT_EQ(store_->GetGroups(round).value(), groups);
+  EXPECT_EQ(store_->GetGroupsPart(kOtherRoundId, 3).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->GetGroupsPart(kRoundId, 0).status().code(), absl::StatusCode::kNotFound) << "it asks about none";
+  EXPECT_EQ(store_->GetGroupsPart(std::string(32, 'f'), 0).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(RocksDbStoreTest, ComparesTheStateBeforeItChangesARound) {
   ASSERT_TRUE(Seal(*store_).ok());
   const auto again = Seal(*store_);
