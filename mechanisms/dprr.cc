@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/groups/uniform.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/privatizer.h"
 #include "mechanisms/kind.h"
-#include "mechanisms/uniform.h"
 
 namespace blink {
 

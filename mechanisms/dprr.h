@@ -16,10 +16,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "aggregator_server/groups/reported_rows.h"
 #include "common/privacy/parameters.h"
 #include "common/privacy/private_report.h"
 #include "common/privacy/random_source.h"
-#include "mechanisms/reported_rows.h"
 
 namespace blink {
 

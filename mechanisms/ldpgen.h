@@ -2,17 +2,14 @@
 //
 //   1  the aggregator deals the nodes into 2 random groups; node u answers its degree vector, the links towards each
 //      group, plus Laplace noise of scale 2 / epsilon on each entry
-//   k  eta_u = the sum of the answer, rounded, clamped to 1 .. n - 1; k = ceil(mean over u of f(eta_u / 2)), clamped to
-//      1 .. n, with f(d) = d + (d^2 - 2 (1 + sqrt 5) d + 1) / (epsilon / 2)
-//   2  k-means of the answers gives k groups; node u answers its degree vector towards them, with the same noise
-//   3  k-means of the second answers, rounded and at least 0 from here on, gives the final k groups; the vector towards
-//      these is, for each u, delta_i = sum_j answer_j |groups j and i| / |group j|
-//   4  directed links are drawn from the block Chung-Lu model of these vectors (block_chung_lu.h)
+//   2  the answers give k groups; node u answers its degree vector towards them, with the same noise
+//   3  these answers give directed links
+//
+// What the aggregator computes is in aggregator_server/groups/group_answers.h.
 //
 // A change of one entry of a list changes one number of each answer by 1: an answer costs epsilon / 2, both epsilon,
 // and an undirected link 2 epsilon. Source: Qin et al., "Generating Synthetic Decentralized Social Graphs with Local
-// Differential Privacy" (CCS 2017), with f and the rounding as Blink (CCS '23) compares with it. The noise is on a grid
-// of 1/1024 (fine_laplace.h).
+// Differential Privacy" (CCS 2017). The noise is on a grid of 1/1024 (fine_laplace.h).
 #ifndef BLINK_MECHANISMS_LDPGEN_H_
 #define BLINK_MECHANISMS_LDPGEN_H_
 
@@ -21,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "aggregator_server/groups/group_answers.h"
 #include "aggregator_server/links/link_weights.h"
 #include "common/privacy/bit_row.h"
 #include "common/privacy/node_groups.h"
@@ -46,20 +44,10 @@ class LdpGenNode {
   PrivacyParameters parameters_;
 };
 
-// The mean of f above over the noisy degrees, as a number of groups.
-uint32_t LdpGenGroupCount(absl::Span<const uint32_t> degrees, double epsilon);
-
-// Step 3's vectors [n, k]: `answers` [n, k] towards the k groups `asked`, spread over the k groups `final_groups` as
-// the members of each asked group are.
-std::vector<float> LdpGenVectors(absl::Span<const float> answers, const NodeGroups& asked,
-                                 const NodeGroups& final_groups);
-
 class LdpGenAggregator {
  public:
-  // What n nodes and k groups take: the answers, the vectors of step 3 and the groups' sums.
-  static double Bytes(uint32_t node_count, uint32_t groups) {
-    return 8.0 * node_count * groups + 20.0 * groups * groups + 64.0 * node_count;
-  }
+  // What n nodes and k groups take.
+  static double Bytes(uint32_t node_count, uint32_t groups) { return GroupLinksBytes(node_count, groups); }
 
   // `seed`: of the first groups, k-means and the links. All of it reads answers alone, so it costs no privacy.
   LdpGenAggregator(const PrivacyParameters& parameters, uint64_t seed, int threads);

@@ -1,6 +1,6 @@
 // Links as single nodes report them. What i says of j and what j says of i are two directed links.
-#ifndef BLINK_MECHANISMS_REPORTED_ROWS_H_
-#define BLINK_MECHANISMS_REPORTED_ROWS_H_
+#ifndef BLINK_AGGREGATOR_SERVER_GROUPS_REPORTED_ROWS_H_
+#define BLINK_AGGREGATOR_SERVER_GROUPS_REPORTED_ROWS_H_
 
 #include <cstdint>
 #include <vector>
@@ -34,4 +34,4 @@ class ReportedRows {
 
 }  // namespace blink
 
-#endif  // BLINK_MECHANISMS_REPORTED_ROWS_H_
+#endif  // BLINK_AGGREGATOR_SERVER_GROUPS_REPORTED_ROWS_H_

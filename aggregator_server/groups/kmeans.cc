@@ -1,14 +1,14 @@
-#include "mechanisms/kmeans.h"
+#include "aggregator_server/groups/kmeans.h"
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
 #include <random>
 
+#include "aggregator_server/groups/uniform.h"
 #include "aggregator_server/profiles/tile_kernels.h"
 #include "common/base/run_on_threads.h"
 #include "common/simd/instruction_set.h"
-#include "mechanisms/uniform.h"
 
 namespace blink {
 namespace {

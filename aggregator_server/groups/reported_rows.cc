@@ -1,4 +1,4 @@
-#include "mechanisms/reported_rows.h"
+#include "aggregator_server/groups/reported_rows.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // Chance at the aggregator, which reads reports alone: no privacy depends on it, and a seed repeats it.
-#ifndef BLINK_MECHANISMS_UNIFORM_H_
-#define BLINK_MECHANISMS_UNIFORM_H_
+#ifndef BLINK_AGGREGATOR_SERVER_GROUPS_UNIFORM_H_
+#define BLINK_AGGREGATOR_SERVER_GROUPS_UNIFORM_H_
 
 #include <random>
 
@@ -11,4 +11,4 @@ inline double Uniform(std::mt19937_64& random) { return static_cast<double>(rand
 
 }  // namespace blink
 
-#endif  // BLINK_MECHANISMS_UNIFORM_H_
+#endif  // BLINK_AGGREGATOR_SERVER_GROUPS_UNIFORM_H_

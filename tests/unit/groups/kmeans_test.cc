@@ -1,4 +1,4 @@
-#include "mechanisms/kmeans.h"
+#include "aggregator_server/groups/kmeans.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

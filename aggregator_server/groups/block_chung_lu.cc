@@ -1,4 +1,4 @@
-#include "mechanisms/block_chung_lu.h"
+#include "aggregator_server/groups/block_chung_lu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/groups/reported_rows.h"
+#include "aggregator_server/groups/uniform.h"
 #include "common/base/status_macros.h"
-#include "mechanisms/reported_rows.h"
-#include "mechanisms/uniform.h"
 
 namespace blink {
 namespace {

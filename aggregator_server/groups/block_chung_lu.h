@@ -5,8 +5,8 @@
 //
 // where n_j is the size of group j. So u names about w_uj S_j / (S_j + T_ij) nodes of j, all of them alike. The links
 // are directed. Source: LDPGen (Qin et al., CCS 2017), in the form in which Blink (CCS '23) compares with it.
-#ifndef BLINK_MECHANISMS_BLOCK_CHUNG_LU_H_
-#define BLINK_MECHANISMS_BLOCK_CHUNG_LU_H_
+#ifndef BLINK_AGGREGATOR_SERVER_GROUPS_BLOCK_CHUNG_LU_H_
+#define BLINK_AGGREGATOR_SERVER_GROUPS_BLOCK_CHUNG_LU_H_
 
 #include <cstdint>
 #include <random>
@@ -26,4 +26,4 @@ absl::StatusOr<LinkWeights> DrawBlockChungLu(absl::Span<const float> weights, ab
 
 }  // namespace blink
 
-#endif  // BLINK_MECHANISMS_BLOCK_CHUNG_LU_H_
+#endif  // BLINK_AGGREGATOR_SERVER_GROUPS_BLOCK_CHUNG_LU_H_

@@ -2,8 +2,8 @@
 //
 // Sources: Lloyd (1982); Arthur and Vassilvitskii, "k-means++" (2007). It ends as scikit-learn's KMeans does: when no
 // point changes its group, when the centres move by less than 1e-4 of the points' mean variance, or after `iterations`.
-#ifndef BLINK_MECHANISMS_KMEANS_H_
-#define BLINK_MECHANISMS_KMEANS_H_
+#ifndef BLINK_AGGREGATOR_SERVER_GROUPS_KMEANS_H_
+#define BLINK_AGGREGATOR_SERVER_GROUPS_KMEANS_H_
 
 #include <cstdint>
 #include <vector>
@@ -26,4 +26,4 @@ std::vector<uint32_t> KMeans(absl::Span<const float> points, uint32_t width, uin
 
 }  // namespace blink
 
-#endif  // BLINK_MECHANISMS_KMEANS_H_
+#endif  // BLINK_AGGREGATOR_SERVER_GROUPS_KMEANS_H_

@@ -1,4 +1,4 @@
-#include "mechanisms/block_chung_lu.h"
+#include "aggregator_server/groups/block_chung_lu.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

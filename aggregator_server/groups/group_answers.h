@@ -1,0 +1,64 @@
+// What becomes of the answers to the questions of LDPGen: the groups of the second question, and then links.
+//
+//   1  the answers are the degree vectors towards 2 random groups. eta_u = the sum of an answer, rounded, clamped to
+//      1 .. n - 1; k = ceil(mean over u of f(eta_u / 2)), clamped to 1 .. n, with
+//      f(d) = d + (d^2 - 2 (1 + sqrt 5) d + 1) / (epsilon / 2). k-means of the answers gives the groups
+//   2  the answers are the degree vectors towards these groups. k-means of them gives as many final groups. From here
+//      on the answers are rounded and at least 0. The vector of each node towards the final groups is
+//      delta_i = sum_j answer_j |groups j and i| / |group j|
+//   3  directed links are drawn from the block Chung-Lu model of these vectors (block_chung_lu.h)
+//
+// Source: Qin et al., "Generating Synthetic Decentralized Social Graphs with Local Differential Privacy" (CCS 2017),
+// with f and the rounding as Blink (CCS '23) compares with it.
+//
+// A node that did not answer is grouped as if it had given the mean answer. It names nobody; others may name it.
+#ifndef BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
+#define BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "aggregator_server/links/link_weights.h"
+#include "common/privacy/bit_row.h"
+#include "common/privacy/node_groups.h"
+
+namespace blink {
+
+// The mean of f above over the noisy degrees, as a number of groups. `epsilon`: of both questions together.
+uint32_t LdpGenGroupCount(absl::Span<const uint32_t> degrees, double epsilon);
+
+// Step 2's vectors [n, k]: `answers` [n, k] towards the k groups `asked`, spread over the k groups `final_groups` as
+// the members of each asked group are.
+std::vector<float> LdpGenVectors(absl::Span<const float> answers, const NodeGroups& asked,
+                                 const NodeGroups& final_groups);
+
+// The answers to one question.
+struct GroupAnswersRead {
+  NodeGroups asked;
+  BitRow answered;             // [n]
+  std::vector<float> degrees;  // [n, asked.count] row-major, finite; ignored where a node did not answer
+};
+
+struct NextGroups {
+  NodeGroups groups;    // none of them is empty
+  uint32_t wanted = 0;  // k of the formula
+};
+
+// Step 1. k is at most `groups_max`; groups in which no node is are left out. INVALID_ARGUMENT: the sizes of `answers`
+// do not fit each other, or nobody answered.
+absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsilon, uint32_t groups_max, uint64_t seed,
+                                          int threads);
+
+// Steps 2 and 3. Row v of the links has the nodes that name v. INVALID_ARGUMENT as above.
+absl::StatusOr<LinkWeights> DrawGroupLinks(GroupAnswersRead answers, uint64_t seed, int threads);
+
+// What DrawGroupLinks takes: the answers, the vectors and the groups' sums.
+inline double GroupLinksBytes(uint32_t node_count, uint32_t groups) {
+  return 8.0 * node_count * groups + 20.0 * groups * groups + 64.0 * node_count;
+}
+
+}  // namespace blink
+
+#endif  // BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
