@@ -12,9 +12,13 @@
 // with f and the rounding as Blink (CCS '23) compares with it.
 //
 // A node that did not answer is grouped as if it had given the mean answer. It names nobody; others may name it.
+// Answers are taken as if they were in -n .. 2n: no list has more, and one absurd number must not put all others into
+// one group.
 #ifndef BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
 #define BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +49,13 @@ struct NextGroups {
   NodeGroups groups;    // none of them is empty
   uint32_t wanted = 0;  // k of the formula
 };
+
+// How many groups k-means makes of n nodes and reads as many numbers of each in about an hour of one core. Below 3,600
+// nodes there may be as many as nodes.
+inline uint32_t GroupsInAnHour(uint32_t node_count) {
+  constexpr double kOperations = 3.6e13, kOfOneGroupAndNumber = 100;  // 50 iterations of two operations each
+  return static_cast<uint32_t>(std::clamp(std::sqrt(kOperations / kOfOneGroupAndNumber / node_count), 1.0, 1e4));
+}
 
 // Step 1. k is at most `groups_max`; groups in which no node is are left out. INVALID_ARGUMENT: the sizes of `answers`
 // do not fit each other, or nobody answered.

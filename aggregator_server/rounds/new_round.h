@@ -6,17 +6,26 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "aggregator_server/rounds/followed_round.h"
 #include "aggregator_server/rounds/pipeline_options.h"
 #include "blink/v1/operator.pb.h"
 
 namespace blink {
 
-// An open round under a fresh random id, complete but for its times: created_ms and deadline_ms are the caller's.
-// INVALID_ARGUMENT naming the field and its range. UNAVAILABLE: the system gave no randomness.
-absl::StatusOr<v1::Round> MakeRound(const PipelineOptions& options, const v1::CreateRoundRequest& request);
+struct NewRound {
+  v1::Round round;
+  std::string groups;  // that it asks about (common/wire/groups_codec.h); empty: it asks about none
+};
 
-// For a request id that has made the round `held`: OK if the round `asked` for differs only in its id and its times.
-// ALREADY_EXISTS naming the differences. The number of nodes is not compared: the roster may have changed since.
+// An open round under a fresh random id, complete but for its times: created_ms and deadline_ms are the caller's. Where
+// it asks about groups, these are those of `followed`, which request.follows names; null: random ones.
+// INVALID_ARGUMENT naming the field and its range. UNAVAILABLE: the system gave no randomness.
+absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::CreateRoundRequest& request,
+                                   const FollowedRound* followed = nullptr);
+
+// For a request id that has made the round `held`: OK if the round `asked` for differs only in its id, its times and
+// which node is of which random group. ALREADY_EXISTS naming the differences. The number of nodes is not compared: the
+// roster may have changed since.
 absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked);
 
 }  // namespace blink

@@ -88,7 +88,12 @@ void Pipeline::Stop() {
 }
 
 absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request) {
-  BLINK_ASSIGN_OR_RETURN(v1::Round round, MakeRound(options_, request));
+  std::optional<FollowedRound> followed;
+  if (!request.follows().empty()) {
+    BLINK_ASSIGN_OR_RETURN(followed, FindFollowed(request.follows()));
+  }
+  BLINK_ASSIGN_OR_RETURN(NewRound made, MakeRound(options_, request, followed ? &*followed : nullptr));
+  v1::Round& round = made.round;
   std::lock_guard<std::mutex> create_lock(create_mutex_);
   BLINK_RETURN_IF_ERROR(CheckTrainableByWorker(round));
   round.set_created_ms(absl::ToUnixMillis(clock_.Now()));
@@ -100,7 +105,7 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
           absl::StrCat(kRoundsListedMax, " rounds are open already: seal or cancel one"));
     }
   }
-  BLINK_ASSIGN_OR_RETURN(v1::Round stored, store_.CreateRound(round, request.request_id()));
+  BLINK_ASSIGN_OR_RETURN(v1::Round stored, store_.CreateRound(round, request.request_id(), made.groups));
   if (stored.round_id() == round.round_id()) {
     spdlog::info("round {} is open until {}", stored.round_id(),
                  absl::FormatTime(absl::FromUnixMillis(stored.deadline_ms()), absl::UTCTimeZone()));
@@ -117,6 +122,15 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   return AddProgress(std::move(stored));
 }
 
+absl::StatusOr<FollowedRound> Pipeline::FindFollowed(const std::string& round_id) {
+  absl::StatusOr<v1::Round> round = store_.GetRound(round_id);
+  if (absl::IsNotFound(round.status())) {
+    return absl::NotFoundError(absl::StrCat("follows names round ", round_id, ", and there is no such round"));
+  }
+  BLINK_RETURN_IF_ERROR(round.status());
+  return ReadFollowedRound(*std::move(round), FilesOf(round_id).result(), options_.node_count);
+}
+
 absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
   if (!options_.facts) return absl::OkStatus();
   const absl::StatusOr<TrainingFacts> facts = options_.facts();
@@ -127,9 +141,14 @@ absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
   const bool trains = round.training().model() != v1::MODEL_NONE;
   if (trains && !gpus_.has_value()) BLINK_RETURN_IF_ERROR(AskForGpus());
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  BLINK_RETURN_IF_ERROR(
-      CheckTrainable(round.training(), *facts,
-                     {.flip_probability = parameters.sends_bits() ? parameters.flip_probability() : 0, .gpus = gpus_}));
+  const bool draws_links = parameters.sends_group_degrees();  // from answers; without a model nothing can be wrong
+  if (trains || !draws_links) {
+    BLINK_RETURN_IF_ERROR(
+        CheckTrainable(round.training(), *facts,
+                       {.estimated = !draws_links,
+                        .flip_probability = parameters.sends_bits() ? parameters.flip_probability() : 0,
+                        .gpus = gpus_}));
+  }
   if (options_.ignore_memory) return absl::OkStatus();
   MachineMemory memory = FindMachineMemory();
   if (const uint64_t limit = options_.worker_limits.memory_bytes; limit > 0 && limit < memory.total) {

@@ -38,6 +38,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator_server/rounds/followed_round.h"
 #include "aggregator_server/rounds/pipeline_options.h"
 #include "aggregator_server/rounds/retry.h"
 #include "aggregator_server/rounds/round_files.h"
@@ -63,8 +64,9 @@ class Pipeline {
   void Stop();
 
   // INVALID_ARGUMENT naming the field and its range, or the remedy where it cannot be trained (CheckTrainable).
-  // FAILED_PRECONDITION: the attributes, the worker or its machine do not allow it. RESOURCE_EXHAUSTED: 64 rounds are
-  // open. The first one asks the worker for its machine's GPUs, which takes a second.
+  // FAILED_PRECONDITION: the attributes, the worker or its machine do not allow it, or the round that it follows does
+  // not (followed_round.h). NOT_FOUND: it follows no round that there is. RESOURCE_EXHAUSTED: 64 rounds are open. The
+  // first one asks the worker for its machine's GPUs, which takes a second.
   absl::StatusOr<v1::Round> CreateRound(const v1::CreateRoundRequest& request);
   // NOT_FOUND; FAILED_PRECONDITION when the round is not open. The round may come back FAILED: below the quorum.
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
@@ -129,6 +131,7 @@ class Pipeline {
   RoundRun MakeRun(const std::string& round_id);
   void TakeProgress(const std::string& round_id, const WorkerProgress& progress);
   bool ShouldStop(const std::string& round_id);
+  absl::StatusOr<FollowedRound> FindFollowed(const std::string& round_id);
   absl::Status CheckTrainableByWorker(const v1::Round& round);
   absl::Status AskForGpus();
   RoundFiles FilesOf(const std::string& round_id) const;

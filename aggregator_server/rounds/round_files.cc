@@ -34,7 +34,8 @@ bool RoundFiles::LacksReportsOf(const v1::Round& round) const {
     std::error_code error;
     return !std::filesystem::is_regular_file(folder_ + name, error) && (!error || error.value() == ENOENT);
   };
-  return IsTerminal(round.state()) && round.reports() > 0 && (lacks("/round.json") || lacks("/reports.blr"));
+  return IsTerminal(round.state()) && round.reports() > 0 &&
+         (lacks("/round.json") || lacks("/reports.blr") || (round.parameters().group_count() > 0 && lacks("/groups")));
 }
 
 uint64_t RoundFiles::CheckpointBytes() const {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/groups/group_answers.h"
 #include "aggregator_server/select/candidate_grid.h"
 #include "common/base/machine_memory.h"
 #include "common/wire/training_spec.h"
@@ -39,6 +40,10 @@ double AttributedBytes(const ProblemSize& size) {
 
 ReportsInMemory ReportsInMemory::Of(const PrivacyParameters* parameters, v1::Implausible implausible) {
   if (parameters == nullptr) return {.are_drawn_or_read = false};
+  if (parameters->sends_group_degrees()) {
+    return {.have_bits = false,
+            .group_answers = GroupLinksBytes(parameters->node_count(), parameters->question().count)};
+  }
   return {.have_bits = parameters->sends_bits(),
           .are_copied = implausible == v1::IMPLAUSIBLE_DROP || parameters->mechanism() == Mechanism::kOneEnd,
           .flip_probability = parameters->sends_bits() ? parameters->flip_probability() : 0,
@@ -59,7 +64,8 @@ MemoryNeed EstimateMemoryNeed(const v1::TrainingSpec& spec, const ProblemSize& g
     candidate->variant = Variant::kHard;  // on the CPU a training reads the soft weights where they are
     need.training = TrainingBytes(*candidate, size);
   }
-  if (!reports.are_drawn_or_read) return need;
+  need.estimate = reports.group_answers;
+  if (!reports.are_drawn_or_read || reports.group_answers > 0) return need;
   if (reports.have_bits) {
     const double bits = 8 * n * std::ceil(n / 64);
     need.reports = bits * (reports.are_copied ? 2 : 1);

@@ -29,6 +29,7 @@ struct ReportsInMemory {
   bool are_copied = false;        // since implausible ones may be dropped, or the set is mirrored
   double flip_probability = 0;    // decides how many pairs have a one
   double epsilon_degree = 0;      // decides how many distinct degrees there are; 0: no degrees
+  double group_answers = 0;       // bytes of answers about groups, and of what becomes of them; 0: others
 
   // `parameters`: none where no report is drawn or read.
   static ReportsInMemory Of(const PrivacyParameters* parameters, v1::Implausible implausible);

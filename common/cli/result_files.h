@@ -16,6 +16,7 @@ inline std::string ResultFilesText() {
          "  links.npz         the same, for scipy.sparse.load_npz\n"
          "  degrees.csv       how many links every node is expected to have\n"
          "  plausibility.csv  the checks of every report\n"
+         "  groups.csv        of group-degrees: which group every node is of, for a round that follows\n"
          "  model.pt          the parameters, for torch.load\n"
          "  model.ts          the model, for torch.jit.load\n";
 }

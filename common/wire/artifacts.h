@@ -15,7 +15,8 @@ struct Artifact {
   enum Presence {
     kAlways,
     kWithModel,  // where a model was trained
-    kSometimes,  // missing in a result of an older aggregator, or for some models
+    kWithLinks,  // but of a round that asked about random groups
+    kSometimes,  // missing in a result of an older aggregator, for some models, or for some mechanisms
   };
   const char* name;
   Presence presence;
@@ -24,15 +25,16 @@ struct Artifact {
 inline constexpr absl::string_view kMetrics = "metrics.json";
 inline constexpr uint64_t kMetricsBytesMax = 1 << 20;
 
-inline constexpr std::array<Artifact, 9> kArtifacts = {{{"metrics.json", Artifact::kAlways},
-                                                        {"predictions.csv", Artifact::kWithModel},
-                                                        {"curves.csv", Artifact::kWithModel},
-                                                        {"links.csv", Artifact::kAlways},
-                                                        {"links.npz", Artifact::kSometimes},
-                                                        {"degrees.csv", Artifact::kSometimes},
-                                                        {"plausibility.csv", Artifact::kSometimes},
-                                                        {"model.pt", Artifact::kWithModel},
-                                                        {"model.ts", Artifact::kSometimes}}};
+inline constexpr std::array<Artifact, 10> kArtifacts = {{{"metrics.json", Artifact::kAlways},
+                                                         {"predictions.csv", Artifact::kWithModel},
+                                                         {"curves.csv", Artifact::kWithModel},
+                                                         {"links.csv", Artifact::kWithLinks},
+                                                         {"links.npz", Artifact::kSometimes},
+                                                         {"degrees.csv", Artifact::kSometimes},
+                                                         {"plausibility.csv", Artifact::kSometimes},
+                                                         {"groups.csv", Artifact::kSometimes},
+                                                         {"model.pt", Artifact::kWithModel},
+                                                         {"model.ts", Artifact::kSometimes}}};
 
 }  // namespace blink
 

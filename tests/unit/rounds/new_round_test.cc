@@ -28,8 +28,6 @@ TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
   request.mutable_parameters()->set_epsilon_micro(0);
   refused(request, "epsilon");
   request = Request();
-  request.mutable_parameters()->set_mechanism(3);
-  refused(request, "mechanism is 3 (group-degrees): nodes answer such rounds, but this aggregator opens none");
   request.mutable_parameters()->set_mechanism(4);
   refused(request, "mechanism is 4, but only 1 (both-ends), 2 (one-end) and 3 (group-degrees) are known");
   request = Request();
