@@ -27,6 +27,12 @@ absl::Status CheckAnswers(const GroupAnswersRead& answers) {
   return absl::InvalidArgumentError("nobody has answered about the groups: wait for reports");
 }
 
+// What an honest answer can hardly be.
+void Bound(GroupAnswersRead& answers) {
+  const auto n = static_cast<float>(answers.answered.size());
+  for (float& degree : answers.degrees) degree = std::clamp(degree, -n, 2 * n);
+}
+
 // Gives the nodes that did not answer the mean of those who did.
 void FillWithMean(GroupAnswersRead& answers) {
   const uint32_t n = answers.answered.size(), k = answers.asked.count;
@@ -97,6 +103,7 @@ std::vector<float> LdpGenVectors(absl::Span<const float> answers, const NodeGrou
 absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsilon, uint32_t groups_max, uint64_t seed,
                                           int threads) {
   BLINK_RETURN_IF_ERROR(CheckAnswers(answers));
+  Bound(answers);
   const uint32_t n = answers.answered.size(), width = answers.asked.count;
   std::vector<uint32_t> degrees;
   answers.answered.ForEachOne([&](NodeIndex u) {
@@ -113,6 +120,7 @@ absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsil
 
 absl::StatusOr<LinkWeights> DrawGroupLinks(GroupAnswersRead answers, uint64_t seed, int threads) {
   BLINK_RETURN_IF_ERROR(CheckAnswers(answers));
+  Bound(answers);
   const uint32_t n = answers.answered.size(), k = answers.asked.count;
   FillWithMean(answers);
   NodeGroups final_groups{.count = k};

@@ -93,6 +93,18 @@ std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft
   return csv;
 }
 
+std::string DirectedLinksCsv(const CsrGraph& links, const std::vector<std::string>& ids) {
+  std::string csv = absl::StrCat("source,target", ids.empty() ? "\n" : ",source_id,target_id\n");
+  for (NodeIndex target = 0; target < links.node_count(); ++target) {
+    for (const NodeIndex source : links.NeighboursOf(target)) {
+      absl::StrAppend(&csv, source, ",", target);
+      if (!ids.empty()) absl::StrAppend(&csv, ",", CsvField(ids[source]), ",", CsvField(ids[target]));
+      csv += "\n";
+    }
+  }
+  return csv;
+}
+
 absl::Status WriteLinksNpz(const LinkWeights& weights, int threads, const std::string& path, size_t soft_pairs_max,
                            float soft_from) {
   const uint32_t n = weights.node_count;

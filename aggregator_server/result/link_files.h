@@ -20,6 +20,9 @@ namespace blink {
 std::string LinksCsv(const LinkWeights& weights, const CsrGraph& hard, bool soft = false,
                      const std::vector<std::string>& ids = {});
 
+// The same form of links that need not go both ways: row v of `links` has the sources of the links to v.
+std::string DirectedLinksCsv(const CsrGraph& links, const std::vector<std::string>& ids = {});
+
 // A Soft's pairs are kept from this P on, doubled until no more than kSoftPairsMax (both directions counted) are left.
 inline constexpr float kSoftThreshold = 1.0f / 1024;
 inline constexpr size_t kSoftPairsMax = 8'000'000;

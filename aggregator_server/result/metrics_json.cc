@@ -278,22 +278,39 @@ nlohmann::ordered_json SearchJson(const Candidate& chosen, const std::vector<Tri
   return json;
 }
 
-nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
+nlohmann::ordered_json MetricsHead(const PrivacyParameters& parameters, uint32_t reports, const DatasetFacts& dataset,
                                    ReportOrigin origin, uint32_t active) {
   if (active == 0) active = parameters.node_count();
   nlohmann::ordered_json json;
   json["program"] = {{"version", ProgramVersion()}, {"commit", ProgramCommit()}};
-  json["dataset"] = {{"name", analysis.dataset.name},
-                     {"nodes", analysis.dataset.nodes},
-                     {"features", analysis.dataset.features},
-                     {"classes", analysis.dataset.classes},
-                     {"attributes_sha256", analysis.dataset.attributes_sha256}};
+  json["dataset"] = {{"name", dataset.name},
+                     {"nodes", dataset.nodes},
+                     {"features", dataset.features},
+                     {"classes", dataset.classes},
+                     {"attributes_sha256", dataset.attributes_sha256}};
   json["kind"] = IsSimulated(origin) ? "simulation" : origin == ReportOrigin::kReplay ? "replay" : "round";
   json["privacy"] = PrivacyJson(FiguresOfPrivacy(parameters, origin));
   json["reports"] = {{"received", reports},
                      {"nodes", parameters.node_count()},
                      {"retired", parameters.node_count() - active},
                      {"missing", active > reports ? active - reports : 0}};
+  return json;
+}
+
+void AddTrainingJson(const Candidate& trained, const TrainResult& training, const std::vector<Tried>& search,
+                     const std::optional<Tried>& features_only, nlohmann::ordered_json& metrics) {
+  metrics["train"] = TrainJson(training, trained);
+  if (const std::string left_out = LeftOutOfClasses(training); !left_out.empty()) {
+    metrics["train"]["warnings"].push_back(left_out);
+  }
+  metrics["classes"] = ClassesJson(training);
+  if (!search.empty()) metrics["train"].update(SearchJson(trained, search, /*research=*/false));
+  if (features_only) metrics["train"].update(FeaturesOnlyJson(*features_only, /*research=*/false));
+}
+
+nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t reports, const Analysis& analysis,
+                                   ReportOrigin origin, uint32_t active) {
+  nlohmann::ordered_json json = MetricsHead(parameters, reports, analysis.dataset, origin, active);
   json["plausibility"] = PlausibilityJson(analysis.checks);
   json["estimate"] =
       EstimateJson(analysis.estimates, analysis.tie_seed, FiguresOfSeen(analysis.estimates, analysis.trained));
@@ -302,13 +319,7 @@ nlohmann::ordered_json MetricsJson(const PrivacyParameters& parameters, uint32_t
     json["train"] = json["classes"] = nullptr;
     return json;
   }
-  json["train"] = TrainJson(analysis.training, analysis.trained);
-  if (const std::string left_out = LeftOutOfClasses(analysis.training); !left_out.empty()) {
-    json["train"]["warnings"].push_back(left_out);
-  }
-  json["classes"] = ClassesJson(analysis.training);
-  if (!analysis.search.empty()) json["train"].update(SearchJson(analysis.trained, analysis.search, /*research=*/false));
-  if (analysis.features_only) json["train"].update(FeaturesOnlyJson(*analysis.features_only, /*research=*/false));
+  AddTrainingJson(analysis.trained, analysis.training, analysis.search, analysis.features_only, json);
   return json;
 }
 

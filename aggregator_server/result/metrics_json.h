@@ -87,6 +87,12 @@ nlohmann::ordered_json NameJson(const std::optional<Value>& value, const char* (
   return value.has_value() ? nlohmann::ordered_json(name_of(*value)) : nlohmann::ordered_json(nullptr);
 }
 
+// The parts of MetricsJson that need no estimate: from `program` to `reports`, and `train` and `classes`.
+nlohmann::ordered_json MetricsHead(const PrivacyParameters& parameters, uint32_t reports, const DatasetFacts& dataset,
+                                   ReportOrigin origin, uint32_t active);
+void AddTrainingJson(const Candidate& trained, const TrainResult& training, const std::vector<Tried>& search,
+                     const std::optional<Tried>& features_only, nlohmann::ordered_json& metrics);
+
 // metrics.json:
 //   program       version and commit
 //   dataset       name and counts of what the reports were analysed with; digest of its features, labels and split

@@ -78,7 +78,9 @@ absl::Status WriteLinks(const std::string& folder, const Analysis& analysis, con
   return WriteLinksNpz(*seen, analysis.training.threads, folder + "/links.npz", kSoftPairsMax, soft_from);
 }
 
-absl::Status WriteModel(const std::string& folder, const TrainResult& training, const NodeAttributes& attributes) {
+}  // namespace
+
+absl::Status WriteModelFiles(const std::string& folder, const TrainResult& training, const NodeAttributes& attributes) {
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/predictions.csv", PredictionsCsv(training, attributes)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/curves.csv", CurvesCsv(training)));
   if (!training.script_bytes.empty()) {
@@ -86,8 +88,6 @@ absl::Status WriteModel(const std::string& folder, const TrainResult& training, 
   }
   return WriteFileAtomically(folder + "/model.pt", training.model_bytes);
 }
-
-}  // namespace
 
 absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameters& parameters, uint32_t reports,
                                const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
@@ -102,7 +102,7 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
   BLINK_RETURN_IF_ERROR(WriteLinks(folder, analysis, attributes.ids));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/degrees.csv", DegreesCsv(analysis.degrees, attributes.ids)));
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/plausibility.csv", PlausibilityCsv(analysis.checks)));
-  if (analysis.has_model()) BLINK_RETURN_IF_ERROR(WriteModel(folder, analysis.training, attributes));
+  if (analysis.has_model()) BLINK_RETURN_IF_ERROR(WriteModelFiles(folder, analysis.training, attributes));
   BLINK_ASSIGN_OR_RETURN(metrics["files"], DigestArtifacts(folder));
   return write_metrics();
 }

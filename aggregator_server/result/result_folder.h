@@ -29,6 +29,9 @@ absl::Status WriteResultFolder(const std::string& folder, const PrivacyParameter
                                const Analysis& analysis, const NodeAttributes& attributes, ReportOrigin origin,
                                uint32_t active = 0);
 
+// The files of a model: predictions.csv to model.ts above.
+absl::Status WriteModelFiles(const std::string& folder, const TrainResult& training, const NodeAttributes& attributes);
+
 }  // namespace blink
 
 #endif  // BLINK_AGGREGATOR_SERVER_RESULT_RESULT_FOLDER_H_

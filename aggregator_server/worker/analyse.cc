@@ -30,6 +30,20 @@ uint64_t TieSeedOfRound(const std::string& round_id) {
   return seed;
 }
 
+absl::Status CheckNodes(uint32_t of_reports, const NodeAttributes& attributes) {
+  if (attributes.node_count == of_reports) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", of_reports,
+                                                    " nodes, but the attribute folder has ", attributes.node_count));
+}
+
+DatasetFacts MakeDatasetFacts(const std::string& name, const NodeAttributes& attributes) {
+  return {.name = name,
+          .nodes = attributes.node_count,
+          .features = attributes.features.cols,
+          .classes = attributes.class_count,
+          .attributes_sha256 = DigestToHex(DigestOfAttributes(attributes))};
+}
+
 namespace {
 
 absl::StatusOr<Checks> CheckReports(const ReportSet& reports, const AnalysisOptions& options) {
@@ -140,21 +154,13 @@ class Analyst {
       : all_reports_(reports), attributes_(attributes), spec_(spec), options_(options) {}
 
   absl::StatusOr<Analysis> Run() {
-    if (attributes_.node_count != all_reports_.node_count()) {
-      return absl::FailedPreconditionError(absl::StrCat("the reports are of a graph of ", all_reports_.node_count(),
-                                                        " nodes, but the attribute folder has ",
-                                                        attributes_.node_count));
-    }
+    BLINK_RETURN_IF_ERROR(CheckNodes(all_reports_.node_count(), attributes_));
     size_ = SizeOf(FactsOf(attributes_));
     size_.flip_probability = all_reports_.parameters().sends_bits() ? all_reports_.parameters().flip_probability() : 0;
     BLINK_RETURN_IF_ERROR(CheckTrainableHere(spec_, attributes_, /*estimated=*/true, size_.flip_probability));
     BLINK_ASSIGN_OR_RETURN(plan_, Plan::Make(spec_, /*estimated=*/true, size_));
     if (plan_.CrossValidates()) folds_ = DealFolds(attributes_, spec_.seed());
-    analysis_.dataset = {.name = options_.dataset_name,
-                         .nodes = attributes_.node_count,
-                         .features = attributes_.features.cols,
-                         .classes = attributes_.class_count,
-                         .attributes_sha256 = DigestToHex(DigestOfAttributes(attributes_))};
+    analysis_.dataset = MakeDatasetFacts(options_.dataset_name, attributes_);
     analysis_.tie_seed = options_.tie_seed;
     BLINK_RETURN_IF_ERROR(Estimate());
     if (const Candidate* links = plan_.links_alone()) {

@@ -64,6 +64,12 @@ MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& at
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,
                                 double flip_probability);
 
+// FAILED_PRECONDITION unless the attributes are of as many nodes as the reports.
+absl::Status CheckNodes(uint32_t of_reports, const NodeAttributes& attributes);
+
+// What a result says of the attributes.
+DatasetFacts MakeDatasetFacts(const std::string& name, const NodeAttributes& attributes);
+
 // The first 64 bits of a hash of the round's id: a replay of its reports decides ties as the round did.
 uint64_t TieSeedOfRound(const std::string& round_id);
 

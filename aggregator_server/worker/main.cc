@@ -20,6 +20,8 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -27,11 +29,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "aggregator_server/reports/report_file.h"
+#include "aggregator_server/result/group_result.h"
 #include "aggregator_server/result/result_folder.h"
 #include "aggregator_server/result/result_place.h"
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/gpus.h"
 #include "aggregator_server/worker/analyse.h"
+#include "aggregator_server/worker/analyse_groups.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
@@ -76,21 +80,28 @@ bool IsForAPerson() { return ::isatty(STDOUT_FILENO) == 1; }
 
 const char* NameOf(Stage stage) { return stage == Stage::kEstimating ? "estimating" : "training"; }
 
-void PrintFigures(const Analysis& analysis, const std::string& folder) {
-  const auto line = [](const char* name, double value, const std::string& of = "") {
+struct Figure {
+  const char* name;
+  double value = 0;
+  std::string of;  // in parentheses behind it
+};
+using Figures = std::vector<Figure>;
+
+Figures FiguresOf(const TrainResult& training, const std::optional<Tried>& features_only) {
+  Figures figures = {{"validation accuracy", training.validation_accuracy}};
+  if (features_only) {
+    figures.push_back(
+        {"  of features alone", features_only->validation_accuracy, CandidateName(features_only->candidate)});
+  }
+  figures.push_back({"test accuracy", training.test_accuracy});
+  figures.push_back({"test macro-F1", training.test.macro_f1});
+  figures.push_back({"test ROC-AUC", training.test.roc_auc});
+  return figures;
+}
+
+void PrintFigures(const Figures& figures, const std::string& folder) {
+  for (const auto& [name, value, of] : figures) {
     std::printf("%s", absl::StrFormat("%-24s %.6g%s\n", name, value, of.empty() ? "" : " (" + of + ")").c_str());
-  };
-  if (analysis.has_model()) {
-    const TrainResult& training = analysis.training;
-    line("validation accuracy", training.validation_accuracy);
-    if (const auto& bound = analysis.features_only) {
-      line("  of features alone", bound->validation_accuracy, CandidateName(bound->candidate));
-    }
-    line("test accuracy", training.test_accuracy);
-    line("test macro-F1", training.test.macro_f1);
-    line("test ROC-AUC", training.test.roc_auc);
-  } else {
-    line("expected links", analysis.estimates.BestGuess().expected_links);
   }
   std::printf("%-24s %s/metrics.json\n", "all figures", folder.c_str());
 }
@@ -151,52 +162,98 @@ absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpe
   return options.ignore_memory ? absl::OkStatus() : CheckMemory(need, memory.total, memory.total_of);
 }
 
-absl::Status RunRound(const WorkerOptions& options) {
-  BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
+// What a worker knows before it reads the reports.
+struct Job {
+  v1::Round round;
+  PrivacyParameters parameters;
+  NodeAttributes attributes;
+  v1::TrainingSpec spec;
+  AnalysisOptions options;
+  ReportOrigin origin = ReportOrigin::kRound;
+};
+
+absl::StatusOr<Job> PrepareJob(const WorkerOptions& options, const std::string& result_folder) {
   // First: a folder that holds links ends the work before the reports are read.
   NodeAttributes attributes;
   if (!options.attributes.empty()) {
     BLINK_ASSIGN_OR_RETURN(attributes, ReadAttributes(options.attributes));
   }
-  BLINK_ASSIGN_OR_RETURN(const v1::Round round, ReadRound(options.round_folder));
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(options.round_folder));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
-  if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(parameters.node_count());
-  BLINK_ASSIGN_OR_RETURN(const v1::TrainingSpec spec, MakeSpec(options, round));
+  const uint32_t n = parameters.node_count();
+  if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(n);
+  BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, MakeSpec(options, round));
   BLINK_RETURN_IF_ERROR(CheckMemoryHere(options, spec, attributes, parameters, round.implausible()));
-  BLINK_ASSIGN_OR_RETURN(const RoundFolder folder, ReadRoundFolder(options.round_folder));
-  // A round that began before the roster grew is about its first nodes alone.
-  if (attributes.node_count > folder.reports.node_count()) {
-    BLINK_ASSIGN_OR_RETURN(attributes, KeepFirstNodes(std::move(attributes), folder.reports.node_count()));
-  }
-  AnalysisOptions analysis_options;
+  Job job{std::move(round), parameters, std::move(attributes), std::move(spec)};
   const std::filesystem::path attributes_folder = std::filesystem::path(options.attributes).lexically_normal();
-  analysis_options.dataset_name =
+  job.options.dataset_name =
       (attributes_folder.has_filename() ? attributes_folder : attributes_folder.parent_path()).filename().string();
-  analysis_options.checkpoint_folder = place.folder() + ".checkpoint";
-  analysis_options.checkpoint_every_s = options.checkpoint_every_s;
-  analysis_options.threads = options.threads;
-  analysis_options.implausible = folder.round.implausible();
-  analysis_options.degree_max = folder.round.degree_max();
-  analysis_options.tie_seed = TieSeedOfRound(folder.round.round_id());
+  job.options.checkpoint_folder = result_folder + ".checkpoint";
+  job.options.checkpoint_every_s = options.checkpoint_every_s;
+  job.options.threads = options.threads;
+  job.options.implausible = job.round.implausible();
+  job.options.degree_max = job.round.degree_max();
+  job.options.tie_seed = TieSeedOfRound(job.round.round_id());
+  const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
+  job.origin = is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay;
+  return job;
+}
+
+// A round that began before the roster grew is about its first nodes alone.
+absl::Status KeepNodesOfRound(Job& job) {
+  const uint32_t n = job.parameters.node_count();
+  if (job.attributes.node_count <= n) return absl::OkStatus();
+  BLINK_ASSIGN_OR_RETURN(job.attributes, KeepFirstNodes(std::move(job.attributes), n));
+  return absl::OkStatus();
+}
+
+// Both write into `folder`, and say what a person is shown of it (`show`).
+absl::Status AnalyseReports(const WorkerOptions& options, Job& job, const std::string& folder, Figures& show) {
+  BLINK_ASSIGN_OR_RETURN(const RoundFolder read, ReadRoundFolder(options.round_folder));
+  BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
+  BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(read.reports, job.attributes, job.spec, job.options));
+  is_training = false;
+  if (analysis.has_model()) {
+    show = FiguresOf(analysis.training, analysis.features_only);
+  } else {
+    show = {{"expected links", analysis.estimates.BestGuess().expected_links}};
+  }
+  return WriteResultFolder(folder, job.parameters, read.reports.report_count(), analysis, job.attributes, job.origin,
+                           job.round.active_nodes());
+}
+
+absl::Status AnalyseAnswers(const WorkerOptions& options, Job& job, const std::string& folder, Figures& show) {
+  BLINK_ASSIGN_OR_RETURN(GroupAnswers read, ReadGroupAnswers(options.round_folder));
+  BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
+  const uint32_t reports = read.reports;
+  BLINK_ASSIGN_OR_RETURN(const GroupAnalysis analysis,
+                         AnalyseGroups(std::move(read), job.attributes, job.spec, job.options));
+  is_training = false;
+  if (analysis.next) show = {{"groups", static_cast<double>(analysis.next->groups.count)}};
+  if (analysis.links) show = {{"links drawn", static_cast<double>(analysis.links->links.neighbours().size())}};
+  if (analysis.trained) show = FiguresOf(analysis.training, analysis.features_only);
+  return WriteGroupResult(folder, job.parameters, reports, analysis, job.attributes, job.origin,
+                          job.round.active_nodes());
+}
+
+absl::Status RunRound(const WorkerOptions& options) {
+  BLINK_ASSIGN_OR_RETURN(ResultPlace place, ResultPlace::Claim(options.output, ResultPlace::Existing::kReplace));
+  BLINK_ASSIGN_OR_RETURN(Job job, PrepareJob(options, place.folder()));
   StageBars bars(IsForAPerson());
   ProgressPrinter printer;
-  analysis_options.progress = [&](Stage stage, double fraction, const std::string& text) {
+  job.options.progress = [&](Stage stage, double fraction, const std::string& text) {
     is_training = stage == Stage::kTraining;
     if (!IsForAPerson()) return printer.Print(stage, fraction, text);
-    const TimeLeft time_left = stage == Stage::kTraining ? TimeLeftOfTraining(spec) : TimeLeft::kFromPace;
+    const TimeLeft time_left = stage == Stage::kTraining ? TimeLeftOfTraining(job.spec) : TimeLeft::kFromPace;
     bars.ShowShares(NameOf(stage), time_left).Update(static_cast<uint64_t>(100 * fraction), text);
   };
-  BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(folder.reports, attributes, spec, analysis_options));
-  is_training = false;
-
-  const bool is_rounds_own = !options.seed && options.training.ByteSizeLong() == 0;
-  BLINK_RETURN_IF_ERROR(WriteResultFolder(
-      place.temporary(), folder.reports.parameters(), folder.reports.report_count(), analysis, attributes,
-      is_rounds_own ? ReportOrigin::kRound : ReportOrigin::kReplay, folder.round.active_nodes()));
+  Figures figures;
+  const auto analyse = job.parameters.sends_group_degrees() ? AnalyseAnswers : AnalyseReports;
+  BLINK_RETURN_IF_ERROR(analyse(options, job, place.temporary(), figures));
   BLINK_RETURN_IF_ERROR(place.Publish());
   bars.End();
-  if (IsForAPerson()) PrintFigures(analysis, place.folder());
-  RemoveCheckpoints(analysis_options.checkpoint_folder);  // of no more use; what is left does no harm
+  if (IsForAPerson()) PrintFigures(figures, place.folder());
+  RemoveCheckpoints(job.options.checkpoint_folder);  // of no more use; what is left does no harm
   return absl::OkStatus();
 }
 

@@ -55,6 +55,25 @@ TEST(FindNextGroups, CountsAndGroupsASilentNodeByTheOthers) {
   ASSERT_TRUE(next->groups.IsPartitionOf(200));
 }
 
+TEST(FindNextGroups, LetsNoAbsurdAnswerPutAllOthersIntoOneGroup) {
+  for (const float absurd : {9e18f, -9e18f}) {
+    GroupAnswersRead answers = TwoKinds(200);
+    const uint32_t wanted = FindNextGroups(answers, 2, 1000, 1, 2)->wanted;
+    answers.degrees[0] = answers.degrees[1] = absurd;
+    const auto next = FindNextGroups(answers, /*epsilon=*/2, /*groups_max=*/3, 1, 2);
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_NE(next->groups.group_of[2], next->groups.group_of[1]) << "the two kinds are still apart";
+    EXPECT_LT(next->wanted, 4 * wanted + 400) << "it counts as a node with links to all";
+  }
+}
+
+TEST(GroupsInAnHour, AreAllThatMayBeForSmallGraphsAndFewerForLargeOnes) {
+  EXPECT_GE(GroupsInAnHour(3600), 3600u);
+  EXPECT_GE(GroupsInAnHour(300'000), 1000u);
+  EXPECT_LT(GroupsInAnHour(10'000'000), 200u);
+  EXPECT_GE(GroupsInAnHour(10'000'000), 100u);
+}
+
 TEST(DrawGroupLinks, LetsASilentNodeNameNobody) {
   GroupAnswersRead answers = TwoKinds(200);
   answers.answered.Clear(11);
