@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
 #include "common/base/exit_code.h"
+#include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/output_file.h"
@@ -112,6 +113,17 @@ ExitCode ExplainEndedBefore(const v1::Round& created, const std::string& request
   return code;
 }
 
+CLI::Validator RoundId() {
+  return CLI::Validator(
+      [](std::string& id) {
+        if (ValidateRoundId(id).ok()) return std::string();
+        return absl::StrCat("'", absl::CHexEscape(id),
+                            "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows "
+                            "them");
+      },
+      "");
+}
+
 // With --output for what is printed.
 struct PrintingConnection : Connection {
   OutputFile output;
@@ -121,29 +133,44 @@ struct PrintingConnection : Connection {
   }
 };
 
+// A flag that does not go with others.
+absl::Status Refuse(const std::string& flag, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": ", why, ": leave it out"));
+}
+
 struct CreateFlags : PrintingConnection {
-  std::string epsilon, open_for = "10m";
-  std::optional<std::string> degree_share;
-  uint32_t quorum = 0, degree_max = 0;
-  std::string mechanism = MechanismName(Mechanism::kBothEnds), implausible = "flag";
+  std::string open_for = "10m";
+  std::optional<std::string> epsilon, degree_share, mechanism, implausible;
+  uint32_t quorum = 0, degree_max = 0, groups = 0;
+  std::string follows;
   std::string on_out_of_memory = "fail", request_id;
   TrainingFlags training;
   uint64_t seed = 1;
 
   void AddTo(CLI::App* command) {
     PrintingConnection::AddTo(command);
-    command
-        ->add_option("--epsilon", epsilon,
-                     "Privacy budget of a report, for one entry of one list; at most six decimals")
-        ->required();
+    command->add_option("--epsilon", epsilon,
+                        "Privacy budget of a report, for one entry of one list; at most six decimals. Needed without "
+                        "--follows");
     command->add_option("--degree-share", degree_share,
                         "Share of it that pays for the degree, 0 to 1 (by epsilon and prior: docs/TUNING.md)");
     command
         ->add_option("--mechanism", mechanism,
                      "both-ends: each end of a pair reports it; one-end: one of them, so that a link costs half, and "
-                     "nobody can contradict it (docs/TUNING.md)")
-        ->transform(OneOf({MechanismName(Mechanism::kBothEnds), MechanismName(Mechanism::kOneEnd)}))
-        ->capture_default_str();
+                     "nobody can contradict it (docs/TUNING.md); group-degrees: how many links a node has towards "
+                     "groups of nodes, the two questions of LDPGen (docs/OPERATIONS.md) (both-ends)")
+        ->transform(OneOf({MechanismName(Mechanism::kBothEnds), MechanismName(Mechanism::kOneEnd),
+                           MechanismName(Mechanism::kGroupDegrees)}));
+    command
+        ->add_option("--groups", groups,
+                     "Of the mechanism group-degrees: how many random groups it asks about (2). Its result is better "
+                     "groups, for a round that follows")
+        ->check(WholeNumber(1, kGroupsMax));
+    command
+        ->add_option("--follows", follows,
+                     "A round of the mechanism group-degrees that is ready: asks about the groups that its answers "
+                     "made, with the same epsilon, draws links from the answers and trains on them")
+        ->check(RoundId());
     command->add_option("--open-for", open_for, "How long reports are collected: 60s, 10m, 2h")->capture_default_str();
     command->add_option("--quorum", quorum, "Fewer reports at the seal: the round fails (default 1)")
         ->check(WholeNumber(1, std::numeric_limits<uint32_t>::max()));
@@ -152,7 +179,7 @@ struct CreateFlags : PrintingConnection {
                      "Reports that can hardly be an honest node's: flag (list them), drop (estimate without them) or "
                      "keep (count them)")
         ->transform(OneOf({"flag", "drop", "keep"}))
-        ->capture_default_str();
+        ->default_str("flag");
     command
         ->add_option("--degree-max", degree_max,
                      "No node has more links than this: sharpens the check of too many ones (default: no bound)")
@@ -168,25 +195,72 @@ struct CreateFlags : PrintingConnection {
         ->check(CLI::Validator(RefuseRequestId, ""));
   }
 
-  absl::StatusOr<v1::CreateRoundRequest> MakeRequest() const {
-    v1::CreateRoundRequest request;
-    BLINK_ASSIGN_OR_RETURN(const uint64_t epsilon_micro, ParseEpsilon("--epsilon", epsilon));
-    BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
+  bool AsksAboutGroups() const { return !follows.empty() || mechanism == MechanismName(Mechanism::kGroupDegrees); }
+
+  // What goes only with, or not with, questions about groups.
+  absl::Status CheckTogether() const {
+    if (follows.empty() && !epsilon) {
+      return absl::InvalidArgumentError("--epsilon is missing: say what a report may cost, such as --epsilon 3");
+    }
+    if (!AsksAboutGroups()) {
+      return groups > 0 ? Refuse("--groups", "only --mechanism group-degrees asks about groups") : absl::OkStatus();
+    }
+    if (degree_share) return Refuse("--degree-share", "an answer about groups has no part that pays for a degree");
+    if (implausible) return Refuse("--implausible", "any answer about groups may be an honest one");
+    if (degree_max > 0) return Refuse("--degree-max", "any answer about groups may be an honest one");
+    if (follows.empty()) return absl::OkStatus();
+    if (mechanism && mechanism != MechanismName(Mechanism::kGroupDegrees)) {
+      return Refuse("--mechanism", "a round that follows another is of group-degrees");
+    }
+    if (epsilon) return Refuse("--epsilon", "it is that of the round that is followed");
+    if (groups > 0) return Refuse("--groups", "they are those that the followed round made");
+    if (training.variant) return Refuse("--variant", "links are drawn from the answers, and there is no posterior");
+    return absl::OkStatus();
+  }
+
+  // Fills what the mechanism takes; what is left out the aggregator knows.
+  absl::Status SetParameters(const v1::TrainingSpec& spec, v1::PrivacyParameters& parameters) const {
+    uint64_t epsilon_micro = 0;
+    if (epsilon) {
+      BLINK_ASSIGN_OR_RETURN(epsilon_micro, ParseEpsilon("--epsilon", *epsilon));
+      parameters.set_epsilon_micro(epsilon_micro);
+    }
+    if (AsksAboutGroups()) {
+      parameters.set_mechanism(static_cast<uint32_t>(Mechanism::kGroupDegrees));
+      parameters.set_group_count(groups);
+      return absl::OkStatus();
+    }
     uint32_t share_ppm = DefaultDegreeSharePpm(epsilon_micro, FromProto(spec.prior()).value_or(Prior::kBeta));
     if (degree_share.has_value()) {
       BLINK_ASSIGN_OR_RETURN(share_ppm, ParseDegreeShare("--degree-share", *degree_share));
     }
+    parameters.set_degree_share_ppm(share_ppm);
+    parameters.set_mechanism(static_cast<uint32_t>(*MechanismNamed(mechanism.value_or("both-ends"))));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::CreateRoundRequest> MakeRequest() const {
+    v1::CreateRoundRequest request;
+    BLINK_RETURN_IF_ERROR(CheckTogether());
+    BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
+    BLINK_RETURN_IF_ERROR(SetParameters(spec, *request.mutable_parameters()));
     BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
-    request.mutable_parameters()->set_epsilon_micro(epsilon_micro);
-    request.mutable_parameters()->set_degree_share_ppm(share_ppm);
-    request.mutable_parameters()->set_mechanism(static_cast<uint32_t>(*MechanismNamed(mechanism)));
     request.set_open_for_ms(absl::ToInt64Milliseconds(open));
     request.set_quorum(quorum);
     request.set_request_id(request_id);
+    request.set_follows(follows);
     request.set_implausible(implausible == "drop"   ? v1::IMPLAUSIBLE_DROP
                             : implausible == "keep" ? v1::IMPLAUSIBLE_KEEP
                                                     : v1::IMPLAUSIBLE_FLAG);
     request.set_degree_max(degree_max);
+    if (AsksAboutGroups() && follows.empty()) {
+      if (spec.ByteSizeLong() > 0 && spec.model() != v1::MODEL_NONE) {
+        return absl::InvalidArgumentError(
+            "a round that asks about random groups trains nothing: its answers make groups, and a round that follows "
+            "it (--follows) trains. Leave out the options of a training");
+      }
+      spec.set_model(v1::MODEL_NONE);
+    }
     spec.set_seed(seed);
     spec.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
     absl::StatusOr<v1::TrainingSpec> normal = NormalizeTrainingSpec(std::move(spec));
@@ -250,16 +324,7 @@ struct OneRound : Base {
   std::string round_id;
   void AddTo(CLI::App* command) {
     Base::AddTo(command);
-    command->add_option("round", round_id, "Id of the round")
-        ->required()
-        ->check(CLI::Validator(
-            [](std::string& id) {
-              if (ValidateRoundId(id).ok()) return std::string();
-              return absl::StrCat(
-                  "'", absl::CHexEscape(id),
-                  "' is no round id, which has 32 lower-case hexadecimal digits: blink round list shows them");
-            },
-            ""));
+    command->add_option("round", round_id, "Id of the round")->required()->check(RoundId());
   }
 };
 
@@ -329,7 +394,7 @@ void AddResult(CLI::App* round, std::function<int()>* run) {
       return absl::OkStatus();
     }));
     if (!flags->output.empty()) {
-      BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, HasModel(metrics), flags->output));
+      BLINK_RETURN_IF_ERROR(DownloadResult(client, flags->round_id, metrics, flags->output));
     }
     std::printf("%s", (flags->json ? metrics : MetricsTable(metrics)).c_str());
     return ExitCode::kOk;

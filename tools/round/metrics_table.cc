@@ -82,6 +82,11 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
                            .reports = text_at("/reports/received"),
                            .missing_reports = text_at("/reports/missing"),
                            .retired_nodes = text_at("/reports/retired"),
+                           .epsilon_of_both = text_at("/groups/epsilon_of_both"),
+                           .groups_asked = text_at("/groups/asked"),
+                           .groups_wanted = text_at("/groups/wanted"),
+                           .groups_made = text_at("/groups/made"),
+                           .links_drawn = text_at("/groups/links"),
                            .prior = text_at("/estimate/prior"),
                            .distinct_degrees = text_at("/estimate/distinct_degrees"),
                            .network_rounds = text_at("/estimate/network_rounds"),
@@ -100,7 +105,9 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
                            .test_macro_f1 = text_at("/train/test_macro_f1"),
                            .test_roc_auc = text_at("/train/test_roc_auc")};
   if (IsWithoutModel(metrics)) {
-    figures.model = "none: links and degrees alone";
+    figures.model = !metrics.contains("groups")          ? "none: links and degrees alone"
+                    : text_at("/groups/follows").empty() ? "none: groups, for a round that follows"
+                                                         : "none: links alone";
     figures.variant = text_at("/estimate/variant");
     figures.expected_precision = text_at("/estimate/expected_quality/precision");
     figures.expected_recall = text_at("/estimate/expected_quality/recall");
@@ -112,7 +119,8 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json) {
                                          text_at("/train/features_only/name"), ")");
   }
   if (figures.epoch_ms == "0") figures.epoch_ms.clear();  // older aggregators say 0 of a model that has no epochs
-  if (metrics.contains("plausibility")) figures.plausibility = ParsePlausibility(metrics);
+  if (metrics.contains("plausibility") && metrics["plausibility"].is_object())
+    figures.plausibility = ParsePlausibility(metrics);
   for (const Json& warning : ArrayAt(metrics, "/train/warnings")) {
     if (warning.is_string()) figures.warnings.push_back(PeerText(warning.get<std::string>()));
   }
@@ -123,15 +131,24 @@ bool HasModel(absl::string_view metrics_json) {
   return !IsWithoutModel(Json::parse(metrics_json.begin(), metrics_json.end(), nullptr, /*allow_exceptions=*/false));
 }
 
+bool HasLinks(absl::string_view metrics_json) {
+  const Json metrics = Json::parse(metrics_json.begin(), metrics_json.end(), nullptr, /*allow_exceptions=*/false);
+  const Json::json_pointer links("/groups/links");
+  return !metrics.is_object() || !metrics.contains(links) || !metrics.at(links).is_null();
+}
+
 std::string MetricsTable(const std::string& metrics_json) {
   const std::optional<ResultFigures> figures = ParseMetrics(metrics_json);
   if (!figures) return metrics_json;
   std::string table = absl::StrCat(
       LineIfKnown("epsilon of a list entry", figures->epsilon_of_list_entry),
-      LineIfKnown("epsilon of a link", figures->epsilon_of_link), LineIfKnown("reports", figures->reports),
+      LineIfKnown("epsilon of a link", figures->epsilon_of_link),
+      LineIfKnown("of an entry, both rounds", figures->epsilon_of_both), LineIfKnown("reports", figures->reports),
       LineIfKnown("missing reports", figures->missing_reports),
       figures->plausibility ? PlausibilityLines(*figures->plausibility) : "",
-      LineIfKnown("retired nodes", figures->retired_nodes), LineIfKnown("prior", figures->prior),
+      LineIfKnown("retired nodes", figures->retired_nodes), LineIfKnown("groups asked about", figures->groups_asked),
+      LineIfKnown("groups wanted", figures->groups_wanted), LineIfKnown("groups made", figures->groups_made),
+      LineIfKnown("links drawn", figures->links_drawn), LineIfKnown("prior", figures->prior),
       LineIfKnown("distinct degrees", figures->distinct_degrees),
       LineIfKnown("network rounds", figures->network_rounds), LineIfKnown("expected links", figures->expected_links),
       LineIfKnown("links of Hard", figures->links_of_hard),

@@ -15,6 +15,7 @@ namespace blink {
 struct ResultFigures {
   std::string epsilon_of_list_entry, epsilon_of_link;
   std::string reports, missing_reports, retired_nodes;
+  std::string epsilon_of_both, groups_asked, groups_wanted, groups_made, links_drawn;  // of group-degrees
   struct FlaggedNode {
     std::string node, test, z;
   };
@@ -37,6 +38,8 @@ std::optional<ResultFigures> ParseMetrics(absl::string_view metrics_json);
 
 // Whether the result has a model, and the files that belong to it: not where `train` is null.
 bool HasModel(absl::string_view metrics_json);
+// Whether it has links: not of a round that asked about random groups.
+bool HasLinks(absl::string_view metrics_json);
 
 // A line "key  value" of a table for a person.
 std::string TableLine(absl::string_view key, absl::string_view value);

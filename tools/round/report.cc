@@ -25,6 +25,17 @@ std::string MillisText(int64_t ms) { return IsoTimeText(absl::FromUnixMillis(ms)
 // What a search is to choose has no value yet.
 Json Named(const char* name, bool is_set) { return is_set ? Json(name) : Json(nullptr); }
 
+bool AsksAboutGroups(const v1::Round& round) {
+  return round.parameters().mechanism() == static_cast<uint32_t>(Mechanism::kGroupDegrees);
+}
+
+// As the round takes it: links that are drawn from answers about groups have no variant.
+v1::TrainingSpec TrainingOf(const v1::Round& round) {
+  v1::TrainingSpec spec = round.training();
+  if (AsksAboutGroups(round)) spec.clear_variant();
+  return spec;
+}
+
 Json TrainingJson(const v1::TrainingSpec& spec) {
   const bool searches = spec.candidates() > 0;
   const auto of_model = [&](const auto& value) { return spec.model() == v1::MODEL_NONE ? Json(nullptr) : Json(value); };
@@ -86,6 +97,8 @@ Json ToJson(const v1::Round& round) {
                {"epsilon", FormatMicro(round.parameters().epsilon_micro())},
                {"degree_share", FormatMicro(round.parameters().degree_share_ppm())},
                {"mechanism", MechanismText(round)},
+               {"groups", AsksAboutGroups(round) ? Json(round.parameters().group_count()) : Json(nullptr)},
+               {"follows", round.follows().empty() ? Json(nullptr) : Json(round.follows())},
                {"node_count", round.parameters().node_count()},
                {"roster_version", round.roster_version()},
                {"active_nodes", ActiveNodes(round)},
@@ -101,7 +114,7 @@ Json ToJson(const v1::Round& round) {
                {"progress", round.progress()},
                {"progress_text", round.progress_text()},
                {"attempts", round.attempts()},
-               {"training", TrainingJson(round.training())}};
+               {"training", TrainingJson(TrainingOf(round))}};
   if (!round.result_json().empty()) {
     Json result = Json::parse(round.result_json(), nullptr, /*allow_exceptions=*/false);
     if (!result.is_discarded()) json["result"] = std::move(result);
@@ -131,10 +144,12 @@ std::string RoundTable(const v1::Round& round) {
       &table, TableLine("epsilon", FormatMicro(round.parameters().epsilon_micro())),
       TableLine("degree share", FormatMicro(round.parameters().degree_share_ppm())),
       TableLine("mechanism", MechanismText(round)),
+      AsksAboutGroups(round) ? TableLine("groups asked about", absl::StrCat(round.parameters().group_count())) : "",
+      round.follows().empty() ? "" : TableLine("follows round", PeerText(round.follows())),
       TableLine("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
       TableLine("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
       TableLine("created", MillisText(round.created_ms())), TableLine("deadline", MillisText(round.deadline_ms())),
-      TableLine("model", TrainingText(round.training())));
+      TableLine("model", TrainingText(TrainingOf(round))));
   if (ActiveNodes(round) < round.parameters().node_count()) {
     absl::StrAppend(&table,
                     TableLine("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
@@ -150,7 +165,7 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
     absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(),
                           RoundStateName(round.state()), FormatMicro(round.parameters().epsilon_micro()),
                           absl::StrCat(round.reports(), "/", ActiveNodes(round)), MillisText(round.deadline_ms()),
-                          TrainingText(round.training()));
+                          TrainingText(TrainingOf(round)));
   }
   return table;
 }

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/artifacts.h"
 #include "tools/new_folder.h"
+#include "tools/round/metrics_table.h"
 
 namespace blink {
 namespace {
@@ -104,13 +105,16 @@ absl::Status Download(OperatorClient& client, const std::string& round_id, const
 
 }  // namespace
 
-absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, bool has_model, std::string folder) {
+absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, const std::string& metrics_json,
+                            std::string folder) {
+  const bool has_model = HasModel(metrics_json), has_links = HasLinks(metrics_json);
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   BLINK_RETURN_IF_ERROR(CheckIsNewFolder(folder));
   const std::string partial = absl::StrCat(folder, ".partial");
   BLINK_ASSIGN_OR_RETURN(PartialFolder place, PartialFolder::Claim(partial));
   for (const auto& [name, presence] : kArtifacts) {
     if (presence == Artifact::kWithModel && !has_model) continue;
+    if (presence == Artifact::kWithLinks && !has_links) continue;
     const std::string path = absl::StrCat(partial, "/", name);
     const absl::Status fetched = Download(client, round_id, name, path);
     if (presence == Artifact::kSometimes && (absl::IsNotFound(fetched) || absl::IsInvalidArgument(fetched))) {

@@ -9,14 +9,15 @@
 
 namespace blink {
 
-// Fetches every artifact of a result with a model, or without one, into `folder`.partial, which is locked, and becomes
+// Fetches every artifact of the result with this metrics.json into `folder`.partial, which is locked, and becomes
 // `folder` when it is complete. A killed process may have left an older one: its files of a result are removed, and
 // nothing else.
 //
 // Returns INVALID_ARGUMENT before anything is fetched when `folder` exists (even as a symbolic link to nothing), or
 // when `folder`.partial is not a folder or holds another file. Returns ABORTED when another process fetches into
 // `folder`, and otherwise what the aggregator or the file system says.
-absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, bool has_model, std::string folder);
+absl::Status DownloadResult(OperatorClient& client, const std::string& round_id, const std::string& metrics_json,
+                            std::string folder);
 
 }  // namespace blink
 

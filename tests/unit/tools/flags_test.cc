@@ -122,7 +122,7 @@ TEST(Arguments, AreNamedWhereNoCommandKnowsThem) {
 }
 
 TEST(Arguments, ThatAreMissingAreNamed) {
-  EXPECT_EQ(Program().Parse({"round", "create", "--config", "c"}), "--epsilon is required");
+  EXPECT_EQ(Program().Parse({"round", "create", "--epsilon", "3"}), "--config is required");
   EXPECT_THAT(Program().Parse({}),
               StartsWith("A subcommand is required. Choose one of\n  provision   Certificates and start-up kits\n"));
   EXPECT_THAT(Program().Parse({"dataset"}),

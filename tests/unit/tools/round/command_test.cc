@@ -169,6 +169,54 @@ TEST_F(RoundCommand, CreateSendsWhatBecomesOfImplausibleReports) {
   EXPECT_EQ(Round({"create", "--epsilon", "4", "--implausible", "hide"}), 2);
 }
 
+TEST_F(RoundCommand, CreateAsksAboutRandomGroupsAndThenAboutThoseOfTheRoundThatItFollows) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--mechanism", "group-degrees", "--groups", "5"}), 0) << err_;
+  EXPECT_EQ(service_.asked.parameters().mechanism(), 3u);
+  EXPECT_EQ(service_.asked.parameters().group_count(), 5u);
+  EXPECT_EQ(service_.asked.parameters().degree_share_ppm(), 0u);
+  EXPECT_EQ(service_.asked.training().model(), v1::MODEL_NONE);
+  ASSERT_EQ(Round({"create", "--follows", kId, "--model", "gat"}), 0) << err_;
+  EXPECT_EQ(service_.asked.follows(), kId);
+  EXPECT_EQ(service_.asked.parameters().epsilon_micro(), 0u) << "that of the followed round";
+  EXPECT_EQ(service_.asked.parameters().mechanism(), 3u);
+  EXPECT_EQ(service_.asked.training().model(), v1::MODEL_GAT);
+  service_.state.mutable_parameters()->set_mechanism(3);
+  service_.state.mutable_parameters()->set_group_count(17);
+  service_.state.set_follows(std::string(32, 'b'));
+  service_.state.mutable_training()->set_model(v1::MODEL_GCN);
+  service_.state.mutable_training()->set_variant(v1::VARIANT_HARD);
+  ASSERT_EQ(Round({"status", kId}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("groups asked about       17\n"));
+  EXPECT_THAT(out_, HasSubstr("follows round            " + std::string(32, 'b')));
+  EXPECT_THAT(out_, HasSubstr("model                    gcn\n")) << "drawn links have no variant";
+}
+
+TEST_F(RoundCommand, CreateRefusesWhatDoesNotGoWithQuestionsAboutGroups) {
+  service_.asked.Clear();
+  const std::vector<std::string> question = {"create", "--epsilon", "4", "--mechanism", "group-degrees"};
+  const std::vector<std::string> follows = {"create", "--follows", kId};
+  const auto refused = [&](std::vector<std::string> arguments, const std::vector<std::string>& more,
+                           const std::string& named) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(Round(arguments), 2) << named;
+    EXPECT_THAT(err_, HasSubstr(named));
+    EXPECT_EQ(service_.asked.ByteSizeLong(), 0u) << "nothing was asked for";
+  };
+  refused({"create"}, {}, "--epsilon is missing");
+  refused({"create", "--epsilon", "4"}, {"--groups", "2"}, "--groups: only --mechanism group-degrees");
+  refused(question, {"--groups", "0"}, "--groups");
+  refused(question, {"--groups", "1001"}, "--groups");
+  refused(question, {"--degree-share", "0.1"}, "--degree-share: ");
+  refused(question, {"--implausible", "flag"}, "--implausible: ");
+  refused(question, {"--degree-max", "7"}, "--degree-max: ");
+  refused(question, {"--epochs", "7"}, "trains nothing");
+  refused(follows, {"--epsilon", "4"}, "--epsilon: it is that of the round that is followed");
+  refused(follows, {"--mechanism", "both-ends"}, "--mechanism: ");
+  refused(follows, {"--groups", "2"}, "--groups: ");
+  refused(follows, {"--variant", "hard"}, "--variant: ");
+  refused({"create", "--follows", "x"}, {}, "is no round id");
+}
+
 TEST_F(RoundCommand, CreateSendsTheMechanismAndStatusNamesIt) {
   ASSERT_EQ(Round({"create", "--epsilon", "4"}), 0) << err_;
   EXPECT_EQ(service_.asked.parameters().mechanism(), 1u);
@@ -177,7 +225,8 @@ TEST_F(RoundCommand, CreateSendsTheMechanismAndStatusNamesIt) {
   for (const char* unknown : {"2", "two-ends", ""}) {
     EXPECT_EQ(Round({"create", "--epsilon", "4", "--mechanism", unknown}), 2) << unknown;
   }
-  for (const auto& [number, name] : {std::pair(1u, "both-ends"), std::pair(2u, "one-end"), std::pair(3u, "3")}) {
+  for (const auto& [number, name] :
+       {std::pair(1u, "both-ends"), std::pair(2u, "one-end"), std::pair(3u, "group-degrees"), std::pair(4u, "4")}) {
     service_.state.mutable_parameters()->set_mechanism(number);
     ASSERT_EQ(Round({"status", "--json", kId}), 0);
     EXPECT_EQ(nlohmann::json::parse(out_)["mechanism"], name);
@@ -391,6 +440,16 @@ TEST_F(RoundCommand, ResultOfAnOlderAggregatorIsWholeWithoutTheChecks) {
   EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0);
 }
 
+TEST_F(RoundCommand, AResultOfRandomGroupsIsWholeWithoutLinks) {
+  service_.metrics = R"({"groups":{"follows":null,"links":null},"train":null})";
+  service_.missing = "links.csv";
+  ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result"}), 0) << err_;
+  EXPECT_FALSE(fs::exists(folder_ + "/result/links.csv"));
+  EXPECT_TRUE(fs::exists(folder_ + "/result/groups.csv"));
+  service_.metrics = R"({"groups":{"follows":"a","links":9},"train":null})";
+  EXPECT_NE(Round({"result", kId, "--output", folder_ + "/second"}), 0);
+}
+
 TEST_F(RoundCommand, AResultWithoutAModelIsWholeWithoutItsFiles) {
   service_.metrics = R"({"estimate":{"variant":"hybrid"},"train":null})";
   service_.missing = "model.pt";
@@ -515,7 +574,7 @@ TEST_F(RoundCommand, ResultFetchesEveryArtifactIntoANewFolder) {
   ASSERT_EQ(Round({"result", kId, "--output", folder_ + "/result", "--json"}), 0) << err_;
   EXPECT_EQ(out_, "{\"artifact\":\"metrics.json\"}");
   for (const char* name : {"metrics.json", "predictions.csv", "curves.csv", "links.csv", "links.npz", "degrees.csv",
-                           "plausibility.csv", "model.pt", "model.ts"}) {
+                           "plausibility.csv", "groups.csv", "model.pt", "model.ts"}) {
     EXPECT_EQ(ReadFile(absl::StrCat(folder_, "/result/", name), 1000).value(),
               absl::StrCat("{\"artifact\":\"", name, "\"}"));
   }

@@ -54,6 +54,24 @@ TEST(ParseMetrics, RefusesWhatIsNoObject) {
   }
 }
 
+TEST(MetricsTable, OfQuestionsAboutGroupsShowsWhatTheirAnswersBecame) {
+  const std::string first = MetricsTable(R"({"privacy":{"achieved_epsilon":4},"plausibility":null,"estimate":null,
+      "groups":{"follows":null,"asked":2,"wanted":1234,"made":1000,"links":null,"epsilon_of_both":null},
+      "train":null})");
+  EXPECT_THAT(first, HasSubstr("groups asked about       2\n"));
+  EXPECT_THAT(first, HasSubstr("groups wanted            1234\n"));
+  EXPECT_THAT(first, HasSubstr("groups made              1000\n"));
+  EXPECT_THAT(first, HasSubstr("none: groups, for a round that follows"));
+  EXPECT_THAT(first, ::testing::Not(HasSubstr("implausible")));
+  EXPECT_THAT(first, ::testing::Not(HasSubstr("both rounds")));
+  const std::string second = MetricsTable(R"({"plausibility":null,"estimate":null,
+      "groups":{"follows":"b","asked":1000,"wanted":null,"made":null,"links":5021,"epsilon_of_both":8},
+      "train":null})");
+  EXPECT_THAT(second, HasSubstr("links drawn              5021\n"));
+  EXPECT_THAT(second, HasSubstr("of an entry, both rounds 8\n"));
+  EXPECT_THAT(second, HasSubstr("none: links alone"));
+}
+
 TEST(MetricsTable, OfAResultWithoutAModelShowsItsLinksAndWhatTheyAreWorth) {
   constexpr char kMetrics[] = R"({"estimate":{"prior":"beta","variant":"hybrid","trained_links":41,
       "expected_quality":{"precision":0.75,"recall":0.5,"auc":0.9}},"train":null,"classes":null})";
