@@ -18,12 +18,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "common/base/durable_file.h"
+#include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/cli/progress.h"
+#include "common/privacy/node_groups.h"
 #include "common/privacy/own_pairs.h"
 #include "common/privacy/random_bits.h"
 #include "common/wire/degree_share.h"
+#include "common/wire/groups_codec.h"
 #include "common/wire/report_codec.h"
 #include "node_client/journal.h"
 #include "node_client/journal_format.h"
@@ -95,13 +98,14 @@ class ReplayClock final : public Clock {
 // An honest aggregator in memory. It offers one round, and seals it when all reports are there.
 class ReplayAggregator final : public AggregatorLink {
  public:
-  ReplayAggregator(const PrivacyParameters& parameters, uint32_t expected, Clock& clock, Transcript& transcript)
-      : expected_(expected), clock_(clock), transcript_(transcript), view_{"",
-                                                                           parameters,
-                                                                           1,
-                                                                           v1::ROUND_STATE_UNSPECIFIED,
-                                                                           absl::FromUnixSeconds(1'900'000'000),
-                                                                           std::nullopt} {}
+  // `groups`: that the round asks about, coded; empty: about none.
+  ReplayAggregator(const PrivacyParameters& parameters, std::string groups, uint32_t expected, Clock& clock,
+                   Transcript& transcript)
+      : groups_(std::move(groups)),
+        expected_(expected),
+        clock_(clock),
+        transcript_(transcript),
+        view_{"", parameters, 1, v1::ROUND_STATE_UNSPECIFIED, absl::FromUnixSeconds(1'900'000'000), std::nullopt} {}
   void Open(const char* round_id) {
     view_.round_id = round_id;
     view_.state = v1::ROUND_STATE_OPEN;
@@ -119,6 +123,10 @@ class ReplayAggregator final : public AggregatorLink {
     }
     if (!round_id.empty() && answer.empty()) return {absl::NotFoundError("there is no such round"), std::nullopt};
     return {std::move(answer), std::nullopt};
+  }
+  LinkResult<std::string> GetGroups(NodeIndex node, const std::string& round_id, uint64_t bytes) override {
+    transcript_.Add(clock_.Now(), absl::StrCat("GetGroups ", node, " ", round_id, " ", bytes));
+    return {groups_, std::nullopt};
   }
   LinkResult<Receipt> SubmitReport(const std::string& round_id, const OutgoingReport& report) override {
     return {Take("SubmitReport", round_id, report), std::nullopt};
@@ -158,6 +166,7 @@ class ReplayAggregator final : public AggregatorLink {
     return Receipt{round_id, report.node, report.report.digest, 30'000'000};
   }
 
+  const std::string groups_;
   const uint32_t expected_;
   Clock& clock_;
   Transcript& transcript_;
@@ -190,19 +199,20 @@ struct ReplayCase {
   NodeIndex node = 0, entry = 0;              // what differs
   std::vector<std::vector<NodeIndex>> lists;  // [hosted], without the entry
   bool first_world_has_it = false;
+  NodeGroups groups;  // of Mechanism::kGroupDegrees
 
   bool IsRetired(NodeIndex id) const { return InRanges(retired, id); }
   // Whether the node's report is about the entry.
-  bool IsReported() const { return parameters.mechanism() == Mechanism::kBothEnds || OwnsPair(node, entry); }
+  bool IsReported() const { return parameters.mechanism() != Mechanism::kOneEnd || OwnsPair(node, entry); }
   // The place of the entry among the bits of the report.
   uint32_t PlaceOfEntry() const {
     return parameters.mechanism() == Mechanism::kBothEnds ? entry : OwnPairPlace(node, entry);
   }
   std::string Name() const {
-    return absl::StrFormat("%s, n = %d, nodes %d-%d%s, epsilon %g, degree share %g: entry %d of node %d",
+    return absl::StrFormat("%s, n = %d, nodes %d-%d%s, epsilon %g, degree share %g, %d groups: entry %d of node %d",
                            MechanismName(parameters.mechanism()), parameters.node_count(), first, last,
                            retired.empty() ? "" : " (some retired)", parameters.epsilon(), parameters.degree_share(),
-                           entry, node);
+                           groups.count, entry, node);
   }
   std::vector<NodeIndex> ListOf(NodeIndex id, bool with_entry) const {
     std::vector<NodeIndex> list = lists[id - first];
@@ -267,7 +277,7 @@ class Replay {
     return WriteFileAtomically(kit() + "/policy.json",
                                R"({"format":1,"deployments":["replay"],"epsilon_micro_per_round_max":50000000,)"
                                R"("epsilon_micro_lifetime_max":100000000,"epoch_seconds_min":86400,"node_count_min":3,)"
-                               R"("send_spread_seconds":30,"mechanisms":["both-ends","one-end"]})");
+                               R"("send_spread_seconds":30,"mechanisms":["both-ends","one-end","group-degrees"]})");
   }
 
   absl::Status WriteLists(const ReplayCase& replayed, bool with_entry) {
@@ -288,8 +298,8 @@ class Replay {
     World world;
     ReplayClock clock(world.transcript);
     const uint32_t hosted = replayed.last - replayed.first + 1;
-    ReplayAggregator aggregator(replayed.parameters, hosted - static_cast<uint32_t>(CountNodes(replayed.retired)),
-                                clock, world.transcript);
+    ReplayAggregator aggregator(replayed.parameters, EncodeGroups(replayed.groups),
+                                hosted - static_cast<uint32_t>(CountNodes(replayed.retired)), clock, world.transcript);
     for (int round = 0; round < 2; ++round) {
       BLINK_RETURN_IF_ERROR(WriteLists(replayed, with_entry != (round == 1)));
       aggregator.Open(kRounds[round]);
@@ -377,7 +387,9 @@ class Replay {
       const bool both = of_a.ok() && of_b.ok();
       BitRow expected = both ? of_b->bits : BitRow();
       if (!expected.empty() && replayed.IsReported()) expected.Flip(replayed.PlaceOfEntry());
-      Note(kEntryBit, both && of_a->bits == expected,
+      std::vector<int64_t> numbers = both ? of_b->group_degrees : std::vector<int64_t>();
+      if (!numbers.empty()) numbers[replayed.groups.group_of[replayed.entry]] += 1;
+      Note(kEntryBit, both && of_a->bits == expected && of_a->group_degrees == numbers,
            both ? name : absl::StrCat(name, ": ", (of_a.ok() ? of_b : of_a).status().message()), audit);
       const bool same_presence = both && of_a->noisy_degree.has_value() == of_b->noisy_degree.has_value();
       const uint64_t more = replayed.IsReported() ? 1 : 0;
@@ -420,8 +432,8 @@ class Replay {
           if (with[r].size() != without[r].size() + 4) return false;
           break;
         case fmt_::kDraw: {  // epoch, node, parameters, presence of the degree
-          constexpr size_t kPublicBytes = 4 + 4 + 20 + 1;
-          const absl::string_view of_a = a.GetBytes(kPublicBytes), of_b = b.GetBytes(kPublicBytes);
+          const size_t public_bytes = 4 + 4 + 20 + (replayed.groups.count > 0 ? 36 : 0) + 1;
+          const absl::string_view of_a = a.GetBytes(public_bytes), of_b = b.GetBytes(public_bytes);
           if (of_a != of_b || fmt_::Fields(of_a.substr(4)).Get<uint32_t>() != replayed.node) return false;
           break;
         }
@@ -459,9 +471,15 @@ class Replay {
 // Lists of all kinds, none of which has the entry.
 class CaseMaker {
  public:
-  ReplayCase Make(const PrivacyParameters& parameters, int hosting) {
+  NodeGroups DealGroups(uint32_t node_count, uint32_t count) {
+    NodeGroups groups{.count = count};
+    for (uint32_t i = 0; i < node_count; ++i) groups.group_of.push_back(static_cast<uint32_t>(bits_.NextBelow(count)));
+    return groups;
+  }
+
+  ReplayCase Make(const PrivacyParameters& parameters, NodeGroups groups, int hosting) {
     const uint32_t n = parameters.node_count();
-    ReplayCase made{.parameters = parameters};
+    ReplayCase made{.parameters = parameters, .groups = std::move(groups)};
     constexpr uint32_t kHostedMax = 6;
     const uint32_t hosted = hosting == 0 ? 1 : std::min(n, kHostedMax);
     made.first = static_cast<NodeIndex>(bits_.NextBelow(n - hosted + 1));
@@ -529,17 +547,23 @@ constexpr uint32_t kReplayedNodes[] = {3, 4, 63, 64, 65, 1000};
 constexpr int kHostings = 3;  // one node, a gateway, a gateway with a retired node
 constexpr uint64_t kReplayedEpsilons[] = {1'000'000, 8'000'000, 50'000'000, 1};
 constexpr int kShares = 4;
-constexpr int kMechanisms = 2;
+constexpr Mechanism kMechanisms[] = {Mechanism::kBothEnds, Mechanism::kOneEnd, Mechanism::kGroupDegrees};
 
 uint32_t ShareOf(int share, uint64_t epsilon_micro) {
   const uint32_t shares[kShares] = {0, 1, DefaultDegreeSharePpm(epsilon_micro, Prior::kBeta), 1'000'000};
   return shares[share];
 }
 
+// Where there are no degree shares, there are as many numbers of groups.
+uint32_t GroupsOf(int share, uint32_t node_count) {
+  const uint32_t groups[kShares] = {1, 2, 7, kGroupsMax};
+  return std::min(groups[share], node_count);
+}
+
 }  // namespace
 
 const char* NameOf(ReplayClaim claim) {
-  constexpr const char* kNames[kReplayClaims] = {"the bits differ in the entry, and in no other",
+  constexpr const char* kNames[kReplayClaims] = {"bits or numbers differ in the entry, and in no other",
                                                  "the noisy degree differs by the entry",
                                                  "all other reports are the same bytes",
                                                  "what is sent is what the journal holds",
@@ -572,9 +596,11 @@ bool ReplayAudit::passed() const {
 absl::StatusOr<ReplayAudit> AuditReplay(const ReplayOptions& options, const NodeProcess& process) {
   const auto started = std::chrono::steady_clock::now();
   BLINK_ASSIGN_OR_RETURN(const ReplayFolder folder, ReplayFolder::Create());
-  constexpr uint64_t kCombinations =
-      std::size(kReplayedNodes) * kHostings * std::size(kReplayedEpsilons) * kShares * kMechanisms;
-  ReplayAudit audit{.cases_asked = options.repeats * kCombinations, .claims = std::vector<ClaimCount>(kReplayClaims)};
+  std::vector<Mechanism> mechanisms(std::begin(kMechanisms), std::end(kMechanisms));
+  if (options.mechanism) mechanisms = {*options.mechanism};
+  const uint64_t combinations =
+      std::size(kReplayedNodes) * kHostings * std::size(kReplayedEpsilons) * kShares * mechanisms.size();
+  ReplayAudit audit{.cases_asked = options.repeats * combinations, .claims = std::vector<ClaimCount>(kReplayClaims)};
   Replay replay(folder.path(), process);
   CaseMaker maker;
   ProgressBar progress("replays", audit.cases_asked, options.progress);
@@ -589,10 +615,14 @@ absl::StatusOr<ReplayAudit> AuditReplay(const ReplayOptions& options, const Node
     rest /= kShares;
     const uint64_t epsilon_micro = kReplayedEpsilons[rest % std::size(kReplayedEpsilons)];
     rest /= std::size(kReplayedEpsilons);
-    const Mechanism mechanism = rest % kMechanisms == 0 ? Mechanism::kBothEnds : Mechanism::kOneEnd;
+    const Mechanism mechanism = mechanisms[rest % mechanisms.size()];
+    NodeGroups groups;
+    if (mechanism == Mechanism::kGroupDegrees) groups = maker.DealGroups(n, GroupsOf(share, n));
     BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
-                           PrivacyParameters::Create(epsilon_micro, ShareOf(share, epsilon_micro), n, mechanism));
-    const ReplayCase replayed = maker.Make(parameters, hosting);
+                           mechanism == Mechanism::kGroupDegrees
+                               ? PrivacyParameters::CreateForGroups(epsilon_micro, n, QuestionAbout(groups))
+                               : PrivacyParameters::Create(epsilon_micro, ShareOf(share, epsilon_micro), n, mechanism));
+    const ReplayCase replayed = maker.Make(parameters, std::move(groups), hosting);
     BLINK_RETURN_IF_ERROR(maker.status());
     BLINK_RETURN_IF_ERROR(replay.Run(replayed, audit));
     progress.Update(audit.cases);

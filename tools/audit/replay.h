@@ -19,11 +19,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/privacy/parameters.h"
 #include "common/privacy/random_source.h"
 #include "node_client/agent.h"
 #include "node_client/aggregator_link.h"
@@ -45,7 +47,8 @@ absl::StatusOr<AgentOutcome> RunShippedNode(const NodeLife& life);
 
 // The claims, in the order of ReplayAudit::claims.
 enum ReplayClaim {
-  kEntryBit,        // the bits of the node's report differ in the entry, if they are about it, and in no other
+  kEntryBit,        // the bits of the node's report differ in the entry, if they are about it, and in no other; its
+                    // numbers of links towards groups differ by one in the group of the entry
   kEntryDegree,     // its noisy degree differs by one, in the entry's direction
   kOtherReports,    // all other reports of the kit are the same, byte for byte
   kSentAsDrawn,     // what is sent are the bytes of the journal; retired nodes send nothing
@@ -77,14 +80,15 @@ struct ReplayAudit {
 
 struct ReplayOptions {
   uint64_t repeats = 1;  // of every combination of n, hosted nodes, degree share and epsilon, with other lists
+  std::optional<Mechanism> mechanism;  // the combinations of this one alone; absent: all
   bool progress = false;
   const std::atomic<bool>* stop = nullptr;  // becomes true: judge what is there
 };
 
 // The combinations: n = 3, 4, 63, 64, 65, 1,000; a single node, a gateway, a gateway with retired nodes (the node
-// itself among them); degree shares 0, 10^-6, a round's, 1; epsilon 10^-6, 1, 8, 50; reports of both ends and of one
-// end. Lists are drawn at random: empty, of a few links, of half of all, and full. Works in a new folder below that of
-// temporary files, and removes it.
+// itself among them); degree shares 0, 10^-6, a round's, 1; epsilon 10^-6, 1, 8, 50; reports of both ends, of one end,
+// and about groups (instead of the degree shares 1, 2, 7 and up to 1,000 random groups). Lists are drawn at random:
+// empty, of a few links, of half of all, and full. Works in a new folder below that of temporary files, and removes it.
 //
 // Returns an error when files cannot be written, or when a process cannot be run at all.
 absl::StatusOr<ReplayAudit> AuditReplay(const ReplayOptions& options, const NodeProcess& process);

@@ -89,7 +89,7 @@ void AddReplayCommand(CLI::App& audit, std::function<int()>* run) {
   auto flags = std::make_shared<ReplayFlags>();
   command
       ->add_option("--repeats", flags->repeats,
-                   "Times that each of the 576 combinations of n, nodes, budget and mechanism is tried, 1 .. 10,000 "
+                   "Times that each of the 864 combinations of n, nodes, budget and mechanism is tried, 1 .. 10,000 "
                    "(1)")
       ->check(CLI::Range(1, 10'000));
   flags->out.AddTo(command);

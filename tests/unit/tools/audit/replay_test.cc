@@ -1,6 +1,7 @@
 // The replay passes the shipped node, and finds each claim broken by a node that breaks it.
 #include "tools/audit/replay.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -8,11 +9,13 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/logging.h"
 #include "common/privacy/privatizer.h"
+#include "common/wire/groups_codec.h"
 #include "common/wire/report_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,10 +33,11 @@ using ::testing::IsEmpty;
 [[maybe_unused]] const int kInMemory = ::setenv("TMPDIR", testing::TempFolder::InMemory().c_str(), 1);
 
 // The audit of the first `cases` combinations: n, hosted nodes and degree shares at epsilon 1.
-absl::StatusOr<ReplayAudit> ReplayOf(const NodeProcess& process, int cases) {
+absl::StatusOr<ReplayAudit> ReplayOf(const NodeProcess& process, int cases,
+                                     std::optional<Mechanism> mechanism = std::nullopt) {
   std::atomic<bool> stop = false;
   int lives = 0;
-  return AuditReplay({.stop = &stop}, [&](const NodeLife& life) {
+  return AuditReplay({.mechanism = mechanism, .stop = &stop}, [&](const NodeLife& life) {
     stop = ++lives >= 4 * cases;  // two worlds of two processes
     return process(life);
   });
@@ -60,12 +64,18 @@ class SmallNode {
     const auto answer = life.link.GetRounds(config.first_node, "");
     const RoundView round = *answer.value->front().view;
     Begin(*journal);
+    NodeGroups groups;
+    if (round.parameters.sends_group_degrees()) {
+      const uint32_t n = config.node_count;
+      const auto coded = life.link.GetGroups(config.first_node, round.round_id, GroupsBytes(n));
+      groups = *DecodeGroups(*coded.value, n, round.parameters.question().count);
+    }
     if (!journal->epoch().has_value()) journal->StageEpoch(1, life.clock.Now(), kit.lists);
     for (NodeIndex node = config.first_node; node <= config.last_node; ++node) {
       if (journal->FindDraw(1, round.parameters, node).has_value() && !DrawsAgain()) continue;
       ReportNoise noise = *DrawNoise(round.parameters, node, life.random);
       SpoilNoise(node, noise);
-      PrivateReport report = *ApplyNoise(round.parameters, node, std::move(noise), kit.lists.Of(node));
+      PrivateReport report = *ApplyNoise(round.parameters, node, std::move(noise), kit.lists.Of(node), &groups);
       SpoilReport(node, report);
       drawn_[node] = EncodeReport(round.parameters, report);
       if (!journal->FindDraw(1, round.parameters, node).has_value())
@@ -103,20 +113,21 @@ class SmallNode {
 };
 
 template <typename Node>
-std::vector<ReplayClaim> BrokenBy(int cases = 24) {
-  const absl::StatusOr<ReplayAudit> audit = ReplayOf([](const NodeLife& life) { return Node().Run(life); }, cases);
+std::vector<ReplayClaim> BrokenBy(int cases = 24, std::optional<Mechanism> mechanism = std::nullopt) {
+  const absl::StatusOr<ReplayAudit> audit =
+      ReplayOf([](const NodeLife& life) { return Node().Run(life); }, cases, mechanism);
   EXPECT_TRUE(audit.ok()) << audit.status();
   return audit.ok() ? Broken(*audit) : std::vector<ReplayClaim>{};
 }
 
 TEST(Replay, PassesTheShippedNode) {
-  const absl::StatusOr<ReplayAudit> audit = ReplayOf(RunShippedNode, 576);
+  const absl::StatusOr<ReplayAudit> audit = ReplayOf(RunShippedNode, 864);
   ASSERT_TRUE(audit.ok()) << audit.status();
-  EXPECT_EQ(audit->cases, 576u);
+  EXPECT_EQ(audit->cases, 864u);
   EXPECT_FALSE(audit->partial());
   EXPECT_TRUE(audit->passed());
   for (const ClaimCount& count : audit->claims) {
-    EXPECT_GE(count.compared, 576u);
+    EXPECT_GE(count.compared, 864u);
     EXPECT_EQ(count.broken, 0u) << count.example;
   }
   EXPECT_GT(audit->reports, 1500u);
@@ -132,6 +143,25 @@ class SecondEntry final : public SmallNode {  // the last bit says whether the n
 };
 
 TEST(Replay, FindsAReportThatDependsOnASecondEntry) { EXPECT_THAT(BrokenBy<SecondEntry>(), ElementsAre(kEntryBit)); }
+
+class OneGroupMore final : public SmallNode {  // each link counts in the first group as well
+  void SpoilReport(NodeIndex node, PrivateReport& report) override {
+    if (report.group_degrees.size() > 1) report.group_degrees[0] += static_cast<int64_t>(kit.lists.Of(node).size());
+  }
+};
+
+class OrdersItsGroups final : public SmallNode {  // a list of odd length is answered by other groups
+  void SpoilReport(NodeIndex node, PrivateReport& report) override {
+    if (IsOdd(node)) std::reverse(report.group_degrees.begin(), report.group_degrees.end());
+  }
+};
+
+TEST(Replay, FindsAnAnswerAboutGroupsThatTellsMoreThanOneNumberOfTheEntry) {
+  constexpr auto kGroups = Mechanism::kGroupDegrees;
+  EXPECT_THAT(BrokenBy<SmallNode>(72, kGroups), IsEmpty());
+  EXPECT_THAT(BrokenBy<OneGroupMore>(72, kGroups), ElementsAre(kEntryBit));
+  EXPECT_THAT(BrokenBy<OrdersItsGroups>(72, kGroups), ElementsAre(kEntryBit));
+}
 
 class NoNoise final : public SmallNode {  // the entry is sent as it is when there are enough links
   void SpoilNoise(NodeIndex node, ReportNoise& noise) override {
@@ -229,7 +259,7 @@ TEST(Replay, SaysHowMuchOfItWasDone) {
   ASSERT_TRUE(audit.ok()) << audit.status();
   EXPECT_TRUE(audit->partial());
   EXPECT_EQ(audit->cases, 2u);
-  EXPECT_EQ(audit->cases_asked, 576u);
+  EXPECT_EQ(audit->cases_asked, 864u);
 }
 
 TEST(Replay, NamesTheCaseThatBreaksAClaim) {
