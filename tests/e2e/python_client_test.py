@@ -2,6 +2,7 @@
 accepted, and every kind of wrong report gets the documented status. With the gRPC that scripts/install-deps pins, and
 with the newest one: each class in a process of its own, since a process has one gRPC."""
 import csv
+import dataclasses
 import hashlib
 import pathlib
 import sys
@@ -164,6 +165,33 @@ class PythonClient(ClientTest):
         bits_of_all = Report(report.parameters, draw(both, 4, []).coded_bits, 1)
         self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.client.submit, shown, 4, bits_of_all)
         self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.client.submit, shown, 4, draw(both, 4, []))
+
+    def test_an_answer_about_groups_is_accepted_and_what_is_none_is_refused(self):
+        created = blinktest.must("blink", "round", "create", "--config", self.blink.operator, "--epsilon", 2,
+                                 "--mechanism", "group-degrees", "--groups", 3, "--json").json()
+        self.addCleanup(blinktest.run, "blink", "round", "cancel", "--config", self.blink.operator, created["round_id"])
+        [shown] = self.client.rounds(0, created["round_id"]).rounds
+        parameters = Parameters.of(shown.parameters)
+        self.assertEqual((parameters.mechanism, parameters.group_count, parameters.degree_share_ppm), (3, 3, 0))
+        groups = self.client.groups(shown, 0)
+        self.assertEqual((len(groups), set(groups)), (NODES, {0, 1, 2}))
+        report = blink_client.answer(parameters, groups, self.lists.get(0, []))
+        self.assertEqual(self.client.submit(shown, 0, report).receipt.digest, report.digest)
+        self.assertEqual(self.held(shown), report.digest)
+        for what, coded in (("a number too many", report.coded_bits + b"\0"), ("no number", b""),
+                            ("a number too few", codec.group_degrees([1, 2])),
+                            ("a superfluous digit", b"\x80\0" + codec.group_degrees([1, 2])),
+                            ("a number of more than 64 bits", b"\xff" * 9 + b"\x02" + codec.group_degrees([1, 2]))):
+            with self.subTest(what):
+                self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.client.submit, shown, 1, Report(parameters, coded))
+        other = dataclasses.replace(parameters, groups_sha256=bytes(32))
+        self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.client.submit, shown, 1,
+                     Report(other, codec.group_degrees([1, 2, 3])))
+        for node, part, code in ((0, 1, grpc.StatusCode.NOT_FOUND), (0, 2**32 - 1, grpc.StatusCode.NOT_FOUND),
+                                 (self.stranger, 0, grpc.StatusCode.PERMISSION_DENIED)):
+            request = blink_client.node_pb.GetGroupsRequest(deployment=self.blink.name, node_id=node,
+                                                            round_id=shown.round_id, part=part)
+            self.refused(code, self.client.node.GetGroups, request)
 
     def test_the_report_of_one_round_answers_another_of_the_same_parameters(self):
         first, second = self.open_round(), self.open_round()

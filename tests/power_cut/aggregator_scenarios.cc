@@ -15,6 +15,8 @@
 #include "aggregator_server/train/checkpoint.h"
 #include "common/base/durable_file.h"
 #include "common/wire/artifacts.h"
+#include "common/wire/groups_codec.h"
+#include "common/wire/round.h"
 #include "tests/power_cut/scenario.h"
 #include "tests/testing/aggregator_fixtures.h"
 
@@ -25,6 +27,8 @@ namespace fs = std::filesystem;
 using testing::kOtherRoundId;
 using testing::kRoundId;
 using testing::MakeChecked;
+using testing::MakeGroupParameters;
+using testing::MakeGroups;
 using testing::MakeParameters;
 using testing::MakeRound;
 
@@ -37,6 +41,14 @@ RocksDbOptions SmallBuffers() {  // so that little is needed to fill one, which 
   RocksDbOptions options;
   options.write_buffer_bytes = 64 << 10;
   return options;
+}
+
+constexpr uint32_t kGroups = 3;
+
+v1::Round MakeGroupRound(uint32_t node_count) {
+  v1::Round round = MakeRound(node_count, kOtherRoundId);
+  *round.mutable_parameters() = ParametersToProto(MakeGroupParameters(node_count, kGroups));
+  return round;
 }
 
 void PutAndNote(ReportStore& store, NodeIndex first, NodeIndex last) {  // in one batch, or a few
@@ -70,7 +82,8 @@ void FillStore(const std::string& root) {
   store->reset();  // and opened again, which writes the buffers as tables
   store = OpenRocksDbStore(root + "/store", SmallBuffers());
   if (!store.ok()) return Note(absl::StrCat("refused ", store.status().ToString()));
-  if ((*store)->CreateRound(MakeRound(kNodes, kOtherRoundId), "other request").ok()) Note("other round");
+  const std::string groups = EncodeGroups(MakeGroups(kNodes, kGroups));
+  if ((*store)->CreateRound(MakeGroupRound(kNodes), "other request", groups).ok()) Note("other round");
 }
 
 std::string CheckStoreNote(ReportStore& store, const std::string& note) {
@@ -83,7 +96,9 @@ std::string CheckStoreNote(ReportStore& store, const std::string& note) {
   }
   if (words[0] == "other") {
     const auto again = store.CreateRound(MakeRound(kNodes, "00000000000000000000000000000abc"), "other request");
-    return again.ok() && again->round_id() == kOtherRoundId ? "" : "one request makes a second round";
+    if (!again.ok() || again->round_id() != kOtherRoundId) return "one request makes a second round";
+    const auto groups = store.GetGroups(*again);
+    return groups.ok() && *groups == EncodeGroups(MakeGroups(kNodes, kGroups)) ? "" : "a round lost its groups";
   }
   if (words[0] != "report") return "";
   uint32_t node = 0;
@@ -113,6 +128,9 @@ std::string CheckStore(const std::string& root, const Notes& notes, bool in_orde
 
 // ---- the folder of a round ----
 
+constexpr uint32_t kFolderNodes = 200;
+constexpr uint32_t kFolderReports = 3;
+
 std::string CheckRoundFolder(const std::string& root, const Notes& notes, bool) {
   for (const char* id : {kRoundId, kOtherRoundId}) {
     const RoundFiles files(root + "/rounds", id);
@@ -120,19 +138,32 @@ std::string CheckRoundFolder(const std::string& root, const Notes& notes, bool) 
     const bool is_promised = std::find(notes.begin(), notes.end(), id) != notes.end();
     // What has a round.json is never written again once its round has ended.
     if (!is_promised && !fs::exists(files.folder() + "/round.json", error)) continue;
-    const auto read = ReadRoundFolder(files.folder());
-    if (!read.ok()) return absl::StrCat("the folder of round ", id, ": ", read.status().message());
-    if (read->reports.report_count() != 3) return absl::StrCat("the folder of round ", id, " lacks reports");
+    uint32_t reports = 0;
+    absl::Status whole;
+    if (std::string(id) == kOtherRoundId) {
+      const auto read = ReadGroupAnswers(files.folder());
+      whole = read.status();
+      if (read.ok()) reports = read->reports;
+    } else {
+      const auto read = ReadRoundFolder(files.folder());
+      whole = read.status();
+      if (read.ok()) reports = read->reports.report_count();
+    }
+    if (!whole.ok()) return absl::StrCat("the folder of round ", id, ": ", whole.message());
+    if (reports != kFolderReports) return absl::StrCat("the folder of round ", id, " lacks reports");
   }
   return "";
 }
 
 void WriteRoundFolders(const std::string& root) {
-  const PrivacyParameters parameters = MakeParameters(200);
   auto store = OpenRocksDbStore(root + ".store");  // beside the disk that fails
   if (!store.ok() || !MakeDirectories(root + "/rounds").ok()) return;
   for (const char* id : {kRoundId, kOtherRoundId}) {
-    (void)(*store)->CreateRound(MakeRound(200, id), "");
+    const bool of_groups = std::string(id) == kOtherRoundId;
+    const v1::Round round = of_groups ? MakeGroupRound(kFolderNodes) : MakeRound(kFolderNodes, id);
+    const std::string groups = of_groups ? EncodeGroups(MakeGroups(kFolderNodes, kGroups)) : "";
+    (void)(*store)->CreateRound(round, "", groups);
+    const PrivacyParameters parameters = *ParametersFromProto(round.parameters());
     for (const NodeIndex node : {1, 5, 9}) (void)(*store)->PutReportAndWait(MakeChecked(parameters, node, 0, id));
     if (RoundFiles(root + "/rounds", id).Write(*(*store)->GetRound(id), **store).ok()) Note(id);
   }

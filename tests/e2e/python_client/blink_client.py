@@ -14,6 +14,7 @@ import importlib
 import pathlib
 import secrets
 import shutil
+import struct
 import sys
 import tempfile
 
@@ -57,10 +58,13 @@ class Parameters:
     degree_share_ppm: int
     node_count: int
     mechanism: int = 1
+    group_count: int = 0
+    groups_sha256: bytes = b""
 
     @staticmethod
     def of(message):
-        return Parameters(message.epsilon_micro, message.degree_share_ppm, message.node_count, message.mechanism)
+        return Parameters(message.epsilon_micro, message.degree_share_ppm, message.node_count, message.mechanism,
+                          message.group_count, message.groups_sha256)
 
     def message(self):
         return common_pb.PrivacyParameters(**dataclasses.asdict(self))
@@ -92,6 +96,10 @@ class Report:
 
     @property
     def digest(self):
+        if self.parameters.mechanism == 3:
+            return bytes.fromhex(codec.digest_of_answer(self.parameters.epsilon_micro, self.parameters.node_count,
+                                                        self.parameters.group_count, self.parameters.groups_sha256,
+                                                        self.coded_bits))
         return bytes.fromhex(codec.digest(self.parameters.epsilon_micro, self.parameters.degree_share_ppm,
                                           self.parameters.node_count, self.noisy_degree, self.coded_bits,
                                           self.parameters.mechanism))
@@ -150,6 +158,17 @@ def draw(parameters, node, neighbours):
     return report
 
 
+def answer(parameters, groups, neighbours):
+    """Of mechanism 3: noise for each group first, then the list. `groups` are those of Client.groups."""
+    n, k = parameters.node_count, parameters.group_count
+    if len(groups) != n or max(groups) >= k or codec.groups_digest(n, k, groups) != parameters.groups_sha256:
+        raise ValueError("the groups are not those of the round")
+    numbers = [discrete_laplace(parameters.epsilon_micro, 10**6) for _ in range(k)]
+    for j in neighbours:
+        numbers[groups[j]] += 1
+    return Report(parameters, codec.group_degrees(as_int64(number) for number in numbers))
+
+
 # ---- Calls
 
 class Client:
@@ -176,6 +195,15 @@ class Client:
     def rounds(self, node, round_id="", deployment=None):
         return self.node.GetRounds(node_pb.GetRoundsRequest(deployment=deployment or self.deployment, node_id=node,
                                                             round_id=round_id), timeout=60)
+
+    def groups(self, shown, node):
+        """[n] the group of each node, of a round of mechanism 3."""
+        coded = b""
+        while len(coded) < 2 * shown.parameters.node_count:
+            request = node_pb.GetGroupsRequest(deployment=self.deployment, node_id=node, round_id=shown.round_id,
+                                               part=len(coded) // CHUNK_BYTES)
+            coded += self.node.GetGroups(request, timeout=60).groups
+        return list(struct.unpack(f"<{len(coded) // 2}H", coded))
 
     def header(self, shown, node, report, **changes):
         """The header of a report to a round; changes to its fields make it a wrong one."""
