@@ -2,46 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "common/simd/instruction_set.h"
+#include "common/simd/vector_row.h"
 
 namespace blink {
 namespace {
-
-// A row of kColumns floats as parts of at most kLanesMax. Rows of an array stand at any float: parts are copied in and
-// out of vectors, which compiles to one instruction each.
-template <int kColumns, int kLanesMax>
-struct Row {
-  static constexpr int kLanes = kColumns < kLanesMax ? kColumns : kLanesMax;
-  static constexpr int kParts = kColumns / kLanes;
-  typedef float Part __attribute__((vector_size(kLanes * 4)));
-
-  Part parts[kParts] = {};
-
-  BLINK_INLINE void Load(const float* from) {
-    for (int k = 0; k < kParts; ++k) std::memcpy(&parts[k], from + k * kLanes, sizeof(Part));
-  }
-  BLINK_INLINE void Store(float* to) const {
-    for (int k = 0; k < kParts; ++k) std::memcpy(to + k * kLanes, &parts[k], sizeof(Part));
-  }
-  BLINK_INLINE void Add(const Row& other) {
-    for (int k = 0; k < kParts; ++k) parts[k] += other.parts[k];
-  }
-  BLINK_INLINE void Add(const float* from) {
-    Row other;
-    other.Load(from);
-    Add(other);
-  }
-  BLINK_INLINE void AddScaled(float scale, const Row& other) {
-    for (int k = 0; k < kParts; ++k) parts[k] += scale * other.parts[k];
-  }
-  BLINK_INLINE void AddScaled(float scale, const float* from) {
-    Row other;
-    other.Load(from);
-    AddScaled(scale, other);
-  }
-};
 
 template <int kColumns, int kLanesMax>
 struct ListBody {
@@ -51,7 +17,7 @@ struct ListBody {
     const NodeIndex* neighbours = weights.links.neighbours().data();
     const float* values = weights.values.empty() ? nullptr : weights.values.data();
     for (NodeIndex i = first; i < end; ++i, y += kColumns) {
-      Row<kColumns, kLanesMax> sums[kChains], row;
+      VectorRow<kColumns, kLanesMax> sums[kChains], row;
       const uint64_t row_end = offsets[i + 1];
       uint64_t k = offsets[i];
       for (; k + kChains <= row_end; k += kChains) {
@@ -132,7 +98,7 @@ template <int kColumns, int kLanesMax>
 struct OnesBody {
   BLINK_INLINE static void Run(const LinkWeights& weights, absl::Span<const OnesSegment> segments, const float* x,
                                NodeIndex first, NodeIndex end, float* y) {
-    using Sum = Row<kColumns, kLanesMax>;
+    using Sum = VectorRow<kColumns, kLanesMax>;
     alignas(64) float table[16 * 16 * kColumns];
     Turned turned;
     uint32_t turned_end = 0;  // words that have been loaded

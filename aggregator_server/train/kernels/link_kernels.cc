@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "common/base/tasks.h"
 #include "common/simd/vector_code.h"
+#include "common/simd/vector_row.h"
 
 namespace blink {
 namespace {
@@ -16,7 +18,7 @@ constexpr int kBlock = 16;  // columns of a result that are summed at once: 64 b
 
 // out = scale * (own_coefficient own + sum over k of coefficients[k] x[neighbours[k]]), for `kWidth` columns that start
 // at `own`, `x` and `out`; null coefficients: ones. The width is known to the compiler, which keeps the sums in
-// registers; there are two of each, so that an addition need not wait for the one before.
+// registers. There are several of each, so that an addition need not wait for the one before.
 template <int kWidth>
 struct SumRow {
   BLINK_INLINE static void Run(const NodeIndex* neighbours, const float* coefficients, size_t count,
@@ -43,15 +45,81 @@ struct SumRow {
   }
 };
 
+// The same for widths that fill vectors.
+template <int kWidth, int kLanesMax>
+struct SumVectorRow {
+  BLINK_INLINE static void Run(const NodeIndex* neighbours, const float* coefficients, size_t count,
+                               float own_coefficient, const float* own, const float* x, int64_t stride, float scale,
+                               float* out) {
+    constexpr int kChains = 4;
+    VectorRow<kWidth, kLanesMax> sums[kChains], result;
+    size_t k = 0;
+    if (coefficients == nullptr) {
+      for (; k + kChains <= count; k += kChains) {
+        for (int chain = 0; chain < kChains; ++chain) sums[chain].Add(x + neighbours[k + chain] * stride);
+      }
+    } else {
+      for (; k + kChains <= count; k += kChains) {
+        for (int chain = 0; chain < kChains; ++chain) {
+          sums[chain].AddScaled(coefficients[k + chain], x + neighbours[k + chain] * stride);
+        }
+      }
+    }
+    for (; k < count; ++k) {
+      sums[0].AddScaled(coefficients == nullptr ? 1.0f : coefficients[k], x + neighbours[k] * stride);
+    }
+    sums[0].Add(sums[1]);
+    sums[2].Add(sums[3]);
+    sums[0].Add(sums[2]);
+    sums[0].AddScaled(own_coefficient, own);
+    result.AddScaled(scale, sums[0]);
+    result.Store(out);
+  }
+};
+
 using SumFunction = decltype(CodeOf<SumRow<1>>());
+
+template <int kWidth>
+SumFunction SumFunctionOf() {
+  if constexpr (kWidth == 4 || kWidth == 8 || kWidth == 16) {
+    return CodeOf<SumVectorRow<kWidth, 4>, SumVectorRow<kWidth, 8>, SumVectorRow<kWidth, 16>>();
+  } else {
+    return CodeOf<SumRow<kWidth>>();
+  }
+}
 
 // For blocks of 1, 2, .. kBlock columns, by the instruction set that is used when a pass begins.
 using SumFunctions = std::array<SumFunction, kBlock>;
 template <int... kWidths>
 SumFunctions SumFunctionsOf(std::integer_sequence<int, kWidths...>) {
-  return {CodeOf<SumRow<kWidths + 1>>()...};
+  return {SumFunctionOf<kWidths + 1>()...};
 }
 SumFunctions SumFunctionsInUse() { return SumFunctionsOf(std::make_integer_sequence<int, kBlock>()); }
+
+// Columns of x that MultiplyLinks sums at once. Where rows are long they are copied to rows that fill vectors.
+struct ColumnBlock {
+  int64_t columns = 0, kernel_columns = 0;
+  const float* x = nullptr;  // of node 0
+  int64_t stride = 0;
+  std::vector<float> copied;
+};
+
+ColumnBlock MakeColumnBlock(const CsrGraph& graph, const float* x, int64_t width, int64_t first) {
+  constexpr uint64_t kLongRow = 8;  // links a node, from which on a copy pays
+  ColumnBlock block{.columns = std::min<int64_t>(kBlock, width - first), .x = x + first, .stride = width};
+  block.kernel_columns = block.columns;
+  const uint64_t n = graph.node_count();
+  if (block.columns < 3 || graph.neighbours().size() < kLongRow * n) return block;
+  block.kernel_columns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(block.columns)));
+  if (block.kernel_columns == block.columns) return block;
+  block.copied.assign(n * block.kernel_columns, 0.0f);
+  for (uint64_t i = 0; i < n; ++i) {
+    std::copy_n(x + i * width + first, block.columns, &block.copied[i * block.kernel_columns]);
+  }
+  block.x = block.copied.data();
+  block.stride = block.kernel_columns;
+  return block;
+}
 
 // body(first, end) over the rows of the graph, cut so that every task has about as many links and rows: the degrees of
 // real graphs are very unequal.
@@ -155,19 +223,22 @@ void MultiplyLinks(const LinkWeights& weights, const float* x, int64_t width, co
                    int threads, float* out) {
   const CsrGraph& graph = weights.links;
   const SumFunctions sums = SumFunctionsInUse();
-  const auto multiply_rows = [&](uint32_t begin, uint32_t end) {
-    for (int64_t first = 0; first < width; first += kBlock) {
-      const SumFunction sum_row = sums[std::min<int64_t>(kBlock, width - first) - 1];
+  const int tasks = TasksFor((graph.neighbours().size() + graph.node_count()) * width, threads);
+  for (int64_t first = 0; first < width; first += kBlock) {
+    const ColumnBlock block = MakeColumnBlock(graph, x, width, first);
+    const SumFunction sum_row = sums[block.kernel_columns - 1];
+    InRows(graph, tasks, [&](uint32_t begin, uint32_t end) {
+      float row[kBlock];
       for (uint32_t i = begin; i < end; ++i) {
         const auto neighbours = graph.NeighboursOf(i);
         const float* values = weights.values.empty() ? nullptr : weights.values.data() + graph.offsets()[i];
-        const int64_t place = i * width + first;
-        sum_row(neighbours.data(), values, neighbours.size(), self, x + place, x + first, width,
-                left == nullptr ? 1.0f : left[i], out + place);
+        float* const to = out + i * width + first;
+        sum_row(neighbours.data(), values, neighbours.size(), self, block.x + i * block.stride, block.x, block.stride,
+                left == nullptr ? 1.0f : left[i], block.copied.empty() ? to : row);
+        if (!block.copied.empty()) std::copy_n(row, block.columns, to);
       }
-    }
-  };
-  InRows(graph, TasksFor((graph.neighbours().size() + graph.node_count()) * width, threads), multiply_rows);
+    });
+  }
 }
 
 void AttendLinks(const LinkWeights& weights, const AttentionPass& pass, int threads) {
