@@ -242,10 +242,17 @@ TEST_F(AuditRoundCommand, RefusesAKitOfAnotherDeployment) {
 
 TEST_F(AuditRoundCommand, RefusesReportsOfAnotherMechanism) {
   v1::Round round = *ReadRound(Path("round"));
-  round.mutable_parameters()->set_mechanism(3);
+  round.mutable_parameters()->set_mechanism(4);
   ASSERT_TRUE(WriteRoundJson(round, Path("round")).ok());
   EXPECT_EQ(Audit("--reports @round --lists @truth"), 3);
-  EXPECT_THAT(err_, HasSubstr("mechanism is 3"));
+  EXPECT_THAT(err_, HasSubstr("mechanism is 4"));
+  round.mutable_parameters()->set_mechanism(3);
+  round.mutable_parameters()->set_degree_share_ppm(0);
+  round.mutable_parameters()->set_group_count(2);
+  round.mutable_parameters()->set_groups_sha256(std::string(32, 'x'));
+  ASSERT_TRUE(WriteRoundJson(round, Path("round")).ok());
+  EXPECT_EQ(Audit("--reports @round --lists @truth"), 3);
+  EXPECT_THAT(err_, HasSubstr("answers about groups of nodes (mechanism group-degrees)"));
 }
 
 TEST_F(AuditRoundCommand, RefusesAFolderThatIsDamaged) {
