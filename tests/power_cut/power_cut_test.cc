@@ -113,7 +113,8 @@ class Checker {
     const Names some = scenario_.names_in_order ? Names::kSome : Names::kAny;
     return {{Names::kLost, Bytes::kLost}, {Names::kKept, Bytes::kLost}, {Names::kKept, Bytes::kKept},
             {Names::kLost, Bytes::kKept}, {Names::kKept, Bytes::kTorn}, {Names::kKept, Bytes::kZeros},
-            {some, Bytes::kKept, 1},      {some, Bytes::kAny, 2},       {Names::kKept, Bytes::kAny, 3}};
+            {some, Bytes::kKept, 1},      {some, Bytes::kAny, 2},       {Names::kKept, Bytes::kAny, 3},
+            {some, Bytes::kKept, 4},      {some, Bytes::kKept, 5},      {some, Bytes::kKept, 6}};
   }
 
   std::string CheckState(const Tree& tree, const Notes& notes, bool in_order) {
