@@ -91,6 +91,7 @@ class StopSignal final : public Clock {
     return signal_ == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
   }
   absl::Time Now() override { return absl::Now(); }
+  absl::Duration Monotonic() override { return SystemClock().Monotonic(); }
   void SleepFor(absl::Duration duration) override {
     std::unique_lock<std::mutex> lock(mutex_);
     wake_.wait_for(lock, absl::ToChronoMilliseconds(duration), [this] { return stopped_; });

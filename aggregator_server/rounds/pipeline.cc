@@ -330,7 +330,7 @@ void Pipeline::AddOpenRound(const v1::Round& round) {
   const auto [added, is_new] = records_.try_emplace(round.round_id());
   if (!is_new) return;  // somebody was faster and has sealed or cancelled it
   RoundRecord& record = added->second;
-  record.deadline_ms = round.deadline_ms();
+  record.deadline = clock_.Monotonic() + (absl::FromUnixMillis(round.deadline_ms()) - clock_.Now());
   record.active_nodes = CountActiveNodes(round);
   record.is_complete = round.reports() >= record.active_nodes;
 }
@@ -364,7 +364,7 @@ void Pipeline::SealRoundsUntilStopped() {
     lock.unlock();
     TellOfTheStore();
     lock.lock();
-    const absl::Time now = clock_.Now();
+    const absl::Duration now = clock_.Monotonic();
     const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
     const std::set<std::string> changed = TakeChanged();
     lock.unlock();
@@ -377,7 +377,7 @@ void Pipeline::SealRoundsUntilStopped() {
   }
 }
 
-void Pipeline::SealLater(const std::string& round_id, absl::Time now, const absl::Status& why) {
+void Pipeline::SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = records_.find(round_id);
   if (found == records_.end() || found->second.phase != RoundRecord::Phase::kOpen) return;
@@ -394,13 +394,13 @@ void Pipeline::SealLater(const std::string& round_id, absl::Time now, const absl
   record.seal_not_before = now + wait;
 }
 
-std::vector<std::pair<std::string, std::string>> Pipeline::ListDue(absl::Time now) const {
+std::vector<std::pair<std::string, std::string>> Pipeline::ListDue(absl::Duration now) const {
   std::vector<std::pair<std::string, std::string>> due;
   for (const auto& [round_id, record] : records_) {
     if (record.phase != RoundRecord::Phase::kOpen || now < record.seal_not_before) continue;
     if (record.is_complete) {
       due.emplace_back(round_id, "when all had reported");
-    } else if (now >= absl::FromUnixMillis(record.deadline_ms)) {
+    } else if (now >= record.deadline) {
       due.emplace_back(round_id, "at the deadline");
     }
   }

@@ -105,10 +105,10 @@ class Pipeline {
     bool changed = false;        // the watchers are to be told
 
     // While open.
-    int64_t deadline_ms = 0;
+    absl::Duration deadline;  // of the monotonic clock: a clock that is set seals no round early or late
     uint32_t active_nodes = 0;
-    bool is_complete = false;                           // all active nodes have reported
-    absl::Time seal_not_before = absl::InfinitePast();  // after a failed seal
+    bool is_complete = false;                                    // all active nodes have reported
+    absl::Duration seal_not_before = -absl::InfiniteDuration();  // after a failed seal
 
     // While queued or running.
     uint64_t turn = 0;                              // the queue is in the order of turns
@@ -127,7 +127,7 @@ class Pipeline {
   void RunRoundsUntilStopped();   // the runner's thread
 
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why);
-  void SealLater(const std::string& round_id, absl::Time now, const absl::Status& why);
+  void SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why);
   RoundRun MakeRun(const std::string& round_id);
   void TakeProgress(const std::string& round_id, const WorkerProgress& progress);
   bool ShouldStop(const std::string& round_id);
@@ -143,7 +143,7 @@ class Pipeline {
   void AddOpenRound(const v1::Round& round);
   void Enqueue(const std::string& round_id);
   size_t CountOpenRounds() const;
-  std::vector<std::pair<std::string, std::string>> ListDue(absl::Time now) const;  // (round id, why it is sealed)
+  std::vector<std::pair<std::string, std::string>> ListDue(absl::Duration now) const;  // (round id, why it is sealed)
   std::set<std::string> TakeChanged();
   Records::iterator FindFirstToRun();     // end(): none, now
   SteadyTime FindEndOfFirstWait() const;  // max(): nothing is queued

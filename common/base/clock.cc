@@ -1,5 +1,7 @@
 #include "common/base/clock.h"
 
+#include <ctime>
+
 #include "absl/time/clock.h"
 
 namespace blink {
@@ -8,6 +10,11 @@ namespace {
 class RealClock final : public Clock {
  public:
   absl::Time Now() override { return absl::Now(); }
+  absl::Duration Monotonic() override {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return absl::DurationFromTimespec(now);
+  }
   void SleepFor(absl::Duration duration) override { absl::SleepFor(duration); }
 };
 

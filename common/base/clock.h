@@ -10,6 +10,9 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() = 0;
+  // Time since some moment of this start of the machine. Nobody can set it, and it goes on while the machine is
+  // suspended.
+  virtual absl::Duration Monotonic() = 0;
   virtual void SleepFor(absl::Duration duration) = 0;
 };
 

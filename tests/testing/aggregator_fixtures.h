@@ -31,8 +31,18 @@ class ManualClock final : public Clock {
     std::lock_guard<std::mutex> lock(mutex_);
     return now_;
   }
+  absl::Duration Monotonic() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return monotonic_;
+  }
   void SleepFor(absl::Duration duration) override { Advance(duration); }
   void Advance(absl::Duration duration) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    now_ += duration;
+    monotonic_ += duration;
+  }
+  // As if somebody set the machine's clock.
+  void Jump(absl::Duration duration) {
     std::lock_guard<std::mutex> lock(mutex_);
     now_ += duration;
   }
@@ -40,6 +50,7 @@ class ManualClock final : public Clock {
  private:
   std::mutex mutex_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+  absl::Duration monotonic_ = absl::Seconds(1000);
 };
 
 // Whether `condition` comes true; waits for it a minute at most, which is far more than it takes.

@@ -85,6 +85,7 @@ class ReplayClock final : public Clock {
  public:
   explicit ReplayClock(Transcript& transcript) : transcript_(transcript) {}
   absl::Time Now() override { return now_; }
+  absl::Duration Monotonic() override { return now_ - absl::UnixEpoch(); }
   void SleepFor(absl::Duration duration) override {
     transcript_.Add(now_, absl::StrCat("sleeps ", absl::ToInt64Nanoseconds(duration), " ns"));
     now_ += duration;

@@ -39,6 +39,7 @@ inline std::string ReadText(const std::string& path) {
 class FakeClock final : public Clock {
  public:
   absl::Time Now() override { return now; }
+  absl::Duration Monotonic() override { return now - absl::UnixEpoch(); }
   void SleepFor(absl::Duration duration) override {
     sleeps.push_back(duration);
     now += duration;
