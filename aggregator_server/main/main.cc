@@ -44,7 +44,7 @@ struct Flags {
   bool insecure = false, check_health = false;
   std::string port_file;
   std::string log_level = "info";
-  double worker_seconds_max = 0;
+  double worker_seconds_max = 0, worker_silence_max = 600;
   std::string roster;
 };
 
@@ -90,6 +90,11 @@ void DefineFlags(CLI::App& app, Flags& flags) {
                  "processor time of the worker; 0: no limit");
   app.add_option("--worker-seconds-max", flags.worker_seconds_max, "wall time of the worker; 0: no limit")
       ->check(SecondsOrNever());
+  app.add_option("--worker-silence-max", flags.worker_silence_max,
+                 "a worker that for so many seconds writes nothing and uses no processor time is ended and started "
+                 "again; 0: no limit")
+      ->check(SecondsOrNever())
+      ->capture_default_str();
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->transform(OneOf({"debug", "info", "warning", "error"}))
@@ -203,6 +208,7 @@ absl::Status CompleteOptions(Flags& flags) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
   }
   BLINK_RETURN_IF_ERROR(ReadRoster(flags.roster, options.deployment));
+  if (flags.worker_silence_max > 0) options.worker_limits.silence = absl::Seconds(flags.worker_silence_max);
   if (flags.worker_seconds_max > 0) options.worker_limits.wall_time = absl::Seconds(flags.worker_seconds_max);
   return absl::OkStatus();
 }

@@ -41,6 +41,13 @@ std::string DescribeRetry(absl::Duration wait, const PipelineOptions& options) {
                       absl::FormatDuration(options.retry_after_max));
 }
 
+// What a silent worker said last may be far from the truth, such as "48 s left".
+std::string DescribeProgress(const WorkerProgress& progress) {
+  if (progress.silent_for == absl::ZeroDuration()) return progress.text;
+  return absl::StrCat("no sign of life for ", absl::FormatDuration(progress.silent_for),
+                      progress.text.empty() ? "" : "; before: ", progress.text);
+}
+
 }  // namespace
 
 Pipeline::Pipeline(PipelineOptions options, ReportStore& store, Clock& clock)
@@ -499,7 +506,7 @@ void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& p
     RoundRecord& record = records_.at(round_id);
     if (record.is_cancelled) return;
     is_training = is_training || (record.progress && record.progress->is_training);
-    record.progress = RoundRecord::Progress{progress.progress, progress.text, is_training};
+    record.progress = RoundRecord::Progress{progress.progress, DescribeProgress(progress), is_training};
     record.changed = true;
   }
   if (enters_training) NotifyWatchers(round_id);

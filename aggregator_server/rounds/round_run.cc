@@ -99,6 +99,7 @@ absl::Status RoundRun::ConcludeAttempt(const v1::Round& round, const WorkerExit&
       TakeBackAttempt();
       return absl::ResourceExhaustedError(exit.message);  // there may be space later
     case WorkerExit::Kind::kSignal:
+    case WorkerExit::Kind::kSilent:
       break;
   }
   return RestartOrFail(round, exit, ended);

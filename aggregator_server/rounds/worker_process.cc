@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
@@ -30,6 +32,8 @@ constexpr int kPollMs = 50;
 constexpr size_t kLineBytesMax = 64 << 10;
 constexpr size_t kTextBytesMax = 200;
 constexpr size_t kErrorBytesMax = 1000;
+constexpr auto kLookForLifeEvery = std::chrono::seconds(1);
+constexpr absl::Duration kTellOfSilenceAfter = absl::Seconds(30);
 constexpr auto kTermGrace = std::chrono::seconds(5);  // for an epoch and its checkpoint
 
 class Fd {
@@ -229,6 +233,54 @@ void TakeErrorLine(const std::string& line, Speech& speech) {
   speech.last_words = text.substr(0, 300);
 }
 
+// Processor time that the process has used, in ticks; 0 where it is not known. The fields of /proc/PID/stat are counted
+// from behind the program's name, which may hold anything.
+uint64_t TicksUsed(pid_t pid) {
+  const absl::StatusOr<std::string> stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"), 4096);
+  if (!stat.ok()) return 0;
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(stat->substr(std::min(stat->size(), stat->rfind(')') + 1)), ' ', absl::SkipEmpty());
+  constexpr size_t kUser = 11, kSystem = 12;
+  uint64_t user = 0, system = 0;
+  if (fields.size() <= kSystem || !absl::SimpleAtoi(fields[kUser], &user) ||
+      !absl::SimpleAtoi(fields[kSystem], &system))
+    return 0;
+  return user + system;
+}
+
+// Since when a worker has given no sign of life. Whoever is stopped, or waits for ever, writes nothing and uses no
+// processor time.
+class SignsOfLife {
+ public:
+  explicit SignsOfLife(pid_t pid) : pid_(pid) {}
+  void NoteLine() { last_ = SteadyClock::now(); }
+  absl::Duration SilentFor() {
+    const auto now = SteadyClock::now();
+    if (now >= next_look_) {
+      next_look_ = now + kLookForLifeEvery;
+      if (const uint64_t ticks = TicksUsed(pid_); ticks != ticks_) {
+        ticks_ = ticks;
+        last_ = now;
+      }
+    }
+    return absl::FromChrono(now - last_);
+  }
+
+ private:
+  const pid_t pid_;
+  uint64_t ticks_ = 0;
+  SteadyClock::time_point last_ = SteadyClock::now(), next_look_ = last_;
+};
+
+// Repeats the last progress with the time of silence, at every whole multiple of kTellOfSilenceAfter.
+void TellOfSilence(absl::Duration silent_for, WorkerProgress& last,
+                   const std::function<void(const WorkerProgress&)>& progress) {
+  const absl::Duration told = silent_for - silent_for % kTellOfSilenceAfter;
+  if (told == last.silent_for) return;
+  last.silent_for = told;
+  progress(last);
+}
+
 // A worker that lacks memory says so itself, in an error line, once its main function runs. Before that, under a limit
 // on the address space, it can only die without a line: the loader cannot map a library and exits with 127, or a
 // library's initialization aborts.
@@ -298,9 +350,21 @@ absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, 
   const auto started = SteadyClock::now();
   Speech speech;
   LineReader output, errors;
-  const auto take_output = [&](const std::string& line) { TakeOutputLine(line, speech, progress); };
-  const auto take_errors = [&](const std::string& line) { TakeErrorLine(line, speech); };
-  bool stopped = false, timed_out = false, killed = false;
+  SignsOfLife life(child.pid);
+  WorkerProgress last;
+  const auto take_progress = [&](const WorkerProgress& now) {
+    last = now;
+    progress(now);
+  };
+  const auto take_output = [&](const std::string& line) {
+    life.NoteLine();
+    TakeOutputLine(line, speech, take_progress);
+  };
+  const auto take_errors = [&](const std::string& line) {
+    life.NoteLine();
+    TakeErrorLine(line, speech);
+  };
+  bool stopped = false, timed_out = false, fell_silent = false, killed = false;
   SteadyClock::time_point asked;
   int status = 0;
   while (true) {
@@ -312,10 +376,13 @@ absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, 
     const pid_t reaped = ::waitpid(child.pid, &status, WNOHANG);
     if (reaped == child.pid) break;
     if (reaped < 0 && errno != EINTR) return absl::InternalError("the worker was reaped by somebody else");
-    if (!stopped && !timed_out) {
+    if (!stopped && !timed_out && !fell_silent) {
+      const absl::Duration silent_for = life.SilentFor();
+      TellOfSilence(silent_for, last, progress);
       stopped = should_stop();
       timed_out = !stopped && absl::FromChrono(SteadyClock::now() - started) > limits.wall_time;
-      if (stopped || timed_out) {
+      fell_silent = !stopped && !timed_out && silent_for > limits.silence;
+      if (stopped || timed_out || fell_silent) {
         asked = SteadyClock::now();
         ::kill(-child.pid, SIGTERM);
       }
@@ -329,11 +396,19 @@ absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, 
   if (child.errors.get() >= 0) errors.Read(child.errors.get(), take_errors);
   WorkerExit result = JudgeExit(status, speech, limits);
   // A worker that finished although it was asked to stop has finished.
-  if (result.kind != WorkerExit::Kind::kDone && (stopped || timed_out)) {
-    result.kind = stopped ? WorkerExit::Kind::kStopped : WorkerExit::Kind::kTimeout;
-    result.message = stopped ? "the worker was stopped"
-                             : absl::StrCat("the worker ran longer than the limit of ",
-                                            absl::FormatDuration(limits.wall_time), " and was ended");
+  if (result.kind == WorkerExit::Kind::kDone) return result;
+  if (stopped) {
+    result.kind = WorkerExit::Kind::kStopped;
+    result.message = "the worker was stopped";
+  } else if (timed_out) {
+    result.kind = WorkerExit::Kind::kTimeout;
+    result.message = absl::StrCat("the worker ran longer than the limit of ", absl::FormatDuration(limits.wall_time),
+                                  " and was ended");
+  } else if (fell_silent) {
+    result.kind = WorkerExit::Kind::kSilent;
+    result.message = absl::StrCat("the worker gave no sign of life for ", absl::FormatDuration(limits.silence),
+                                  ", neither a line nor the use of a processor (was it stopped, or does it wait for a "
+                                  "device or a disk?), and was ended");
   }
   return result;
 }

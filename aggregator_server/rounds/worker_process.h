@@ -29,12 +29,14 @@ struct WorkerLimits {
   uint64_t memory_bytes = 0;  // address space; 0: none
   uint64_t cpu_seconds = 0;   // of all threads; 0: none
   absl::Duration wall_time = absl::InfiniteDuration();
+  absl::Duration silence = absl::InfiniteDuration();  // without a sign of life: a line, or processor time used
 };
 
 struct WorkerProgress {
   v1::RoundState stage = v1::ROUND_STATE_ESTIMATING;  // ESTIMATING or TRAINING
   double progress = 0;                                // 0 .. 1
   std::string text;                                   // at most 200 characters
+  absl::Duration silent_for;                          // long without a sign of life, or 0
 };
 
 struct WorkerExit {
@@ -44,6 +46,7 @@ struct WorkerExit {
     kDiskFull,  // its own verdict, which more room changes
     kSignal,    // killed, by whatever else
     kTimeout,   // killed by us: longer than limits.wall_time
+    kSilent,    // killed by us: longer than limits.silence without a sign of life; another attempt may end otherwise
     kStopped,   // killed by us: `should_stop` asked for it
   };
   Kind kind = Kind::kDone;
@@ -53,7 +56,8 @@ struct WorkerExit {
 };
 
 // Runs `arguments` ([0] is the program's path) until it has ended. `progress` and `should_stop` are called on this
-// thread, `should_stop` at least every 50 ms. An error means that it could not be started: NOT_FOUND,
+// thread, `should_stop` at least every 50 ms, `progress` at every line about it and now and then while the worker is
+// silent. An error means that it could not be started: NOT_FOUND,
 // PERMISSION_DENIED, RESOURCE_EXHAUSTED.
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,

@@ -196,6 +196,29 @@ TEST_F(PipelineTest, EndsAWorkerThatHangs) {
   EXPECT_EQ(Starts(), 1);
 }
 
+TEST_F(PipelineTest, EndsAWorkerThatGivesNoSignOfLifeAndStartsItAgain) {
+  Behave("hang");
+  options_.worker_limits.silence = absl::Milliseconds(200);
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("the worker gave no sign of life for 200ms, neither a line nor"));
+  EXPECT_EQ(Starts(), 3) << "another attempt might have ended otherwise";
+}
+
+TEST_F(PipelineTest, LetsAWorkerBeSilentWhileItUsesTheProcessor) {
+  Behave("burn-processor-time");
+  options_.worker_limits.silence = absl::Milliseconds(1500);  // a look at the processor time every second
+  options_.worker_limits.wall_time = absl::Seconds(4);
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_THAT(Get(id).failure_reason(), HasSubstr("longer than the limit of 4s"));
+  EXPECT_EQ(Starts(), 1);
+}
+
 TEST_F(PipelineTest, CancelsAWorkerThatIgnoresTheRequestToEnd) {
   Behave("deaf");
   const std::string id = Create();
