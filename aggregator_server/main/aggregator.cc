@@ -129,6 +129,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   pipeline.facts = [facts] { return facts->Get(); };
   pipeline.worker_path = options.worker_path;
   pipeline.worker_threads = options.worker_threads;
+  pipeline.retired = deployment.retired;
   pipeline.worker_limits = options.worker_limits;
   pipeline.ignore_memory = options.ignore_memory;
   aggregator->pipeline_ = std::make_unique<Pipeline>(std::move(pipeline), *aggregator->store_, clock);

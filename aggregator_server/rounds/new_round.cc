@@ -121,10 +121,8 @@ absl::StatusOr<PrivacyParameters> ReadParameters(const v1::CreateRoundRequest& r
 }
 
 // What a round is to train. The first question of two has no links to train on.
-absl::StatusOr<v1::TrainingSpec> ReadTraining(const v1::CreateRoundRequest& request,
-                                              const PrivacyParameters& parameters) {
-  v1::TrainingSpec training = request.training();
-  if (parameters.sends_group_degrees() && request.follows().empty()) {
+absl::StatusOr<v1::TrainingSpec> ReadTraining(v1::TrainingSpec training, bool asks_about_random_groups) {
+  if (asks_about_random_groups) {
     if (training.candidates() > 0 ||
         (training.model() != v1::MODEL_NONE && training.model() != v1::MODEL_UNSPECIFIED)) {
       return absl::InvalidArgumentError(
@@ -234,7 +232,8 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
   NewRound made;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                          ReadParameters(request, options.node_count, followed, made.groups));
-  BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec training, ReadTraining(request, parameters));
+  BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec training, ReadTraining(request.training(), parameters.sends_group_degrees() &&
+                                                                                         request.follows().empty()));
   const uint32_t active = options.active_nodes > 0 ? options.active_nodes : options.node_count;
   BLINK_RETURN_IF_ERROR(CheckCollection(request, parameters, active));
   v1::Round& round = made.round;
@@ -251,6 +250,11 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
   round.set_degree_max(request.degree_max());
   round.set_follows(request.follows());
   return made;
+}
+
+absl::StatusOr<v1::TrainingSpec> TrainingOfRetry(const v1::Round& round, const v1::TrainingSpec& given) {
+  return ReadTraining(OverrideTrainingSpec(round.training(), given),
+                      AsksAboutGroups(round.parameters()) && round.follows().empty());
 }
 
 }  // namespace blink

@@ -28,6 +28,10 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
 // roster may have changed since.
 absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked);
 
+// What a round that is analysed once more trains: what it asked for, with what `given` sets in its place.
+// INVALID_ARGUMENT as of a new round.
+absl::StatusOr<v1::TrainingSpec> TrainingOfRetry(const v1::Round& round, const v1::TrainingSpec& given);
+
 }  // namespace blink
 
 #endif  // BLINK_AGGREGATOR_SERVER_ROUNDS_NEW_ROUND_H_

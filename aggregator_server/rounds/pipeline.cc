@@ -247,6 +247,79 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
   return cancelled;
 }
 
+absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training) {
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, store_.GetRound(round_id));
+  if (round.state() != v1::ROUND_STATE_FAILED && round.state() != v1::ROUND_STATE_CANCELLED) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "round ", round_id, " is ", RoundStateName(round.state()), ", and only a failed or cancelled one is retried",
+        round.state() == v1::ROUND_STATE_READY ? ": run blink-worker on its folder for another analysis" : ""));
+  }
+  if (round.reports() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat("round ", round_id, " has no report: create another round"));
+  }
+  BLINK_ASSIGN_OR_RETURN(*round.mutable_training(), TrainingOfRetry(round, training));
+  {
+    const std::lock_guard<std::mutex> create_lock(create_mutex_);
+    BLINK_RETURN_IF_ERROR(CheckTrainableByWorker(round));
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (records_.count(round_id) > 0) {
+      return absl::UnavailableError(absl::StrCat("round ", round_id, " is still being ended: try again in a moment"));
+    }
+  }
+  const auto seal_again = [&](v1::Round& stored) {
+    stored.set_state(v1::ROUND_STATE_SEALED);
+    *stored.mutable_training() = round.training();
+    stored.clear_failure_reason();
+    stored.set_attempts(0);
+    stored.set_progress(0);
+    stored.set_progress_text("retried by an operator");
+    return absl::OkStatus();
+  };
+  BLINK_ASSIGN_OR_RETURN(const v1::Round retried,
+                         store_.UpdateRound(round_id, {v1::ROUND_STATE_FAILED, v1::ROUND_STATE_CANCELLED}, seal_again));
+  spdlog::info("round {} is retried", round_id);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Enqueue(round_id);
+  }
+  wake_runner_.notify_all();
+  NotifyWatchers(round_id);
+  return retried;
+}
+
+absl::StatusOr<Pipeline::MissingNodes> Pipeline::ListMissing(const std::string& round_id, uint64_t first) {
+  constexpr uint64_t kReportsOfPage = 10'000;
+  BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id));
+  const uint64_t n = round.parameters().node_count();
+  MissingNodes missing;
+  if (first >= n) return missing;
+  uint64_t reports = 0, at = first;
+  const auto add_up_to = [&](uint64_t end) {  // nodes at .. end - 1, but for the retired
+    while (at < end) {
+      const auto retired = std::lower_bound(options_.retired.begin(), options_.retired.end(), at,
+                                            [](const NodeRange& range, uint64_t node) { return range.last < node; });
+      const uint64_t to = retired == options_.retired.end() ? end : std::min(end, retired->first);
+      if (at < to) missing.ranges.push_back({at, to - 1});
+      at = to == end ? end : retired->last + 1;
+    }
+  };
+  const auto visit = [&](uint64_t node, const Digest&) {
+    add_up_to(node);
+    at = node + 1;
+    ++reports;
+    return absl::OkStatus();
+  };
+  BLINK_RETURN_IF_ERROR(store_.VisitDigests(round_id, first, n - 1, kReportsOfPage, visit));
+  if (reports == kReportsOfPage && at < n) {
+    missing.next = at;
+  } else {
+    add_up_to(n);
+  }
+  return missing;
+}
+
 v1::Round Pipeline::AddProgress(v1::Round round) {
   if (IsTerminal(round.state())) return round;
   const absl::Status can_store = round.state() == v1::ROUND_STATE_OPEN ? store_.CheckCanStore() : absl::OkStatus();

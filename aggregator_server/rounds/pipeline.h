@@ -47,6 +47,7 @@
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/operator.pb.h"
 #include "common/base/clock.h"
+#include "common/wire/roster.h"
 
 namespace blink {
 
@@ -72,6 +73,18 @@ class Pipeline {
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
   // Cancelling twice is fine. FAILED_PRECONDITION when the round is ready or failed.
   absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
+
+  // Analyses the reports of a round that failed or was cancelled once more; `training` as for TrainingOfRetry
+  // (new_round.h), and errors as of CreateRound. FAILED_PRECONDITION: it is in another state, or has no report.
+  // UNAVAILABLE: it is still being ended.
+  absl::StatusOr<v1::Round> AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training);
+
+  struct MissingNodes {
+    std::vector<NodeRange> ranges;  // ascending and disjoint
+    std::optional<uint64_t> next;   // where the next page begins; absent: that were all
+  };
+  // The active nodes from `first` on that have no report, a page at a time.
+  absl::StatusOr<MissingNodes> ListMissing(const std::string& round_id, uint64_t first);
 
   // With the progress of the current state.
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id);

@@ -178,6 +178,29 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::CancelRound(grpc::CallbackServerC
                     [&] { return StoreRound(pipeline_.Cancel(request->round_id()), response); });
 }
 
+grpc::ServerUnaryReactor* OperatorServiceImpl::RetryRound(grpc::CallbackServerContext* context,
+                                                          const v1::RetryRoundRequest* request, v1::Round* response) {
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()), [&] {
+    return StoreRound(pipeline_.AnalyseAgain(request->round_id(), request->training()), response);
+  });
+}
+
+grpc::ServerUnaryReactor* OperatorServiceImpl::ListMissingNodes(grpc::CallbackServerContext* context,
+                                                                const v1::ListMissingNodesRequest* request,
+                                                                v1::ListMissingNodesResponse* response) {
+  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()), [&]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(const Pipeline::MissingNodes page,
+                           pipeline_.ListMissing(request->round_id(), request->first_node()));
+    for (const NodeRange& range : page.ranges) {
+      v1::NodeRange& added = *response->add_missing();
+      added.set_first(range.first);
+      added.set_last(range.last);
+    }
+    if (page.next) response->set_next_node(*page.next);
+    return absl::OkStatus();
+  });
+}
+
 grpc::ServerWriteReactor<v1::Round>* OperatorServiceImpl::WatchRound(grpc::CallbackServerContext* context,
                                                                      const v1::WatchRoundRequest* request) {
   return LaunchReactor<WatchRoundReactor>(authenticator_.RequireOperator(*context, request->deployment()), *context,

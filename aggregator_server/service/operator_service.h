@@ -24,6 +24,11 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
                                       v1::Round* response) override;
   grpc::ServerUnaryReactor* CancelRound(grpc::CallbackServerContext* context, const v1::CancelRoundRequest* request,
                                         v1::Round* response) override;
+  grpc::ServerUnaryReactor* RetryRound(grpc::CallbackServerContext* context, const v1::RetryRoundRequest* request,
+                                       v1::Round* response) override;
+  grpc::ServerUnaryReactor* ListMissingNodes(grpc::CallbackServerContext* context,
+                                             const v1::ListMissingNodesRequest* request,
+                                             v1::ListMissingNodesResponse* response) override;
   grpc::ServerWriteReactor<v1::Round>* WatchRound(grpc::CallbackServerContext* context,
                                                   const v1::WatchRoundRequest* request) override;
   grpc::ServerWriteReactor<v1::GetResultResponse>* GetResult(grpc::CallbackServerContext* context,

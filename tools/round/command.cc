@@ -245,6 +245,9 @@ struct CreateFlags : PrintingConnection {
     BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, training.Spec());
     BLINK_RETURN_IF_ERROR(SetParameters(spec, *request.mutable_parameters()));
     BLINK_ASSIGN_OR_RETURN(const absl::Duration open, ParsePositiveDuration("--open-for", open_for));
+    if (open < absl::Seconds(1) || open > absl::Hours(365 * 24)) {  // as the aggregator, in the units that were typed
+      return absl::InvalidArgumentError(absl::StrCat("--open-for is ", open_for, ", it must be in 1s .. 365d"));
+    }
     request.set_open_for_ms(absl::ToInt64Milliseconds(open));
     request.set_quorum(quorum);
     request.set_request_id(request_id);
@@ -344,6 +347,45 @@ void AddOne(CLI::App* round, const char* name, const char* what, Ask ask, std::f
   });
 }
 
+void AddRetry(CLI::App* round, std::function<int()>* run) {
+  struct Flags : RoundFlags {
+    TrainingFlags training;
+    std::optional<uint64_t> seed;
+    std::optional<std::string> on_out_of_memory;
+  };
+  CLI::App* command = round->add_subcommand(
+      "retry",
+      "Analyse the reports of a failed or cancelled round again; what a flag says goes before what it asked for");
+  auto flags = std::make_shared<Flags>();
+  flags->AddTo(command);
+  flags->training.AddTo(command);
+  command->add_option("--seed", flags->seed, "Initialisation and dropout (the round's)");
+  command->add_option("--on-out-of-memory", flags->on_out_of_memory, "fail, or cpu: go on on the CPU (the round's)")
+      ->transform(OneOf({"fail", "cpu"}));
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    absl::StatusOr<v1::TrainingSpec> spec = flags->training.Spec();
+    if (!spec.ok()) return ExitCode(FinishWrongFlags(spec.status()));
+    if (flags->seed) spec->set_seed(*flags->seed);
+    if (flags->on_out_of_memory) {
+      spec->set_out_of_memory(*flags->on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
+    }
+    BLINK_ASSIGN_OR_RETURN(const v1::Round retried, client.Retry(flags->round_id, *spec));
+    BLINK_RETURN_IF_ERROR(flags->output.Print(FormatRound(retried, flags->json)));
+    return ExitCode::kOk;
+  });
+}
+
+void AddMissing(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand("missing", "The active nodes that have no report in a round");
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const std::vector<NodeRange> missing, client.ListMissing(flags->round_id));
+    BLINK_RETURN_IF_ERROR(flags->output.Print(flags->json ? MissingJson(missing) : MissingTable(missing)));
+    return ExitCode::kOk;
+  });
+}
+
 // Shows a bar for each state that the round passes through.
 void ShowProgress(const v1::Round& round, StageBars& bars) {
   if (round.state() == v1::ROUND_STATE_OPEN) {  // its text says no more than its bar
@@ -414,6 +456,8 @@ void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
   AddOne(round, "cancel",
          "End a round without a result; its reports are kept, and blink-worker can be run on them (docs/OPERATIONS.md)",
          &OperatorClient::Cancel, run);
+  AddRetry(round, run);
+  AddMissing(round, run);
   AddResult(round, run);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
+#include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
 #include "common/cli/suggestion.h"
@@ -164,6 +165,35 @@ absl::StatusOr<v1::Round> OperatorClient::Seal(const std::string& round_id) {
 
 absl::StatusOr<v1::Round> OperatorClient::Cancel(const std::string& round_id) {
   return CallFor(&v1::OperatorService::Stub::CancelRound, round_id);
+}
+
+absl::StatusOr<v1::Round> OperatorClient::Retry(const std::string& round_id, const v1::TrainingSpec& training) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
+  v1::RetryRoundRequest request;
+  request.set_round_id(round_id);
+  *request.mutable_training() = training;
+  return Call(&v1::OperatorService::Stub::RetryRound, std::move(request));
+}
+
+absl::StatusOr<std::vector<NodeRange>> OperatorClient::ListMissing(const std::string& round_id) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
+  std::vector<NodeRange> missing;
+  v1::ListMissingNodesRequest request;
+  request.set_deployment(config_.deployment);
+  request.set_round_id(round_id);
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
+    v1::ListMissingNodesResponse response;
+    const grpc::Status status = stub_->ListMissingNodes(&context, request, &response);
+    if (!status.ok()) return Explain(status);
+    for (const v1::NodeRange& range : response.missing()) missing.push_back({range.first(), range.last()});
+    if (!response.has_next_node()) return missing;
+    if (response.next_node() <= request.first_node() || response.next_node() >= kNodesMax) {
+      return absl::InternalError("the aggregator's pages of missing nodes have no end");
+    }
+    request.set_first_node(response.next_node());
+  }
 }
 
 absl::StatusOr<v1::Round> OperatorClient::Watch(const std::string& round_id,

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "blink/v1/operator.grpc.pb.h"
 #include "common/rpc/credentials.h"
+#include "common/wire/roster.h"
 
 namespace blink {
 
@@ -45,6 +46,9 @@ class OperatorClient {
   absl::StatusOr<v1::Round> GetStatus(const std::string& round_id);
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
   absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
+  absl::StatusOr<v1::Round> Retry(const std::string& round_id, const v1::TrainingSpec& training);
+  // The active nodes without a report, ascending ranges. INTERNAL: pages without end.
+  absl::StatusOr<std::vector<NodeRange>> ListMissing(const std::string& round_id);
   // Calls `seen` with the round now and at every change, and returns the round when it has ended. Connects again, with
   // jitter, when the connection breaks, for as long as `give_up_after`.
   absl::StatusOr<v1::Round> Watch(const std::string& round_id, const std::function<void(const v1::Round&)>& seen,

@@ -170,4 +170,19 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
   return table;
 }
 
+std::string MissingJson(const std::vector<NodeRange>& missing) {
+  Json json = {{"format", 1}, {"program", ProgramJson()}, {"missing", CountNodes(missing)}};
+  json["ranges"] = Json::array();
+  for (const auto& [first, last] : missing) json["ranges"].push_back({first, last});
+  return json.dump(2) + "\n";
+}
+
+std::string MissingTable(const std::vector<NodeRange>& missing) {
+  std::string table = TableLine("missing nodes", absl::StrCat(CountNodes(missing)));
+  for (const auto& [first, last] : missing) {
+    absl::StrAppend(&table, first, first == last ? "" : absl::StrCat("-", last), "\n");
+  }
+  return table;
+}
+
 }  // namespace blink

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "blink/v1/operator.pb.h"
+#include "common/wire/roster.h"
 
 namespace blink {
 
@@ -20,6 +21,10 @@ std::string RoundsJson(const std::vector<v1::Round>& rounds);
 // "key  value" lines of a round, and a table with one line for each of many rounds.
 std::string RoundTable(const v1::Round& round);
 std::string RoundsTable(const std::vector<v1::Round>& rounds);
+
+// The nodes without a report: {format, program, missing, ranges: [[first, last], ..]}, or a line for each range.
+std::string MissingJson(const std::vector<NodeRange>& missing);
+std::string MissingTable(const std::vector<NodeRange>& missing);
 
 }  // namespace blink
 

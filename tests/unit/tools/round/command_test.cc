@@ -79,6 +79,25 @@ class FakeAggregator final : public v1::OperatorService::Service {
     return request->artifact() == broken ? grpc::Status(grpc::StatusCode::DATA_LOSS, "cut") : grpc::Status::OK;
   }
 
+  grpc::Status RetryRound(grpc::ServerContext*, const v1::RetryRoundRequest* request, v1::Round* round) override {
+    retried = *request;
+    *round = state;
+    return refusal;
+  }
+  grpc::Status ListMissingNodes(grpc::ServerContext*, const v1::ListMissingNodesRequest* request,
+                                v1::ListMissingNodesResponse* response) override {
+    const uint64_t first = request->first_node();
+    v1::NodeRange& range = *response->add_missing();
+    range.set_first(first + 3);
+    range.set_last(first + 3 + pages_left);
+    if (pages_left > 0) response->set_next_node(endless ? first : first + 10);
+    pages_left -= pages_left > 0 ? 1 : 0;
+    return refusal;
+  }
+
+  v1::RetryRoundRequest retried;
+  int pages_left = 0;
+  bool endless = false;
   v1::CreateRoundRequest asked;
   v1::Round state;
   grpc::Status refusal;
@@ -558,6 +577,47 @@ TEST_F(RoundCommand, WatchComesBackAfterABrokenConnectionAndEndsWithTheRound) {
   ASSERT_EQ(Round({"watch", kId}), 0) << err_;
   EXPECT_EQ(service_.watches, 2);
   EXPECT_THAT(out_, HasSubstr("ready"));
+}
+
+TEST_F(RoundCommand, RetrySendsWhatIsGivenAndNothingElse) {
+  service_.state.set_state(v1::ROUND_STATE_SEALED);
+  ASSERT_EQ(Round({"retry", kId}), 0) << err_;
+  EXPECT_EQ(service_.retried.round_id(), kId);
+  EXPECT_EQ(service_.retried.training().ByteSizeLong(), 0u);
+  EXPECT_THAT(out_, HasSubstr("state                    sealed\n"));
+  ASSERT_EQ(Round({"retry", kId, "--model", "gat", "--seed", "4", "--on-out-of-memory", "cpu"}), 0) << err_;
+  EXPECT_EQ(service_.retried.training().model(), v1::MODEL_GAT);
+  EXPECT_EQ(service_.retried.training().seed(), 4u);
+  EXPECT_EQ(service_.retried.training().out_of_memory(), v1::OUT_OF_MEMORY_CPU);
+  EXPECT_FALSE(service_.retried.training().has_dropout());
+  EXPECT_EQ(Round({"retry", kId, "--model", "tree"}), 2);
+  EXPECT_EQ(Round({"retry", kId, "--epsilon", "3"}), 2) << "its reports are what they are";
+  service_.refusal = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "it is open");
+  EXPECT_EQ(Round({"retry", kId}), 7);
+  EXPECT_THAT(err_, HasSubstr("it is open"));
+}
+
+TEST_F(RoundCommand, MissingListsTheNodesOfAllPages) {
+  service_.pages_left = 2;
+  ASSERT_EQ(Round({"missing", kId}), 0) << err_;
+  EXPECT_EQ(out_, "missing nodes            6\n3-5\n13-14\n23\n");
+  service_.pages_left = 1;
+  ASSERT_EQ(Round({"missing", kId, "--json"}), 0) << err_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["missing"], 3);
+  EXPECT_EQ(json["ranges"], (nlohmann::json{{3, 4}, {13, 13}}));
+  service_.pages_left = 9;
+  service_.endless = true;
+  EXPECT_NE(Round({"missing", kId}), 0);
+  EXPECT_THAT(err_, HasSubstr("have no end"));
+  EXPECT_EQ(Round({"missing", "7"}), 2);
+}
+
+TEST_F(RoundCommand, CreateNamesAWrongTimeInTheUnitsThatWereTyped) {
+  for (const char* wrong : {"400d", "0.5s"}) {
+    EXPECT_EQ(Round({"create", "--epsilon", "4", "--open-for", wrong}), 2) << wrong;
+    EXPECT_THAT(err_, HasSubstr(absl::StrCat("--open-for is ", wrong, ", it must be in 1s .. 365d")));
+  }
 }
 
 TEST_F(RoundCommand, ARoundThatFailedHasItsOwnExitCodeAndSaysWhy) {
