@@ -24,9 +24,9 @@ class Crashes(BlinkTest):
         self.assertEqual(replay["dataset"]["nodes"], nodes)
         return status
 
-    def begin_training(self, blink):
+    def begin_training(self, blink, *arguments):
         """A round whose training goes on for a while: its id, and the process ids of its worker."""
-        blink.start_aggregator()
+        blink.start_aggregator(*arguments)
         round_id = blink.create_round(epsilon=6, epochs=4000)
         blink.start_fleet()
         blink.wait_for_state(round_id, "training")
@@ -114,6 +114,45 @@ class Crashes(BlinkTest):
             self.assertEqual(blink.state(other), "open")
             status = self.finish(blink, round_id, nodes)
             self.assertGreaterEqual(status["attempts"], 2)
+
+    def test_the_worker_is_stopped_while_it_trains(self):
+        nodes = 120
+        with Deployment(nodes=nodes, kits=2) as blink:
+            round_id, workers = self.begin_training(blink, "--worker-silence-max", 2)
+            os.kill(workers[0], signal.SIGSTOP)
+            wait_until(lambda: not alive(workers[0]), "the stopped worker to be ended", patience=30)
+            self.finish(blink, round_id, nodes)
+            self.assertIn("gave no sign of life for 2s", blink.aggregator.log())
+            self.assertEqual(blink.status(round_id)["attempts"], 2)
+
+    def test_a_round_that_could_not_be_trained_is_retried_without_a_new_report(self):
+        nodes = 120
+        with Deployment(nodes=nodes, kits=3) as blink:
+            blink.start_aggregator()
+            round_id = blink.create_round(epsilon=6, epochs=20)
+            first, second, last = blink.kits()
+            blink.start_fleet([first, second])
+            reported = blink.kit_size(first) + blink.kit_size(second)
+            blink.wait_for_reports(round_id, reported)
+            command = "blink", "round"
+            at = "--config", blink.operator, round_id
+            missing = blinktest.must(*command, "missing", *at, "--json").json()
+            self.assertEqual((missing["missing"], missing["ranges"]), (nodes - reported, [[reported, nodes - 1]]))
+            self.assertIn(f"{reported}-{nodes - 1}\n", blinktest.must(*command, "missing", *at).out)
+
+            split = blink.out / "aggregator" / "attributes" / "split.csv"
+            good = split.read_text()
+            split.write_text(good.replace(",val", ",train"))
+            blinktest.must(*command, "seal", *at)
+            failed = blink.wait_for_state(round_id, "failed")
+            self.assertIn("validation split", failed["failure_reason"])
+            self.assertEnds(blinktest.run(*command, "retry", *at), blinktest.REFUSED_BY_PEER, "validation split")
+            split.write_text(good)
+            blinktest.must(*command, "retry", *at, "--model", "mlp")
+            status = blink.wait_for_state(round_id, "ready")
+            self.assertEqual((status["reports"], status["result"]["train"]["model"]), (reported, "mlp"))
+            self.assertEqual(status["failure_reason"], "")
+            self.assertEnds(blinktest.run(*command, "retry", *at), blinktest.REFUSED_BY_PEER, "is ready")
 
     def test_the_aggregator_is_killed_while_its_worker_trains(self):
         nodes = 120
