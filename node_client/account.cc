@@ -49,6 +49,12 @@ std::string MechanismNote(const PrivacyParameters& parameters) {
   return absl::StrCat(", ", MechanismName(parameters.mechanism()), groups > 0 ? absl::StrCat(" of ", groups) : "");
 }
 
+// Two questions of one epsilon differ in this alone; null: the round asked about no groups.
+nlohmann::ordered_json GroupsJson(const GroupQuestion& question) {
+  if (question.count == 0) return nullptr;
+  return {{"count", question.count}, {"sha256", DigestToHex(question.map_sha256)}};
+}
+
 }  // namespace
 
 Account MakeAccount(const KitConfig& kit, const NodePolicy& policy, const JournalIndex& journal,
@@ -123,6 +129,7 @@ std::string AccountToJson(const Account& account) {
                       {"degree_share_ppm", round.parameters.degree_share_ppm()},
                       {"node_count", round.parameters.node_count()},
                       {"mechanism", MechanismName(round.parameters.mechanism())},
+                      {"groups", GroupsJson(round.parameters.question())},
                       {"receipts", round.receipts},
                       {"again", round.again},
                       {"over", round.over}});

@@ -440,7 +440,7 @@ absl::Status Agent::TakeRefusal(TrackedRound& round, const absl::Status& status)
   // FAILED_PRECONDITION: the round is not open. The next poll tells what became of it.
   if (IsRetryable(status) || status.code() == absl::StatusCode::kFailedPrecondition || options_.stopped())
     return status;
-  FailRound(round, ExitCode::kRefusedByPeer, absl::StrCat("the aggregator refuses a report: ", status.message()));
+  FailRound(round, ExitCode::kRefusedByPeer, absl::StrCat("the aggregator refuses: ", status.message()));
   return absl::OkStatus();
 }
 

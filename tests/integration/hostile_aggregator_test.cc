@@ -338,17 +338,25 @@ TEST_F(HostileAggregatorTest, GroupsThatAreWrongAreRefusedBeforeAListIsRead) {
   }
 }
 
-TEST_F(HostileAggregatorTest, GroupsOfManyPartsArriveAndAPartOfAnotherSizeIsAskedForAgain) {
+TEST_F(HostileAggregatorTest, GroupsOfManyPartsArriveAndAPartOfAnotherSizeIsRefused) {
   constexpr uint32_t kManyNodes = 70'000;  // three parts
   Kit kit = TlsKit(7, 7, 0, kManyNodes);
   kit.policy.mechanisms = {Mechanism::kGroupDegrees};
   options_.leave_at_receipt = true;
+  for (const size_t bytes : {0u, 1u, 65'535u, 65'537u, 1'000'000u}) {
+    NewWorld();
+    Offer(MakeGroupRound(Id(0), DealGroups(1000, kManyNodes)));
+    service_.groups = EncodeGroups(DealGroups(1000, kManyNodes));
+    service_.tamper_groups = [&](const v1::GetGroupsRequest& request, v1::GetGroupsResponse* response) {
+      if (request.part() == 1) response->set_groups(std::string(bytes, 0));
+    };
+    EXPECT_EQ(Run(kit).code, ExitCode::kRefusedByPolicy) << bytes;
+    EXPECT_THAT(log_.text(), HasSubstr("bytes, but 70000 nodes have 140000"));
+    EXPECT_EQ(Reader(kit)->draws(), 0u);
+  }
+  NewWorld();
   Offer(MakeGroupRound(Id(0), DealGroups(1000, kManyNodes)));
   service_.groups = EncodeGroups(DealGroups(1000, kManyNodes));
-  int lies = 2;
-  service_.tamper_groups = [&](const v1::GetGroupsRequest& request, v1::GetGroupsResponse* response) {
-    if (request.part() == 1 && lies-- > 0) response->set_groups(lies == 1 ? "" : std::string(1'000'000, 0));
-  };
   EXPECT_EQ(Run(kit).code, ExitCode::kOk);
   ASSERT_EQ(service_.reports.size(), 1u);
   EXPECT_GE(service_.reports[0].bits.size(), 1000u);

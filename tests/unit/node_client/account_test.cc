@@ -106,28 +106,30 @@ TEST_F(AccountTest, IsOneJsonObject) {
   auto json = nlohmann::ordered_json::parse(AccountToJson(Make(4)));
   EXPECT_EQ(json.at("program").at("version"), ProgramVersion());
   json.erase("program");  // its commit changes
-  EXPECT_EQ(
-      json.dump(),
-      R"({"deployment":"demo","first_node":4,"last_node":4,"nodes":1,"node_count":34,"roster_version":1,)"
-      R"("anchor":"none",)"
-      R"("draws":3,"receipts":2,"rounds":[)"
-      R"({"round_id":"fedcba9876543210fedcba9876543210","epoch":1,"epsilon_micro":2000000,)"
-      R"("epsilon_nano_achieved":2000000000,)"
-      R"("degree_share_ppm":100000,"node_count":34,"mechanism":"both-ends","receipts":1,"again":false,"over":true},)"
-      R"({"round_id":"0123456789abcdef0123456789abcdef","epoch":1,"epsilon_micro":50000000,)"
-      R"("epsilon_nano_achieved":44361419556,)"
-      R"("degree_share_ppm":0,"node_count":34,"mechanism":"both-ends","receipts":1,"again":false,"over":false},)"
-      R"({"round_id":"cccccccccccccccccccccccccccccccc","epoch":1,"epsilon_micro":2000000,)"
-      R"("epsilon_nano_achieved":2000000000,)"
-      R"("degree_share_ppm":100000,"node_count":34,"mechanism":"both-ends","receipts":0,"again":true,)"
-      R"("over":false}],"epochs":[)"
-      R"({"epoch":1,"started":"2023-11-14T22:13:20Z","draws":2,"epsilon_micro_spent_max":52000000,)"
-      R"("epsilon_nano_achieved_max":46361419556,"epsilon_micro_link_max":104000000},)"
-      R"({"epoch":2,"started":"2023-11-15T23:13:20Z","draws":1,"epsilon_micro_spent_max":2000000,)"
-      R"("epsilon_nano_achieved_max":2000000000,"epsilon_micro_link_max":4000000}],)"
-      R"("epsilon_micro_spent_max":54000000,"epsilon_nano_achieved_max":48361419556,)"
-      R"("epsilon_micro_link_max":108000000,)"
-      R"("epsilon_micro_lifetime_max":64000000,"epsilon_micro_left":10000000})");
+  EXPECT_EQ(json.dump(),
+            R"({"deployment":"demo","first_node":4,"last_node":4,"nodes":1,"node_count":34,"roster_version":1,)"
+            R"("anchor":"none",)"
+            R"("draws":3,"receipts":2,"rounds":[)"
+            R"({"round_id":"fedcba9876543210fedcba9876543210","epoch":1,"epsilon_micro":2000000,)"
+            R"("epsilon_nano_achieved":2000000000,)"
+            R"("degree_share_ppm":100000,"node_count":34,"mechanism":"both-ends",)"
+            R"("groups":null,"receipts":1,"again":false,"over":true},)"
+            R"({"round_id":"0123456789abcdef0123456789abcdef","epoch":1,"epsilon_micro":50000000,)"
+            R"("epsilon_nano_achieved":44361419556,)"
+            R"("degree_share_ppm":0,"node_count":34,"mechanism":"both-ends",)"
+            R"("groups":null,"receipts":1,"again":false,"over":false},)"
+            R"({"round_id":"cccccccccccccccccccccccccccccccc","epoch":1,"epsilon_micro":2000000,)"
+            R"("epsilon_nano_achieved":2000000000,)"
+            R"("degree_share_ppm":100000,"node_count":34,"mechanism":"both-ends",)"
+            R"("groups":null,"receipts":0,"again":true,)"
+            R"("over":false}],"epochs":[)"
+            R"({"epoch":1,"started":"2023-11-14T22:13:20Z","draws":2,"epsilon_micro_spent_max":52000000,)"
+            R"("epsilon_nano_achieved_max":46361419556,"epsilon_micro_link_max":104000000},)"
+            R"({"epoch":2,"started":"2023-11-15T23:13:20Z","draws":1,"epsilon_micro_spent_max":2000000,)"
+            R"("epsilon_nano_achieved_max":2000000000,"epsilon_micro_link_max":4000000}],)"
+            R"("epsilon_micro_spent_max":54000000,"epsilon_nano_achieved_max":48361419556,)"
+            R"("epsilon_micro_link_max":108000000,)"
+            R"("epsilon_micro_lifetime_max":64000000,"epsilon_micro_left":10000000})");
 }
 
 // The same parameters but for the mechanism are another draw. Its link costs once what its entry does.
