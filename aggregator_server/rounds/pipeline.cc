@@ -26,6 +26,9 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kLookAtStoreEvery = std::chrono::seconds(2);
 constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
+// How often the log tells of an open round: while reports come, and while none do.
+constexpr absl::Duration kTellOfReportsEvery = absl::Minutes(1);
+constexpr absl::Duration kTellOfSilenceEvery = absl::Minutes(10);
 
 // Rounds of before there were rosters do not say it: then all are active.
 uint32_t CountActiveNodes(const v1::Round& round) {
@@ -379,6 +382,7 @@ void Pipeline::NotifyWatchers(const std::string& round_id) { watchers_.Notify({r
 
 uint64_t Pipeline::Watch(const std::string& round_id, Watcher watcher) {
   return watchers_.Add(round_id, std::move(watcher));
+  record->second.reports = std::max(record->second.reports, reports);
 }
 
 void Pipeline::Unwatch(uint64_t id) { watchers_.Remove(id); }
@@ -423,6 +427,21 @@ void Pipeline::Enqueue(const std::string& round_id) {
 }
 
 size_t Pipeline::CountOpenRounds() const {
+  record.reports = record.told_reports = round.reports();
+  record.tell_from = clock_.Monotonic() + kTellOfReportsEvery;
+}
+
+void Pipeline::LogCollection(absl::Duration now) {
+  for (auto& [round_id, record] : records_) {
+    if (record.phase != RoundRecord::Phase::kOpen || now < record.tell_from) continue;
+    const uint32_t fresh = record.reports - record.told_reports;
+    if (fresh == 0 && now < record.tell_from + kTellOfSilenceEvery - kTellOfReportsEvery) continue;
+    spdlog::info("round {}: {} of {} nodes have reported, {} of them since the last line; open for another {}",
+                 round_id, record.reports, record.active_nodes, fresh,
+                 absl::FormatDuration(absl::Trunc(record.deadline - now, absl::Seconds(1))));
+    record.told_reports = record.reports;
+    record.tell_from = now + kTellOfReportsEvery;
+  }
   return std::count_if(records_.begin(), records_.end(),
                        [](const auto& item) { return item.second.phase == RoundRecord::Phase::kOpen; });
 }
@@ -457,6 +476,7 @@ void Pipeline::SealRoundsUntilStopped() {
   }
 }
 
+    LogCollection(now);
 void Pipeline::SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = records_.find(round_id);

@@ -120,6 +120,8 @@ class Pipeline {
     // While open.
     absl::Duration deadline;  // of the monotonic clock: a clock that is set seals no round early or late
     uint32_t active_nodes = 0;
+    uint32_t reports = 0, told_reports = 0;                      // now, and in the last line of the log
+    absl::Duration tell_from;                                    // of the monotonic clock: the next line of the log
     bool is_complete = false;                                    // all active nodes have reported
     absl::Duration seal_not_before = -absl::InfiniteDuration();  // after a failed seal
 
@@ -154,6 +156,7 @@ class Pipeline {
 
   // With the lock, all of these.
   void AddOpenRound(const v1::Round& round);
+  void LogCollection(absl::Duration now);
   void Enqueue(const std::string& round_id);
   size_t CountOpenRounds() const;
   std::vector<std::pair<std::string, std::string>> ListDue(absl::Duration now) const;  // (round id, why it is sealed)

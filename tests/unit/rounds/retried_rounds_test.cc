@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "tests/testing/log_capture.h"
 #include "tests/unit/rounds/pipeline_fixture.h"
 
 namespace blink {
@@ -122,6 +124,33 @@ TEST_F(PipelineTest, SealsAtItsDeadlineThoughSomebodySetsTheClock) {
   clock_.Advance(absl::Seconds(2));
   EXPECT_TRUE(Reaches(early, v1::ROUND_STATE_READY));
   EXPECT_TRUE(Reaches(late, v1::ROUND_STATE_FAILED)) << "it has no report";
+}
+
+TEST_F(PipelineTest, TellsInTheLogHowTheCollectionGoes) {
+  const std::string id = pipeline_
+                             ->CreateRound([] {
+                               v1::CreateRoundRequest request = Request();
+                               request.set_open_for_ms(3'600'000);
+                               return request;
+                             }())
+                             ->round_id();
+  const LogCapture captured;
+  const auto lines = [&] {
+    absl::SleepFor(absl::Milliseconds(400));  // the scheduler looks every 100 ms
+    return absl::StrSplit(captured.text(), "nodes have reported").size() - 1;
+  };
+  Report(id, 0, 4);
+  EXPECT_EQ(lines(), 0u) << "a minute has not gone by";
+  clock_.Advance(absl::Seconds(61));
+  EXPECT_EQ(lines(), 1u);
+  EXPECT_THAT(captured.text(), HasSubstr("5 of 20 nodes have reported, 5 of them since the last line; open for another "
+                                         "58m59s"));
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_EQ(lines(), 1u) << "nobody has reported since";
+  Report(id, 5, 5);
+  EXPECT_EQ(lines(), 2u);
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_EQ(lines(), 3u) << "that nobody reports is told, too";
 }
 
 }  // namespace
