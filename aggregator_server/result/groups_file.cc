@@ -40,7 +40,13 @@ absl::Status WriteGroupsCsv(const NodeGroups& groups, const std::string& folder)
 absl::StatusOr<NodeGroups> ReadGroupsCsv(const std::string& folder, uint32_t node_count) {
   const std::string path = absl::StrCat(folder, "/", kFile);
   BLINK_ASSIGN_OR_RETURN(ArtifactCheck check, ArtifactCheck::Begin(folder, kFile));
-  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLineBytesMax * (uint64_t{node_count} + 1)));
+  if (!check.is_recorded()) {
+    return absl::DataLossError(absl::StrCat("metrics.json beside ", path, " does not record it: it is damaged"));
+  }
+  const absl::StatusOr<std::string> read = ReadFile(path, kLineBytesMax * (uint64_t{node_count} + 1));
+  if (absl::IsOutOfRange(read.status())) return absl::DataLossError(absl::StrCat(kFile, " is damaged: it is too long"));
+  BLINK_RETURN_IF_ERROR(read.status());
+  const std::string& text = *read;
   check.Update(text);
   BLINK_RETURN_IF_ERROR(check.Finish());
   NodeGroups groups;

@@ -18,6 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/artifacts.h"
+#include "common/wire/groups_codec.h"
 #include "common/wire/round.h"
 
 namespace blink {
@@ -25,10 +26,10 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kLookAtStoreEvery = std::chrono::seconds(2);
-constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 // How often the log tells of an open round: while reports come, and while none do.
 constexpr absl::Duration kTellOfReportsEvery = absl::Minutes(1);
 constexpr absl::Duration kTellOfSilenceEvery = absl::Minutes(10);
+constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 
 // Rounds of before there were rosters do not say it: then all are active.
 uint32_t CountActiveNodes(const v1::Round& round) {
@@ -100,7 +101,7 @@ void Pipeline::Stop() {
 absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request) {
   std::optional<FollowedRound> followed;
   if (!request.follows().empty()) {
-    BLINK_ASSIGN_OR_RETURN(followed, FindFollowed(request.follows()));
+    BLINK_ASSIGN_OR_RETURN(followed, FindFollowed(request));
   }
   BLINK_ASSIGN_OR_RETURN(NewRound made, MakeRound(options_, request, followed ? &*followed : nullptr));
   v1::Round& round = made.round;
@@ -132,13 +133,22 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   return AddProgress(std::move(stored));
 }
 
-absl::StatusOr<FollowedRound> Pipeline::FindFollowed(const std::string& round_id) {
-  absl::StatusOr<v1::Round> round = store_.GetRound(round_id);
+absl::StatusOr<FollowedRound> Pipeline::FindFollowed(const v1::CreateRoundRequest& request) {
+  if (!request.request_id().empty()) {
+    BLINK_ASSIGN_OR_RETURN(const std::optional<v1::Round> held, store_.FindRequest(request.request_id()));
+    if (held && held->follows() == request.follows()) {  // it has the groups, whatever became of where they came from
+      BLINK_ASSIGN_OR_RETURN(const std::string coded, store_.GetGroups(*held));
+      BLINK_ASSIGN_OR_RETURN(NodeGroups groups,
+                             DecodeGroups(coded, held->parameters().node_count(), held->parameters().group_count()));
+      return FollowedRound{*held, std::move(groups)};
+    }
+  }
+  absl::StatusOr<v1::Round> round = store_.GetRound(request.follows());
   if (absl::IsNotFound(round.status())) {
-    return absl::NotFoundError(absl::StrCat("follows names round ", round_id, ", and there is no such round"));
+    return absl::NotFoundError(absl::StrCat("follows names round ", request.follows(), ", and there is no such round"));
   }
   BLINK_RETURN_IF_ERROR(round.status());
-  return ReadFollowedRound(*std::move(round), FilesOf(round_id).result(), options_.node_count);
+  return ReadFollowedRound(*std::move(round), FilesOf(request.follows()).result(), options_.node_count);
 }
 
 absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
@@ -372,6 +382,7 @@ void Pipeline::NoteReport(const std::string& round_id, uint32_t reports) {
   const auto record = records_.find(round_id);
   if (record == records_.end()) return;  // CreateRound will look at the count of reports, or the round has ended
   record->second.changed = true;
+  record->second.reports = std::max(record->second.reports, reports);
   if (record->second.phase != RoundRecord::Phase::kOpen || reports < record->second.active_nodes) return;
   record->second.is_complete = true;
   seal_now_ = true;
@@ -382,7 +393,6 @@ void Pipeline::NotifyWatchers(const std::string& round_id) { watchers_.Notify({r
 
 uint64_t Pipeline::Watch(const std::string& round_id, Watcher watcher) {
   return watchers_.Add(round_id, std::move(watcher));
-  record->second.reports = std::max(record->second.reports, reports);
 }
 
 void Pipeline::Unwatch(uint64_t id) { watchers_.Remove(id); }
@@ -417,16 +427,6 @@ void Pipeline::AddOpenRound(const v1::Round& round) {
   record.deadline = clock_.Monotonic() + (absl::FromUnixMillis(round.deadline_ms()) - clock_.Now());
   record.active_nodes = CountActiveNodes(round);
   record.is_complete = round.reports() >= record.active_nodes;
-}
-
-void Pipeline::Enqueue(const std::string& round_id) {
-  RoundRecord& record = records_[round_id];
-  record.phase = RoundRecord::Phase::kQueued;
-  record.retry.reset();
-  record.turn = next_turn_++;
-}
-
-size_t Pipeline::CountOpenRounds() const {
   record.reports = record.told_reports = round.reports();
   record.tell_from = clock_.Monotonic() + kTellOfReportsEvery;
 }
@@ -442,6 +442,16 @@ void Pipeline::LogCollection(absl::Duration now) {
     record.told_reports = record.reports;
     record.tell_from = now + kTellOfReportsEvery;
   }
+}
+
+void Pipeline::Enqueue(const std::string& round_id) {
+  RoundRecord& record = records_[round_id];
+  record.phase = RoundRecord::Phase::kQueued;
+  record.retry.reset();
+  record.turn = next_turn_++;
+}
+
+size_t Pipeline::CountOpenRounds() const {
   return std::count_if(records_.begin(), records_.end(),
                        [](const auto& item) { return item.second.phase == RoundRecord::Phase::kOpen; });
 }
@@ -466,6 +476,7 @@ void Pipeline::SealRoundsUntilStopped() {
     const absl::Duration now = clock_.Monotonic();
     const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
     const std::set<std::string> changed = TakeChanged();
+    LogCollection(now);
     lock.unlock();
     for (const auto& [round_id, why] : due) {
       const absl::Status sealed = SealBecause(round_id, why).status();
@@ -476,7 +487,6 @@ void Pipeline::SealRoundsUntilStopped() {
   }
 }
 
-    LogCollection(now);
 void Pipeline::SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = records_.find(round_id);

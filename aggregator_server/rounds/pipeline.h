@@ -146,7 +146,7 @@ class Pipeline {
   RoundRun MakeRun(const std::string& round_id);
   void TakeProgress(const std::string& round_id, const WorkerProgress& progress);
   bool ShouldStop(const std::string& round_id);
-  absl::StatusOr<FollowedRound> FindFollowed(const std::string& round_id);
+  absl::StatusOr<FollowedRound> FindFollowed(const v1::CreateRoundRequest& request);
   absl::Status CheckTrainableByWorker(const v1::Round& round);
   absl::Status AskForGpus();
   RoundFiles FilesOf(const std::string& round_id) const;

@@ -59,8 +59,10 @@ class ReportStore {
   absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id) {
     return CreateRound(round, request_id, /*groups=*/"");
   }
-  // The bytes of its groups from kGroupsPartBytes * part on, kGroupsPartBytes or the rest. NOT_FOUND: it has no such
-  // part.
+  // The round that this request id has made; nullopt: none.
+  virtual absl::StatusOr<std::optional<v1::Round>> FindRequest(const std::string& request_id) = 0;
+  // The bytes of a round's groups from kGroupsPartBytes * part on, kGroupsPartBytes or the rest. NOT_FOUND: it has no
+  // such part.
   virtual absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) = 0;
   // All of them. NOT_FOUND: it asks about none.
   absl::StatusOr<std::string> GetGroups(const v1::Round& round);

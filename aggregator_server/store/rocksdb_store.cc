@@ -43,6 +43,7 @@ class RocksDbStore final : public ReportStore {
     committer_ = std::thread([this] { Commit(); });
   }
 
+  absl::StatusOr<std::optional<v1::Round>> FindRequest(const std::string& request_id) override;
   absl::StatusOr<v1::Round> CreateRound(const v1::Round& round, const std::string& request_id,
                                         const std::string& groups) override;
   absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) override;
@@ -279,6 +280,15 @@ absl::StatusOr<v1::Round> RocksDbStore::CreateRound(const v1::Round& round, cons
     SetMark();
     return stored;
   });
+}
+
+absl::StatusOr<std::optional<v1::Round>> RocksDbStore::FindRequest(const std::string& request_id) {
+  std::string made;
+  const rocksdb::Status found = db_->Get(records::RequestKey(request_id), &made);
+  if (found.IsNotFound()) return std::nullopt;
+  BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read a request id"));
+  BLINK_ASSIGN_OR_RETURN(v1::Round round, GetRound(made));
+  return round;
 }
 
 absl::StatusOr<v1::Round> RocksDbStore::UpdateRound(const std::string& round_id,

@@ -31,6 +31,8 @@ class ArtifactCheck {
   // nothing, only a metrics.json that is no JSON is refused.
   static absl::StatusOr<ArtifactCheck> Begin(const std::string& folder, const std::string& artifact);
 
+  // Whether metrics.json records the artifact, so that a change would be seen.
+  bool is_recorded() const { return recorded_.has_value(); }
   void Update(absl::string_view bytes);
   // Once, after the last piece. Returns DATA_LOSS when the file is not the recorded one.
   absl::Status Finish();

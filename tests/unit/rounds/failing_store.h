@@ -53,6 +53,9 @@ class FailingStore final : public ReportStore {
                                         const std::string& groups) override {
     return store_->CreateRound(round, request_id, groups);
   }
+  absl::StatusOr<std::optional<v1::Round>> FindRequest(const std::string& request_id) override {
+    return store_->FindRequest(request_id);
+  }
   absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) override {
     return store_->GetGroupsPart(round_id, part);
   }

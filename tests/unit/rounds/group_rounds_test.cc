@@ -120,6 +120,11 @@ TEST_F(GroupRounds, GiveARequestThatComesAgainItsRoundThoughOtherGroupsWereDrawn
   const v1::Round second = Ask(Following(first.round_id(), "second"));
   EXPECT_EQ(Ask(Following(first.round_id(), "second")).round_id(), second.round_id());
   ExpectRefused(Question("second"), absl::StatusCode::kAlreadyExists, "follows");
+  std::filesystem::remove_all(ResultOf(first.round_id()));
+  options_.node_count = kNodes + 1;
+  StartPipeline();
+  EXPECT_EQ(Ask(Following(first.round_id(), "second")).round_id(), second.round_id())
+      << "whatever became of the followed round and the roster";
 }
 
 TEST_F(GroupRounds, WriteTheGroupsBesideTheReports) {
@@ -153,10 +158,10 @@ TEST_F(GroupRounds, RefuseWhatTheyCannotAskFor) {
   ExpectRefused(request, kRange, "degree_share_ppm is 100000, but must be 0");
   request = Question();
   request.mutable_training()->set_model(v1::MODEL_GCN);
-  ExpectRefused(request, kRange, "training.model must be none");
+  ExpectRefused(request, kRange, "a round that asks about random groups trains nothing");
   request = Question();
   request.mutable_training()->set_candidates(3);
-  ExpectRefused(request, kRange, "training.model must be none");
+  ExpectRefused(request, kRange, "a round that asks about random groups trains nothing");
   request = Question();
   request.set_implausible(v1::IMPLAUSIBLE_DROP);
   ExpectRefused(request, kRange, "implausible asks for a check");
@@ -196,6 +201,7 @@ TEST_F(GroupRounds, RefuseToFollowWithOtherNumbersThanTheFollowedRoundHas) {
   refused([](auto& r) { r.mutable_parameters()->set_group_count(2); }, "made 3: leave it out");
   refused([](auto& r) { r.mutable_parameters()->set_mechanism(1); }, "mechanism is 1");
   refused([](auto& r) { r.mutable_training()->set_dropout(2); }, "dropout");
+  refused([](auto& r) { r.mutable_training()->set_prior(v1::PRIOR_ATTRIBUTED); }, "no pair has a posterior");
   v1::CreateRoundRequest same = Following(first.round_id());
   same.mutable_parameters()->set_epsilon_micro(6'000'000);
   same.mutable_parameters()->set_group_count(3);
@@ -207,7 +213,8 @@ TEST_F(GroupRounds, RefuseToFollowARoundWhoseGroupsWereLostOrChanged) {
   MakeReady(first.round_id(), Thirds());
   const std::string path = ResultOf(first.round_id()) + "/groups.csv";
   const std::string good = ReadFile(path, 1000).value();
-  for (const std::string& bad : {std::string(), good.substr(0, good.size() - 1), "x" + good.substr(1)}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(0, good.size() - 1), "x" + good.substr(1), good + std::string(4096, '\n')}) {
     ASSERT_TRUE(WriteFileAtomically(path, bad).ok());
     ExpectRefused(Following(first.round_id()), absl::StatusCode::kDataLoss, "groups.csv");
   }
@@ -215,6 +222,8 @@ TEST_F(GroupRounds, RefuseToFollowARoundWhoseGroupsWereLostOrChanged) {
   ExpectRefused(Following(first.round_id()), absl::StatusCode::kDataLoss, "groups.csv");
   ASSERT_TRUE(WriteFileAtomically(path, good).ok());
   EXPECT_EQ(Ask(Following(first.round_id())).follows(), first.round_id());
+  ASSERT_TRUE(WriteFileAtomically(ResultOf(first.round_id()) + "/metrics.json", "{}").ok());
+  ExpectRefused(Following(first.round_id()), absl::StatusCode::kDataLoss, "does not record it");
 }
 
 TEST_F(GroupRounds, AreCheckedForWhatTheyTrainAndForMemoryWhenTheyAreMade) {
