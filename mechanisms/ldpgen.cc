@@ -78,8 +78,9 @@ absl::Status LdpGenAggregator::NextQuestion() {
   BLINK_RETURN_IF_ERROR(CheckComplete());
   if (question_ != 1) return absl::FailedPreconditionError("both questions were asked");
   const uint32_t n = parameters_.node_count();
-  BLINK_ASSIGN_OR_RETURN(NextGroups next, FindNextGroups({std::move(groups_), answered_, std::move(answers_)},
-                                                         parameters_.epsilon(), /*groups_max=*/n, seed_ + 1, threads_));
+  BLINK_ASSIGN_OR_RETURN(NextGroups next,
+                         FindNextGroups({std::move(groups_), answered_, std::move(answers_)}, parameters_.epsilon(),
+                                        {.groups_max = n, .seed = seed_ + 1, .threads = threads_}));
   groups_ = std::move(next.groups);
   answers_ = std::vector<float>();
   answered_ = BitRow(n);

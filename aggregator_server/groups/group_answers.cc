@@ -33,6 +33,15 @@ void Bound(GroupAnswersRead& answers) {
   for (float& degree : answers.degrees) degree = std::clamp(degree, -n, 2 * n);
 }
 
+// Makes the largest ones, `share` of all, as large as the largest of the others.
+void Trim(double share, std::vector<uint32_t>& degrees) {
+  const auto trimmed = static_cast<size_t>(std::ceil(share * static_cast<double>(degrees.size())));
+  if (trimmed == 0 || trimmed >= degrees.size()) return;
+  const auto first = degrees.end() - static_cast<int64_t>(trimmed);
+  std::nth_element(degrees.begin(), first - 1, degrees.end());
+  std::fill(first, degrees.end(), *(first - 1));
+}
+
 // Gives the nodes that did not answer the mean of those who did.
 void FillWithMean(GroupAnswersRead& answers) {
   const uint32_t n = answers.answered.size(), k = answers.asked.count;
@@ -100,8 +109,25 @@ std::vector<float> LdpGenVectors(absl::Span<const float> answers, const NodeGrou
   return vectors;
 }
 
-absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsilon, uint32_t groups_max, uint64_t seed,
-                                          int threads) {
+std::vector<NodeIndex> FindImplausibleAnswers(const GroupAnswersRead& answers, double epsilon, double false_alarm) {
+  const uint32_t n = answers.answered.size(), k = answers.asked.count;
+  // Pr[|Y| > t] <= 2 exp(-epsilon t) for each of the n k numbers.
+  const double noise = std::log(2.0 * n * k / false_alarm) / epsilon;
+  std::vector<double> largest(k, noise);
+  for (const uint32_t group : answers.asked.group_of) largest[group] += 1;
+  std::vector<NodeIndex> implausible;
+  answers.answered.ForEachOne([&](NodeIndex u) {
+    for (uint32_t j = 0; j < k; ++j) {
+      const double degree = answers.degrees[size_t{u} * k + j];
+      if (degree >= -noise && degree <= largest[j]) continue;
+      implausible.push_back(u);
+      return;
+    }
+  });
+  return implausible;
+}
+
+absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsilon, const NextGroupsOptions& options) {
   BLINK_RETURN_IF_ERROR(CheckAnswers(answers));
   Bound(answers);
   const uint32_t n = answers.answered.size(), width = answers.asked.count;
@@ -111,10 +137,12 @@ absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsil
     for (uint32_t j = 0; j < width; ++j) sum += answers.degrees[size_t{u} * width + j];
     degrees.push_back(static_cast<uint32_t>(std::clamp(std::round(sum), 1.0, n - 1.0)));
   });
+  Trim(options.trimmed, degrees);
   NextGroups next{.wanted = LdpGenGroupCount(degrees, epsilon)};
   FillWithMean(answers);
-  const uint32_t count = std::min({next.wanted, groups_max, n});
-  next.groups = WithoutEmpty(KMeans(answers.degrees, width, count, {.seed = seed, .threads = threads}), count);
+  const uint32_t count = std::min({next.wanted, options.groups_max, n});
+  next.groups =
+      WithoutEmpty(KMeans(answers.degrees, width, count, {.seed = options.seed, .threads = options.threads}), count);
   return next;
 }
 
@@ -125,8 +153,11 @@ absl::StatusOr<LinkWeights> DrawGroupLinks(GroupAnswersRead answers, uint64_t se
   FillWithMean(answers);
   NodeGroups final_groups{.count = k};
   final_groups.group_of = KMeans(answers.degrees, k, k, {.seed = seed, .threads = threads});
-  const float largest = static_cast<float>(n) - 1;
-  for (float& degree : answers.degrees) degree = std::clamp(std::round(degree), 0.0f, largest);
+  std::vector<float> sizes(k, 0.0f);
+  for (const uint32_t group : answers.asked.group_of) ++sizes[group];
+  for (size_t at = 0; at < answers.degrees.size(); ++at) {
+    answers.degrees[at] = std::clamp(std::round(answers.degrees[at]), 0.0f, sizes[at % k]);
+  }
   for (NodeIndex u = 0; u < n; ++u) {
     if (!answers.answered.Test(u)) std::fill_n(answers.degrees.begin() + static_cast<int64_t>(size_t{u} * k), k, 0.0f);
   }

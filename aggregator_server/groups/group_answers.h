@@ -12,8 +12,8 @@
 // with f and the rounding as Blink (CCS '23) compares with it.
 //
 // A node that did not answer is grouped as if it had given the mean answer. It names nobody; others may name it.
-// Answers are taken as if they were in -n .. 2n: no list has more, and one absurd number must not put all others into
-// one group.
+// Answers are taken as if they were in -n .. 2n, since no list has more. Of what a node says of a group in step 2, no
+// more counts than the group has nodes.
 #ifndef BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
 #define BLINK_AGGREGATOR_SERVER_GROUPS_GROUP_ANSWERS_H_
 
@@ -50,6 +50,11 @@ struct NextGroups {
   uint32_t wanted = 0;  // k of the formula
 };
 
+// The nodes whose answer no list can have given with noise of scale 1/epsilon: a number is below 0, or above the nodes
+// of its group, by more than the noise of all answers together reaches once in 1 / false_alarm times. Ascending.
+std::vector<NodeIndex> FindImplausibleAnswers(const GroupAnswersRead& answers, double epsilon,
+                                              double false_alarm = 1e-3);
+
 // How many groups k-means makes of n nodes and reads as many numbers of each in about an hour of one core. Below 3,600
 // nodes there may be as many as nodes.
 inline uint32_t GroupsInAnHour(uint32_t node_count) {
@@ -57,10 +62,17 @@ inline uint32_t GroupsInAnHour(uint32_t node_count) {
   return static_cast<uint32_t>(std::clamp(std::sqrt(kOperations / kOfOneGroupAndNumber / node_count), 1.0, 1e4));
 }
 
-// Step 1. k is at most `groups_max`; groups in which no node is are left out. INVALID_ARGUMENT: the sizes of `answers`
-// do not fit each other, or nobody answered.
-absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsilon, uint32_t groups_max, uint64_t seed,
-                                          int threads);
+struct NextGroupsOptions {
+  uint32_t groups_max = 1000;
+  // The largest degrees, this share of them, count as the largest of the others in the mean of f, which grows with
+  // their squares: otherwise a single node that lies decides how many groups there are. 0: as in the publication.
+  double trimmed = 0;
+  uint64_t seed = 1;
+  int threads = 0;
+};
+// Step 1. Groups in which no node is are left out. INVALID_ARGUMENT: the sizes of `answers` do not fit each other, or
+// nobody answered. `epsilon`: of both questions together.
+absl::StatusOr<NextGroups> FindNextGroups(GroupAnswersRead answers, double epsilon, const NextGroupsOptions& options);
 
 // Steps 2 and 3. Row v of the links has the nodes that name v. INVALID_ARGUMENT as above.
 absl::StatusOr<LinkWeights> DrawGroupLinks(GroupAnswersRead answers, uint64_t seed, int threads);
@@ -68,6 +80,12 @@ absl::StatusOr<LinkWeights> DrawGroupLinks(GroupAnswersRead answers, uint64_t se
 // What DrawGroupLinks takes: the answers, the vectors and the groups' sums.
 inline double GroupLinksBytes(uint32_t node_count, uint32_t groups) {
   return 8.0 * node_count * groups + 20.0 * groups * groups + 64.0 * node_count;
+}
+
+// How many links of one answer noise alone makes, in the mean: the discrete Laplace noise of each number of links, as
+// far as it is positive.
+inline double NoiseLinksOfAnswer(double epsilon, uint32_t groups) {
+  return groups * std::exp(-epsilon) / -std::expm1(-2 * epsilon);
 }
 
 }  // namespace blink

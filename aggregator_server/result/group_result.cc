@@ -1,5 +1,8 @@
 #include "aggregator_server/result/group_result.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "aggregator_server/result/groups_file.h"
 #include "aggregator_server/result/link_files.h"
 #include "aggregator_server/result/result_folder.h"
@@ -9,6 +12,8 @@
 
 namespace blink {
 namespace {
+
+constexpr size_t kNodesListedMax = 100;
 
 nlohmann::ordered_json GroupsJson(const PrivacyParameters& parameters, const GroupAnalysis& analysis) {
   nlohmann::ordered_json json;
@@ -21,7 +26,15 @@ nlohmann::ordered_json GroupsJson(const PrivacyParameters& parameters, const Gro
     json["made"] = analysis.next->groups.count;
   }
   if (analysis.links) json["links"] = analysis.links->links.neighbours().size();
-  if (!analysis.follows.empty()) json["epsilon_of_both"] = 2 * parameters.epsilon();
+  json["epsilon_of_both_per_undirected_link"] = nullptr;
+  if (!analysis.follows.empty()) {
+    json["epsilon_of_both"] = 2 * parameters.epsilon();
+    json["epsilon_of_both_per_undirected_link"] = 2 * parameters.reports_of_pair() * parameters.epsilon();
+  }
+  json["noise_links_of_answer"] = analysis.noise_links_of_answer;
+  std::vector<NodeIndex> listed = analysis.implausible;
+  listed.resize(std::min(kNodesListedMax, listed.size()));
+  json["implausible"] = {{"answers", analysis.implausible.size()}, {"nodes", listed}};
   return json;
 }
 

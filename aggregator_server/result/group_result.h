@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "aggregator_server/groups/group_answers.h"
@@ -19,9 +20,11 @@ namespace blink {
 // worker/analyse_groups.h makes it.
 struct GroupAnalysis {
   DatasetFacts dataset;
-  uint32_t asked = 0;              // groups that the nodes were asked about
-  std::string follows;             // the round that made these groups; empty: they were random
-  std::optional<NextGroups> next;  // of a round that follows none
+  uint32_t asked = 0;                  // groups that the nodes were asked about
+  std::string follows;                 // the round that made these groups; empty: they were random
+  double noise_links_of_answer = 0;    // NoiseLinksOfAnswer
+  std::vector<NodeIndex> implausible;  // nodes whose answers were left out
+  std::optional<NextGroups> next;      // of a round that follows none
   // Of a round that follows one: row v has the nodes that name v. What was trained on them is absent of the model none.
   std::optional<LinkWeights> links;
   std::optional<Candidate> trained;
@@ -32,7 +35,8 @@ struct GroupAnalysis {
 
 // As MetricsJson, but `plausibility` and `estimate` are null, and there is one more:
 //   groups   follows, asked, wanted and made (groups: by the formula, and what became of them), links (directed ones),
-//            epsilon_of_both (what both questions cost for one entry of one list; of a round that follows)
+//            epsilon_of_both and epsilon_of_both_per_undirected_link (what both questions cost; of a round that
+//            follows), noise_links_of_answer, implausible {answers, nodes: the first 100}
 nlohmann::ordered_json GroupMetricsJson(const PrivacyParameters& parameters, uint32_t reports,
                                         const GroupAnalysis& analysis, ReportOrigin origin, uint32_t active);
 

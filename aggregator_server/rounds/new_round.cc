@@ -126,8 +126,9 @@ absl::StatusOr<v1::TrainingSpec> ReadTraining(v1::TrainingSpec training, bool as
     if (training.candidates() > 0 ||
         (training.model() != v1::MODEL_NONE && training.model() != v1::MODEL_UNSPECIFIED)) {
       return absl::InvalidArgumentError(
-          "training.model must be none, or left out, where a round asks about random groups: its answers make groups, "
-          "and a round that follows it (follows) can train");
+          "training asks for a model, but a round that asks about random groups trains nothing (model none): its "
+          "answers "
+          "make groups, and a round that follows it (follows) can train");
     }
     training.set_model(v1::MODEL_NONE);
   }
@@ -135,6 +136,14 @@ absl::StatusOr<v1::TrainingSpec> ReadTraining(v1::TrainingSpec training, bool as
 }
 
 // What says how its reports are collected: for how long, from how many, and which of them count.
+// Where links are drawn from answers, no pair has a posterior.
+absl::Status CheckNoPosterior(const v1::TrainingSpec& training) {
+  if (training.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "training.prior is attributed, but links are drawn from the answers about groups, and no pair has a posterior: "
+      "leave it out");
+}
+
 absl::Status CheckCollection(const v1::CreateRoundRequest& request, const PrivacyParameters& parameters,
                              uint32_t active) {
   const uint32_t node_count = parameters.node_count();
@@ -232,6 +241,7 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
   NewRound made;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                          ReadParameters(request, options.node_count, followed, made.groups));
+  if (followed != nullptr) BLINK_RETURN_IF_ERROR(CheckNoPosterior(request.training()));
   BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec training, ReadTraining(request.training(), parameters.sends_group_degrees() &&
                                                                                          request.follows().empty()));
   const uint32_t active = options.active_nodes > 0 ? options.active_nodes : options.node_count;

@@ -42,7 +42,8 @@ ReportsInMemory ReportsInMemory::Of(const PrivacyParameters* parameters, v1::Imp
   if (parameters == nullptr) return {.are_drawn_or_read = false};
   if (parameters->sends_group_degrees()) {
     return {.have_bits = false,
-            .group_answers = GroupLinksBytes(parameters->node_count(), parameters->question().count)};
+            .group_answers = GroupLinksBytes(parameters->node_count(), parameters->question().count),
+            .noise_links = NoiseLinksOfAnswer(parameters->epsilon(), parameters->question().count)};
   }
   return {.have_bits = parameters->sends_bits(),
           .are_copied = implausible == v1::IMPLAUSIBLE_DROP || parameters->mechanism() == Mechanism::kOneEnd,
@@ -56,6 +57,7 @@ MemoryNeed EstimateMemoryNeed(const v1::TrainingSpec& spec, const ProblemSize& g
   size.flip_probability = reports.flip_probability;
   if (size.attributed_links == 0) size.attributed_links = size.links;
   const double n = size.nodes;
+  size.links = std::min(size.links + n * reports.noise_links, n * n);
   MemoryNeed need;
   need.data = 40 * size.links + 24 * static_cast<double>(size.feature_values) + 200 * n;
   const bool attributed = spec.prior() == v1::PRIOR_ATTRIBUTED;

@@ -30,6 +30,7 @@ struct ReportsInMemory {
   double flip_probability = 0;    // decides how many pairs have a one
   double epsilon_degree = 0;      // decides how many distinct degrees there are; 0: no degrees
   double group_answers = 0;       // bytes of answers about groups, and of what becomes of them; 0: others
+  double noise_links = 0;         // that noise in such answers makes, of a node
 
   // `parameters`: none where no report is drawn or read.
   static ReportsInMemory Of(const PrivacyParameters* parameters, v1::Implausible implausible);

@@ -11,7 +11,14 @@
 namespace blink {
 namespace {
 
+constexpr double kTrimmedDegrees = 0.05;  // so many nodes may lie about their degrees
+
 absl::Status CheckSpec(const GroupAnswers& answers, const v1::TrainingSpec& spec) {
+  if (spec.prior() == v1::PRIOR_ATTRIBUTED) {
+    return absl::InvalidArgumentError(
+        "training.prior is attributed, but links are drawn from the answers about groups, and no pair has a posterior: "
+        "leave it out");
+  }
   if (!answers.round.follows().empty() || spec.model() == v1::MODEL_NONE) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("round ", answers.round.round_id(),
@@ -56,12 +63,20 @@ absl::StatusOr<GroupAnalysis> AnalyseGroups(GroupAnswers answers, const NodeAttr
     }
   };
   GroupAnswersRead read{std::move(answers.asked), std::move(answers.reported), std::move(answers.degrees)};
+  analysis.noise_links_of_answer = NoiseLinksOfAnswer(answers.parameters.epsilon(), analysis.asked);
+  analysis.implausible = FindImplausibleAnswers(read, answers.parameters.epsilon());
+  if (!analysis.implausible.empty() && analysis.implausible.size() == answers.reports) {
+    return absl::FailedPreconditionError(absl::StrCat("all ", answers.reports, " answers are implausible: ask why"));
+  }
+  for (const NodeIndex node : analysis.implausible) read.answered.Clear(node);
   if (analysis.follows.empty()) {
     tell(0, "grouping the nodes");
     const double of_both = 2 * answers.parameters.epsilon();
-    BLINK_ASSIGN_OR_RETURN(
-        analysis.next, FindNextGroups(std::move(read), of_both, std::min(kGroupsMax, GroupsInAnHour(n)), spec.seed(),
-                                      options.threads));
+    BLINK_ASSIGN_OR_RETURN(analysis.next, FindNextGroups(std::move(read), of_both,
+                                                         {.groups_max = std::min(kGroupsMax, GroupsInAnHour(n)),
+                                                          .trimmed = kTrimmedDegrees,
+                                                          .seed = spec.seed(),
+                                                          .threads = options.threads}));
     tell(1, "grouped the nodes");
     return analysis;
   }

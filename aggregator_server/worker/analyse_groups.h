@@ -13,8 +13,9 @@
 namespace blink {
 
 // Of `options` the names, the threads, the checkpoints and the progress count. The seed of k-means and of the links is
-// that of `spec`. INVALID_ARGUMENT: nobody has answered, or `spec` asks for a training where the round follows none, or
-// as TrainOnLinks. FAILED_PRECONDITION: the attributes are of another number of nodes.
+// that of `spec`. Implausible answers are left out. INVALID_ARGUMENT: nobody has answered, or `spec` asks for the
+// attributed prior, or for a training where the round follows none, or as TrainOnLinks. FAILED_PRECONDITION: the
+// attributes are of another number of nodes, or all answers are implausible.
 absl::StatusOr<GroupAnalysis> AnalyseGroups(GroupAnswers answers, const NodeAttributes& attributes,
                                             const v1::TrainingSpec& spec, const AnalysisOptions& options);
 

@@ -182,6 +182,10 @@ absl::StatusOr<Job> PrepareJob(const WorkerOptions& options, const std::string& 
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   const uint32_t n = parameters.node_count();
   if (options.attributes.empty()) attributes = NodeAttributes::OfNothing(n);
+  if (parameters.sends_group_degrees() && options.training.variant() != v1::VARIANT_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        "--variant: links are drawn from the answers about groups, and no pair has a posterior: leave it out");
+  }
   BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec spec, MakeSpec(options, round));
   BLINK_RETURN_IF_ERROR(CheckMemoryHere(options, spec, attributes, parameters, round.implausible()));
   Job job{std::move(round), parameters, std::move(attributes), std::move(spec)};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <vector>
 
@@ -25,7 +26,7 @@ GroupAnswersRead TwoKinds(uint32_t n) {
 }
 
 TEST(FindNextGroups, GroupsWhatIsAlikeAndLeavesEmptyGroupsOut) {
-  const auto next = FindNextGroups(TwoKinds(200), /*epsilon=*/2, /*groups_max=*/1000, /*seed=*/1, /*threads=*/2);
+  const auto next = FindNextGroups(TwoKinds(200), /*epsilon=*/2, {});
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_GT(next->wanted, 2u) << "more than there are different answers";
   EXPECT_EQ(next->groups.count, 2u);
@@ -35,7 +36,7 @@ TEST(FindNextGroups, GroupsWhatIsAlikeAndLeavesEmptyGroupsOut) {
 }
 
 TEST(FindNextGroups, MakesNoMoreGroupsThanAreAllowed) {
-  const auto next = FindNextGroups(TwoKinds(200), 2, /*groups_max=*/1, 1, 2);
+  const auto next = FindNextGroups(TwoKinds(200), 2, {.groups_max = 1});
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_GT(next->wanted, 1u);
   EXPECT_EQ(next->groups.count, 1u);
@@ -43,28 +44,53 @@ TEST(FindNextGroups, MakesNoMoreGroupsThanAreAllowed) {
 
 TEST(FindNextGroups, CountsAndGroupsASilentNodeByTheOthers) {
   GroupAnswersRead answers = TwoKinds(200);
-  const uint32_t wanted = FindNextGroups(answers, 2, 1000, 1, 2)->wanted;
+  const uint32_t wanted = FindNextGroups(answers, 2, {})->wanted;
   for (const NodeIndex silent : {10u, 11u}) {
     answers.answered.Clear(silent);
     answers.degrees[2 * silent] = answers.degrees[2 * silent + 1] = 1e6f;  // not read
   }
-  const auto next = FindNextGroups(answers, 2, 1000, 1, 2);
+  const auto next = FindNextGroups(answers, 2, {});
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(next->wanted, wanted);
   EXPECT_EQ(next->groups.group_of[10], next->groups.group_of[11]) << "both had the mean answer";
   ASSERT_TRUE(next->groups.IsPartitionOf(200));
 }
 
-TEST(FindNextGroups, LetsNoAbsurdAnswerPutAllOthersIntoOneGroup) {
-  for (const float absurd : {9e18f, -9e18f}) {
+TEST(FindNextGroups, LetsNoLiarDecideHowManyGroupsThereAre) {
+  for (const float lie : {200.0f, 9e18f, -9e18f}) {
     GroupAnswersRead answers = TwoKinds(200);
-    const uint32_t wanted = FindNextGroups(answers, 2, 1000, 1, 2)->wanted;
-    answers.degrees[0] = answers.degrees[1] = absurd;
-    const auto next = FindNextGroups(answers, /*epsilon=*/2, /*groups_max=*/3, 1, 2);
+    const NextGroupsOptions trimmed{.groups_max = 3, .trimmed = 0.05};
+    const uint32_t wanted = FindNextGroups(answers, 2, trimmed)->wanted;
+    answers.degrees[0] = answers.degrees[1] = lie;
+    EXPECT_GT(FindNextGroups(answers, 2, {})->wanted, lie > 0 ? wanted + 40 : 0) << "without it: " << lie;
+    const auto next = FindNextGroups(answers, 2, trimmed);
     ASSERT_TRUE(next.ok()) << next.status();
-    EXPECT_NE(next->groups.group_of[2], next->groups.group_of[1]) << "the two kinds are still apart";
-    EXPECT_LT(next->wanted, 4 * wanted + 400) << "it counts as a node with links to all";
+    EXPECT_LE(next->wanted, wanted) << lie;
+    EXPECT_NE(next->groups.group_of[2], next->groups.group_of[1]) << "the two kinds are still apart: " << lie;
   }
+}
+
+TEST(FindImplausibleAnswers, FindsNumbersThatNoNoiseMakesAndNoOthers) {
+  GroupAnswersRead answers = TwoKinds(200);  // two groups of 100 nodes
+  EXPECT_THAT(FindImplausibleAnswers(answers, 2), ::testing::IsEmpty());
+  const float noise = std::log(2.0f * 200 * 2 * 1000) / 2;  // reached once in a thousand rounds
+  answers.degrees[2 * 7] = -noise - 1;
+  answers.degrees[2 * 9 + 1] = 100 + noise + 1;
+  answers.degrees[2 * 11] = -noise + 1;
+  answers.degrees[2 * 13 + 1] = 100 + noise - 1;
+  answers.degrees[2 * 15] = 9e18f;
+  answers.degrees[2 * 17] = 9e18f;
+  answers.answered.Clear(17);
+  EXPECT_THAT(FindImplausibleAnswers(answers, 2), ::testing::ElementsAre(7, 9, 15));
+}
+
+TEST(DrawGroupLinks, LetsNobodyNameMoreNodesOfAGroupThanItHas) {
+  GroupAnswersRead answers = TwoKinds(200);
+  for (float& degree : answers.degrees) degree = 0;
+  answers.degrees[2 * 5] = 9e18f;  // of 100 nodes
+  const auto links = DrawGroupLinks(answers, 1, 2);
+  ASSERT_TRUE(links.ok()) << links.status();
+  EXPECT_LE(links->links.neighbours().size(), 200u);
 }
 
 TEST(GroupsInAnHour, AreAllThatMayBeForSmallGraphsAndFewerForLargeOnes) {

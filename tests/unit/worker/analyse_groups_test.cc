@@ -133,6 +133,23 @@ TEST_F(AnalyseGroupsTest, GivesTheLinksAloneWhereNoModelIsAskedFor) {
   EXPECT_EQ(Write(answers, *analysis), (std::set<std::string>{"links.csv", "links.npz", "metrics.json"}));
 }
 
+TEST_F(AnalyseGroupsTest, LeavesAnswersOutThatNoHonestNodeGivesAndSaysWhose) {
+  GroupAnswers honest = Answers(Deal(2), "");
+  const uint32_t wanted = AnalyseGroups(honest, data_.attributes, Spec(v1::MODEL_NONE), {})->next->wanted;
+  GroupAnswers answers = honest;
+  answers.degrees[2 * 7] = 9e18f;
+  answers.degrees[2 * 8 + 1] = -9e18f;
+  const auto analysis = AnalyseGroups(answers, data_.attributes, Spec(v1::MODEL_NONE), {});
+  ASSERT_TRUE(analysis.ok()) << analysis.status();
+  EXPECT_THAT(analysis->implausible, ::testing::ElementsAre(7, 8));
+  EXPECT_LE(analysis->next->wanted, wanted + 1);
+  Write(answers, *analysis);
+  EXPECT_EQ(Metrics()["groups"]["implausible"], (nlohmann::json{{"answers", 2}, {"nodes", {7, 8}}}));
+  for (NodeIndex i = 0; i < kNodes; ++i) answers.degrees[2 * i] = 9e18f;
+  EXPECT_EQ(AnalyseGroups(answers, data_.attributes, Spec(v1::MODEL_NONE), {}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(AnalyseGroupsTest, RefusesWhatCannotBeMadeOfTheAnswers) {
   const auto refused = [&](const GroupAnswers& answers, const NodeAttributes& attributes, v1::Model model,
                            absl::StatusCode code, const std::string& named) {
@@ -147,6 +164,10 @@ TEST_F(AnalyseGroupsTest, RefusesWhatCannotBeMadeOfTheAnswers) {
   const GroupAnswers second = Answers(Deal(2), std::string(32, 'b'));
   refused(second, NodeAttributes::OfNothing(kNodes), v1::MODEL_GCN, absl::StatusCode::kFailedPrecondition,
           "no node has a label");
+  v1::TrainingSpec attributed = Spec(v1::MODEL_NONE);
+  attributed.set_prior(v1::PRIOR_ATTRIBUTED);
+  EXPECT_THAT(std::string(AnalyseGroups(second, data_.attributes, attributed, {}).status().message()),
+              HasSubstr("no pair has a posterior"));
   GroupAnswers nobody = first;
   nobody.reported = BitRow(kNodes);
   refused(nobody, data_.attributes, v1::MODEL_NONE, absl::StatusCode::kInvalidArgument, "nobody has answered");
