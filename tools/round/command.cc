@@ -214,6 +214,9 @@ struct CreateFlags : PrintingConnection {
     }
     if (epsilon) return Refuse("--epsilon", "it is that of the round that is followed");
     if (groups > 0) return Refuse("--groups", "they are those that the followed round made");
+    if (training.prior == "attributed") {
+      return Refuse("--prior", "links are drawn from the answers, and there is no posterior");
+    }
     if (training.variant) return Refuse("--variant", "links are drawn from the answers, and there is no posterior");
     return absl::OkStatus();
   }

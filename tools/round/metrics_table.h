@@ -15,7 +15,8 @@ namespace blink {
 struct ResultFigures {
   std::string epsilon_of_list_entry, epsilon_of_link;
   std::string reports, missing_reports, retired_nodes;
-  std::string epsilon_of_both, groups_asked, groups_wanted, groups_made, links_drawn;  // of group-degrees
+  std::string epsilon_of_both, epsilon_of_both_of_link, noise_links, implausible_answers, groups_asked, groups_wanted,
+      groups_made, links_drawn;  // of group-degrees
   struct FlaggedNode {
     std::string node, test, z;
   };

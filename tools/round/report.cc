@@ -89,6 +89,13 @@ std::string MechanismText(const v1::Round& round) {
   return known ? MechanismName(*known) : absl::StrCat(number);
 }
 
+// What the table of rounds says of a mechanism that is not the usual one: ", one-end", ", follows 10b3055a".
+std::string MechanismNote(const v1::Round& round) {
+  if (!round.follows().empty()) return absl::StrCat(", follows ", PeerText(round.follows().substr(0, 8)));
+  if (round.parameters().mechanism() == static_cast<uint32_t>(Mechanism::kBothEnds)) return "";
+  return absl::StrCat(", ", MechanismText(round));
+}
+
 Json ToJson(const v1::Round& round) {
   Json json = {{"round_id", round.round_id()},
                {"deployment", round.deployment()},
@@ -104,7 +111,7 @@ Json ToJson(const v1::Round& round) {
                {"active_nodes", ActiveNodes(round)},
                {"retired_nodes", round.parameters().node_count() - ActiveNodes(round)},
                {"reports", round.reports()},
-               {"implausible", ImplausibleName(round.implausible())},
+               {"implausible", AsksAboutGroups(round) ? Json(nullptr) : Json(ImplausibleName(round.implausible()))},
                {"degree_max", round.degree_max() > 0 ? Json(round.degree_max()) : Json(nullptr)},
                {"flagged", round.flagged()},
                {"missing", ActiveNodes(round) - std::min(round.reports(), ActiveNodes(round))},
@@ -147,7 +154,9 @@ std::string RoundTable(const v1::Round& round) {
       AsksAboutGroups(round) ? TableLine("groups asked about", absl::StrCat(round.parameters().group_count())) : "",
       round.follows().empty() ? "" : TableLine("follows round", PeerText(round.follows())),
       TableLine("reports", absl::StrCat(round.reports(), " of ", ActiveNodes(round), ", quorum ", round.quorum())),
-      TableLine("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
+      AsksAboutGroups(round)
+          ? ""
+          : TableLine("flagged so far", absl::StrCat(round.flagged(), " (", ImplausibleName(round.implausible()), ")")),
       TableLine("created", MillisText(round.created_ms())), TableLine("deadline", MillisText(round.deadline_ms())),
       TableLine("model", TrainingText(TrainingOf(round))));
   if (ActiveNodes(round) < round.parameters().node_count()) {
@@ -165,7 +174,7 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds) {
     absl::StrAppendFormat(&table, "%-32s  %-10s  %9s  %17s  %-20s  %s\n", round.round_id(),
                           RoundStateName(round.state()), FormatMicro(round.parameters().epsilon_micro()),
                           absl::StrCat(round.reports(), "/", ActiveNodes(round)), MillisText(round.deadline_ms()),
-                          TrainingText(TrainingOf(round)));
+                          absl::StrCat(TrainingText(TrainingOf(round)), MechanismNote(round)));
   }
   return table;
 }

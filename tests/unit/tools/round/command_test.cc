@@ -233,6 +233,7 @@ TEST_F(RoundCommand, CreateRefusesWhatDoesNotGoWithQuestionsAboutGroups) {
   refused(follows, {"--mechanism", "both-ends"}, "--mechanism: ");
   refused(follows, {"--groups", "2"}, "--groups: ");
   refused(follows, {"--variant", "hard"}, "--variant: ");
+  refused(follows, {"--prior", "attributed"}, "--prior: ");
   refused({"create", "--follows", "x"}, {}, "is no round id");
 }
 

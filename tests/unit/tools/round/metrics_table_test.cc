@@ -65,10 +65,14 @@ TEST(MetricsTable, OfQuestionsAboutGroupsShowsWhatTheirAnswersBecame) {
   EXPECT_THAT(first, ::testing::Not(HasSubstr("implausible")));
   EXPECT_THAT(first, ::testing::Not(HasSubstr("both rounds")));
   const std::string second = MetricsTable(R"({"plausibility":null,"estimate":null,
-      "groups":{"follows":"b","asked":1000,"wanted":null,"made":null,"links":5021,"epsilon_of_both":8},
+      "groups":{"follows":"b","asked":1000,"wanted":null,"made":null,"links":5021,"epsilon_of_both":8,
+      "epsilon_of_both_per_undirected_link":16,"noise_links_of_answer":1.5,"implausible":{"answers":2,"nodes":[1,4]}},
       "train":null})");
   EXPECT_THAT(second, HasSubstr("links drawn              5021\n"));
   EXPECT_THAT(second, HasSubstr("of an entry, both rounds 8\n"));
+  EXPECT_THAT(second, HasSubstr("of a link, both rounds   16\n"));
+  EXPECT_THAT(second, HasSubstr("links of noise, a node   1.5\n"));
+  EXPECT_THAT(second, HasSubstr("implausible answers      2\n"));
   EXPECT_THAT(second, HasSubstr("none: links alone"));
 }
 
