@@ -210,14 +210,26 @@ absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const v1::Rou
     return damaged("it does not begin as a file of reports");
   }
   FileFigures figures;
-  uint64_t coded_bytes = 0;
+  uint64_t coded_bytes = 0, begin = kMagicBytes, last_node = 0;  // begin: of the report in the file
   while (true) {
     BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
     const uint64_t node = ParseLittleEndian<uint64_t>(bytes.data());
     if (node == ~uint64_t{0}) break;
+    if (figures.reports > 0 && node <= last_node) {
+      return damaged(
+          absl::StrCat("byte ", begin, ": node ", node, " follows node ", last_node, ", and nodes must ascend"));
+    }
     BLINK_RETURN_IF_ERROR(reader.Read(kRecordHeaderBytes - 8, bytes));
     CodedReport coded;
-    if (bytes[0] != 0) coded.noisy_degree = ParseLittleEndian<int64_t>(bytes.data() + 1);
+    if (const auto presence = static_cast<uint8_t>(bytes[0]); presence > 1) {
+      return damaged(absl::StrCat("byte ", begin + 8, ", of node ", node, ": the presence of the degree is ", presence,
+                                  ", and must be 0 or 1"));
+    }
+    const int64_t degree = ParseLittleEndian<int64_t>(bytes.data() + 1);
+    if (bytes[0] == 1) coded.noisy_degree = degree;
+    if (bytes[0] == 0 && degree != 0) {
+      return damaged(absl::StrCat("byte ", begin + 9, ", of node ", node, ": there is no degree, so it must be 0"));
+    }
     const uint32_t size = ParseLittleEndian<uint32_t>(bytes.data() + 9);
     if (size > kCodedBytesMax) return damaged("a report is larger than any report can be");
     BLINK_RETURN_IF_ERROR(reader.Read(size, coded.coded_bits));
@@ -235,6 +247,8 @@ absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const v1::Rou
       return damaged(taken.message());
     }
     coded_bytes += size;
+    begin += kRecordHeaderBytes + size + kDigestBytes;
+    last_node = node;
     ++figures.reports;
   }
   BLINK_RETURN_IF_ERROR(reader.Read(8, bytes));
@@ -296,7 +310,6 @@ absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder) {
   }
   GroupAnswers answers{std::move(round), parameters, *std::move(asked), BitRow(n)};
   const auto take = [&](NodeIndex node, const PrivateReport& report) -> absl::Status {
-    if (answers.reported.Test(node)) return absl::InvalidArgumentError(absl::StrCat("node ", node, " reports twice"));
     answers.reported.Set(node);
     answers.degrees.resize(size_t{n} * count);
     for (uint32_t group = 0; group < count; ++group) {

@@ -5,8 +5,8 @@
 // reports.blr, little endian, in ascending order of nodes:
 //
 //   "BLINKR01"
-//   for each report  node (u64), presence of the degree (u8), degree (i64), length of the coded bits (u32), coded bits,
-//                    digest (32)
+//   for each report  node (u64), presence of the degree (u8: 0 or 1), degree (i64: 0 where there is none), length of
+//                    the coded bits (u32), coded bits, digest (32)
 //   end              2^64-1 (u64), number of reports (u64), SHA-256 of everything before
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
@@ -49,9 +49,9 @@ struct RoundFolder {
   std::vector<uint32_t> ones;   // [reports] ones of each report, in the order of nodes
 };
 // Decodes and checks every report. NOT_FOUND: a file is missing. FAILED_PRECONDITION: reports.blr has another format.
-// DATA_LOSS: the file is damaged or truncated, round.json has no round id, or the parameters or the number of reports
-// are not those of round.json. Memory for n^2 bits is taken only after the first report has proved that the round has n
-// nodes.
+// DATA_LOSS: the file is damaged, truncated or not as described above, round.json has no round id, or the parameters or
+// the number of reports are not those of round.json. Memory for n^2 bits is taken only after the first report has
+// proved that the round has n nodes.
 absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder);
 
 // The same of a round of Mechanism::kGroupDegrees, which ReadRoundFolder refuses.

@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/privacy/own_pairs.h"
@@ -20,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
+constexpr size_t kFooterBytes = 8 + 8 + 32;
 constexpr uint32_t kNodes = 130;  // three words a row, the last one partly used
 
 PrivacyParameters Parameters(uint32_t degree_share_ppm = 100'000, Mechanism mechanism = Mechanism::kBothEnds) {
@@ -61,6 +64,12 @@ class ReportFileTest : public ::testing::Test {
       ASSERT_TRUE((*writer)->Add(node, EncodeReport(parameters, SomeReport(parameters, node))).ok());
     }
     ASSERT_TRUE((*writer)->Finish().ok());
+  }
+  // A file of these bytes and their digest.
+  void WriteWithDigest(const std::string& bytes) {
+    Sha256 hash;
+    hash.Update(bytes);
+    ASSERT_TRUE(WriteFileAtomically(Path(), bytes + DigestToBytes(hash.Finish())).ok());
   }
   std::string Path() const { return folder_ + "/reports.blr"; }
   std::string Bytes() const { return ReadFile(Path(), 1 << 24).value(); }
@@ -151,6 +160,56 @@ TEST_F(ReportFileTest, RefusesAFileOfAnotherFormatByItsNumber) {
   other.replace(0, 8, "BLINKR1\n");  // the number that is read, spelt as no program writes it
   ASSERT_TRUE(WriteFileAtomically(Path(), other).ok());
   EXPECT_EQ(ReadRoundFolder(folder_).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Two files of one report each, put together, with the digest of the whole: only the order is wrong.
+TEST_F(ReportFileTest, RefusesNodesThatDoNotAscend) {
+  const auto record_of = [&](NodeIndex node) {
+    Write(Parameters(), {node});
+    const std::string bytes = Bytes();
+    return bytes.substr(8, bytes.size() - 8 - kFooterBytes);
+  };
+  for (const auto& [first, second] : {std::pair<NodeIndex, NodeIndex>{64, 3}, {3, 3}}) {
+    const std::string before = record_of(first), after = record_of(second);
+    Write(Parameters(), {0, 3});
+    const std::string footer = Bytes().substr(Bytes().size() - kFooterBytes, 16);
+    WriteWithDigest("BLINKR01" + before + after + footer);
+    const absl::Status refused = ReadRoundFolder(folder_).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("reports.blr is damaged: byte "), HasSubstr(absl::StrCat(8 + before.size(), ": node ")),
+                      HasSubstr(absl::StrCat("node ", second, " follows node ", first, ", and nodes must ascend"))));
+  }
+  const std::string before = record_of(3), after = record_of(64);  // and nothing else is
+  Write(Parameters(), {0, 3});
+  WriteWithDigest("BLINKR01" + before + after + Bytes().substr(Bytes().size() - kFooterBytes, 16));
+  EXPECT_TRUE(ReadRoundFolder(folder_).ok());
+}
+
+TEST_F(ReportFileTest, RefusesAPresenceThatIsNeitherZeroNorOne) {
+  Write(Parameters(), {7});
+  const std::string good = Bytes();
+  for (const char presence : {'\2', '\xff'}) {
+    std::string other = good.substr(0, good.size() - 32);
+    other[16] = presence;
+    WriteWithDigest(other);
+    const absl::Status refused = ReadRoundFolder(folder_).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("reports.blr is damaged: byte 16, of node 7: the presence of the degree is "),
+                      HasSubstr("and must be 0 or 1")));
+  }
+}
+
+TEST_F(ReportFileTest, RefusesADegreeThatIsNotPresent) {
+  Write(Parameters(0), {7});
+  std::string other = Bytes().substr(0, Bytes().size() - 32);
+  ASSERT_EQ(other[16], '\0');
+  other[17] = 1;
+  WriteWithDigest(other);
+  const absl::Status refused = ReadRoundFolder(folder_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("byte 17, of node 7: there is no degree, so it must be 0"));
 }
 
 TEST_F(ReportFileTest, RefusesBytesBehindTheEnd) {
