@@ -129,12 +129,13 @@ absl::Status JournalIndex::ApplyDraw(absl::string_view bytes, uint64_t offset) {
   const auto node = fields.Get<uint32_t>();
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, fmt_::GetParameters(fields));
   Draw draw;
-  draw.has_degree = fields.Get<uint8_t>() != 0;
+  const auto presence = fields.Get<uint8_t>();
+  draw.has_degree = presence == 1;
   draw.noisy_degree = fields.Get<int64_t>();
   const absl::string_view digest = fields.GetBytes(32);
   draw.coded_bytes = fields.Get<uint32_t>();
-  if (!fields.ok() || fields.rest().size() != draw.coded_bytes || epochs_.empty() || epoch != epochs_.size() ||
-      !Hosts(node) || parameters.node_count() != identity_.node_count) {
+  if (!fields.ok() || presence > 1 || fields.rest().size() != draw.coded_bytes || epochs_.empty() ||
+      epoch != epochs_.size() || !Hosts(node) || parameters.node_count() != identity_.node_count) {
     return NoSense("a draw's record makes no sense");
   }
   BLINK_ASSIGN_OR_RETURN(draw.digest, DigestFromBytes(digest));

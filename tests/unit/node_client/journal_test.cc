@@ -364,6 +364,33 @@ TEST_F(JournalTest, RefusesADrawOfAMechanismThatItDoesNotKnow) {
   EXPECT_THAT(std::string(journal.status().message()), HasSubstr("a draw of a mechanism that this program does not"));
 }
 
+TEST_F(JournalTest, RefusesADrawWhoseDegreeIsNeitherThereNorAbsent) {
+  std::string epoch;
+  journal_format::Put<uint8_t>(&epoch, journal_format::kEpoch);
+  journal_format::Put<uint32_t>(&epoch, 1);
+  journal_format::Put<int64_t>(&epoch, absl::ToUnixMillis(kNow));
+  epoch += std::string(4 * identity_.hosted(), '\0');  // empty lists
+  const auto open = [&](uint8_t presence) {
+    std::string draw;
+    journal_format::Put<uint8_t>(&draw, journal_format::kDraw);
+    journal_format::Put<uint32_t>(&draw, 1);  // epoch
+    journal_format::Put<uint32_t>(&draw, 3);  // node
+    journal_format::PutParameters(&draw, parameters_);
+    journal_format::Put<uint8_t>(&draw, presence);
+    journal_format::Put<int64_t>(&draw, 5);
+    draw += std::string(32, 'd');
+    journal_format::PutText(&draw, "bits");
+    WriteText(path(), Framed({InitPayload(identity_), epoch, draw}));
+    return Journal::Open(folder_.path(), identity_).status();
+  };
+  EXPECT_TRUE(open(0).ok() && open(1).ok());
+  for (const uint8_t presence : {2, 255}) {
+    const absl::Status refused = open(presence);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("a draw's record makes no sense"));
+  }
+}
+
 TEST_F(JournalTest, CountsEveryDrawOfANode) {
   const auto journal = Open();
   Fill(*journal);
