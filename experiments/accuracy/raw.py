@@ -6,12 +6,16 @@ again. Lines are only ever appended. Of two lines for one trial by the same bina
 counts, so that nobody draws again until a figure pleases; the trial is replaced only by another binary or other
 options.
 """
-import contextlib
 import csv
 import fcntl
 import io
 import os
+import pathlib
+import sys
 import threading
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "sweep"))
+from blink_sweep import durable  # noqa: E402
 
 COLUMNS = ("dataset", "kind", "variant", "model", "epsilon", "trial", "seed", "test_accuracy", "validation_accuracy",
            "mae", "links", "expected_links", "best_epoch", "epoch_ms", "seconds", "peak_rss_bytes", "threads", "binary",
@@ -73,15 +77,9 @@ class RawFile:
 
     def _write(self, text):
         """All of it, durably, or RawError and nothing of it."""
-        data, before = text.encode(), os.fstat(self.descriptor).st_size
         try:
-            written = os.write(self.descriptor, data)
-            if written != len(data):
-                raise OSError(f"{written} of {len(data)} bytes were written; is the disk full?")
-            os.fsync(self.descriptor)
+            durable.append(self.descriptor, text.encode())
         except OSError as problem:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self.descriptor, before)
             raise RawError(f"{self.path} could not be written: {problem.strerror or problem}; make room, then the same "
                            "command goes on") from None
 

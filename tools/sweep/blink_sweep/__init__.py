@@ -4,6 +4,7 @@
     plan.py         the trials of it
     simulate.py     one trial as a command line, and what is kept of its JSON
     lines.py        the file of finished trials
+    durable.py      its lines, on the disk before they count
     runner.py       runs trials side by side; progress.py shows it
     sweep.py        `blink sweep`
     series.py       means and deviations, by what a figure shows; draw.py and page.py draw them

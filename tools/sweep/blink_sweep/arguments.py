@@ -10,7 +10,7 @@ def _note(action, parser, option):
     parser.given.add(action.dest)
 
 
-class _Store(argparse.Action):
+class Store(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         _note(self, parser, option_string)
         setattr(namespace, self.dest, values)
@@ -51,9 +51,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options):
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
         self.given = set()
-        self.register("action", None, _Store)
-        self.register("action", "store", _Store)
+        self.register("action", None, Store)
+        self.register("action", "store", Store)
         self.register("action", "store_true", _StoreTrue)
+
+    def parse_known_args(self, args=None, namespace=None):
+        self.given.clear()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message):
         raise wrong_flags(message)

@@ -3,7 +3,6 @@
 Lines are only ever appended. A trial is known by its key, a digest of everything that decides it (plan.py). What a
 power cut left of the last line is cut off when the file is opened for writing. Any other damaged line is refused.
 """
-import contextlib
 import dataclasses
 import fcntl
 import json
@@ -13,7 +12,7 @@ import stat
 import sys
 import threading
 
-from blink_sweep import plan
+from blink_sweep import durable, plan
 from blink_sweep.ending import NO_RESOURCES, Refusal
 
 FORMAT = 1
@@ -120,15 +119,9 @@ class LinesFile:
         """The row, durably, or Refusal and nothing of it."""
         data = (json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n").encode()
         with self.lock:
-            before = os.fstat(self.descriptor).st_size
             try:
-                written = os.write(self.descriptor, data)
-                if written != len(data):
-                    raise OSError(f"{written} of {len(data)} bytes were written; is the disk full?")
-                os.fsync(self.descriptor)
+                durable.append(self.descriptor, data)
             except OSError as problem:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(self.descriptor, before)
                 raise Refusal(f"{self.path} could not be written: {problem.strerror or problem}; make room, then the "
                               "same command goes on", NO_RESOURCES) from None
             self.rows.append(row)
