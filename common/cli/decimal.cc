@@ -104,10 +104,11 @@ absl::StatusOr<NodeRange> ParseNodeRange(absl::string_view text, uint64_t node_c
   }
   if (range.first > range.last) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' begins above its end: write ", range.last, "-", range.first));
+        absl::StrCat("the range '", text, "' begins above its end: write ", range.last, "-", range.first));
   }
   if (range.last >= node_count) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not within 0-", node_count - 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not within 0-", node_count - 1, ", the nodes that there are"));
   }
   return range;
 }

@@ -118,6 +118,12 @@ void AddInit(CLI::App* provision, std::function<int()>* run) {
   });
 }
 
+absl::StatusOr<NodeRange> ReadRange(const char* flag, const std::string& text) {
+  const absl::StatusOr<NodeRange> range = ParseNodeRange(text, kNodesMax);
+  if (range.ok()) return range;
+  return Reworded(range.status(), absl::StrCat(flag, ": ", range.status().message()));
+}
+
 struct EnrolFlags {
   std::string out, name, nodes, node, operator_name;
   bool aggregator = false;
@@ -140,12 +146,12 @@ struct EnrolFlags {
       entry.identity.name = operator_name;
       entry.name = operator_name;
     } else {
-      const absl::StatusOr<NodeRange> named = ParseNodeRange(node.empty() ? nodes : node, kNodesMax);
-      const char* const flag = node.empty() ? "--nodes: " : "--node: ";
-      if (!named.ok()) return Reworded(named.status(), absl::StrCat(flag, named.status().message()));
-      const NodeRange range = *named;
-      if (!node.empty() && range.first != range.last)
-        return absl::InvalidArgumentError("--node names one node; a range is --nodes");
+      BLINK_ASSIGN_OR_RETURN(const NodeRange range,
+                             node.empty() ? ReadRange("--nodes", nodes) : ReadRange("--node", node));
+      if (!node.empty() && range.first != range.last) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--node ", node, " is a range, and --node takes one node: write --nodes ", node));
+      }
       entry.identity.first_node = range.first;
       entry.identity.last_node = range.last;
       entry.name = NameOfNodes(range.first, range.last);
@@ -314,9 +320,8 @@ void AddRoster(CLI::App* provision, std::function<int()>* run) {
     flags->change.out = flags->out;
     if (command->count("--nodes") > 0) flags->change.node_count = flags->nodes;
     for (const std::string& text : flags->retire) {
-      const absl::StatusOr<NodeRange> range = ParseNodeRange(text, kNodesMax);
-      if (!range.ok()) return Reworded(range.status(), absl::StrCat("--retire: ", range.status().message()));
-      flags->change.retire.push_back(*range);
+      BLINK_ASSIGN_OR_RETURN(const NodeRange range, ReadRange("--retire", text));
+      flags->change.retire.push_back(range);
     }
     return absl::OkStatus();
   };

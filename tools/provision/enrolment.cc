@@ -170,10 +170,16 @@ absl::Status Enrolment::Insert(Enrolled entry) {
   }
   if (entry.identity.kind == Identity::Kind::kNodes && entry.identity.last_node >= node_count()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(entry.identity.ToUri(), " reaches past the roster's ", node_count(), " nodes"));
+        absl::StrCat("the nodes ", entry.identity.first_node, "-", entry.identity.last_node, " of ", entry.name,
+                     " reach past the roster, which has 0-", node_count() - 1,
+                     ": name nodes of the roster, or let it grow first (blink provision roster --nodes ",
+                     uint64_t{entry.identity.last_node} + 1, ")"));
   }
   if (names_.count(entry.name) > 0)
-    return absl::InvalidArgumentError(absl::StrCat("'", entry.name, "' is enrolled already"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", entry.name,
+                     "' is enrolled already: give another --name, or sign for the one that is there (blink "
+                     "provision sign)"));
   const auto place = std::upper_bound(entries_.begin(), entries_.end(), entry, Before);
   // Nodes lie sorted and disjoint, so only the two beside the place can share a node with the new entry.
   for (auto at = place == entries_.begin() ? place : place - 1; at != entries_.end() && at <= place; ++at) {
@@ -195,7 +201,8 @@ absl::StatusOr<Enrolled*> Enrolment::Find(absl::string_view name) {
     if (entry.name == name) return &entry;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("nobody is enrolled as '", name, "': enrol it first (blink provision enrol --name ", name, " ...)"));
+      absl::StrCat("nobody is enrolled as '", name,
+                   "': choose a name that blink provision list shows, or add one with blink provision enrol"));
 }
 
 absl::Status Enrolment::AdvanceRoster(std::optional<uint32_t> node_count, std::vector<NodeRange> retired,
@@ -205,6 +212,12 @@ absl::Status Enrolment::AdvanceRoster(std::optional<uint32_t> node_count, std::v
   if (nodes < now.node_count()) {
     return absl::InvalidArgumentError(absl::StrCat("the roster has ", now.node_count(), " nodes, and ", nodes,
                                                    " are fewer: ids never fall away, retire nodes instead (--retire)"));
+  }
+  for (const NodeRange& range : retired) {
+    if (range.last < nodes) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the nodes ", range.first, "-", range.last,
+                                                   " cannot retire: the roster has 0-", nodes - 1,
+                                                   ", so name nodes of it (--retire)"));
   }
   retired.insert(retired.end(), now.retired().begin(), now.retired().end());
   BLINK_ASSIGN_OR_RETURN(Roster next, Roster::Create(now.deployment(), now.version() + 1, nodes, std::move(retired)));
@@ -243,7 +256,10 @@ absl::StatusOr<size_t> Enrolment::Revoke(absl::string_view name, const std::opti
   }
   if (count > 0) return count;
   if (!serial.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " has no certificate that is neither revoked nor expired"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name,
+                     " has no certificate that is neither revoked nor expired, so there is nothing to revoke "
+                     "(blink provision list shows what it has)"));
   }
   return absl::InvalidArgumentError(known
                                         ? absl::StrCat("the certificate ", *serial, " of ", name, " is revoked already")

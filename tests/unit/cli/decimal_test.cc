@@ -94,6 +94,7 @@ TEST(ParseNodeRange, RefusesWhatIsNotWithinTheRoster) {
   for (const char* text : {"", "-", "a", "1-", "-1", "5-3", "0-10", "10", "1-2-3", "1 -2", "99999999999999999999"}) {
     EXPECT_EQ(ParseNodeRange(text, 10).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
+  EXPECT_EQ(ParseNodeRange("5-3", 10).status().message(), "the range '5-3' begins above its end: write 3-5");
 }
 
 }  // namespace

@@ -191,6 +191,21 @@ TEST(Provisioning, EndsWithTheCodeOfWrongFlagsWhateverFlagIsWrong) {
   }
 }
 
+TEST(Provisioning, NamesTheRangeThatIsWrongAndWhatToWrite) {
+  const auto told = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"provision", "enrol", "--out", "nowhere"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    Program program;
+    EXPECT_EQ(program.Parse(arguments), "");
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(program.command(), static_cast<int>(ExitCode::kUsage));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(told({"--nodes", "5-3"}), HasSubstr("--nodes: the range '5-3' begins above its end: write 3-5"));
+  EXPECT_THAT(told({"--node", "3-5"}),
+              HasSubstr("--node 3-5 is a range, and --node takes one node: write --nodes 3-5"));
+}
+
 TEST(Provisioning, EndsWithAnotherCodeWhereTheFolderIsWrongAndNotTheFlags) {
   Program program;
   ASSERT_EQ(program.Parse({"provision", "crl", "--out", "/nowhere/at/all", "--list-valid-for", "30d"}), "");

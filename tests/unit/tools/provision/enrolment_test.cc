@@ -9,6 +9,7 @@
 namespace blink {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Enrolled Nodes(uint64_t first, uint64_t last) {
@@ -125,6 +126,8 @@ TEST_F(EnrolmentTest, RefusesRostersThatShrinkStayOrReuseIds) {
         list_.Add(Nodes(40, 60))}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   }
+  EXPECT_EQ(list_.AdvanceRoster(std::nullopt, {{99, 100}}, absl::Now()).message(),
+            "the nodes 99-100 cannot retire: the roster has 0-99, so name nodes of it (--retire)");
   EXPECT_EQ(list_.roster_version(), 8u);
 }
 
@@ -138,11 +141,16 @@ TEST_F(EnrolmentTest, RefusesAnotherDeploymentAndNodesPastTheRoster) {
   Enrolled entry = Nodes(0, 0);
   entry.identity.deployment = "other";
   EXPECT_EQ(list_.Add(entry).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(list_.Add(Nodes(99, 100)).code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status past = list_.Add(Nodes(99, 100));
+  EXPECT_EQ(past.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(past.message()), AllOf(HasSubstr("the nodes 99-100 of nodes-99-100 reach past the roster"),
+                                                 HasSubstr("0-99"), HasSubstr("provision roster --nodes 101")));
 }
 
 TEST_F(EnrolmentTest, AnUnknownNameComesWithTheRemedy) {
-  EXPECT_THAT(std::string(list_.Find("mallory").status().message()), HasSubstr("enrol it first"));
+  EXPECT_EQ(list_.Find("mallory").status().message(),
+            "nobody is enrolled as 'mallory': choose a name that blink provision list shows, or add one with blink "
+            "provision enrol");
 }
 
 TEST(EnrolmentCreate, RefusesBadDeploymentsAndRosters) {
