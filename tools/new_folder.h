@@ -27,8 +27,8 @@ absl::Status CheckIsNewFolder(const std::string& path);
 // name on the disk.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
-// A folder that appears under its name only when it is complete. SIGINT and SIGTERM remove what there is of it before
-// they end the program, so make it before all other threads (Interrupt).
+// A folder that appears under its name only when it is complete. SIGHUP, SIGINT and SIGTERM remove what there is of it
+// before they end the program, so make it before all other threads (Interrupt).
 //
 //   BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(out));
 //   ... WriteNew(staging.path() + "/file", ...) ...

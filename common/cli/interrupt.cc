@@ -1,8 +1,10 @@
 #include "common/cli/interrupt.h"
 
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "common/cli/standard_output.h"
@@ -16,13 +18,59 @@ bool IsIgnored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+constexpr int kSignals[] = {SIGHUP, SIGINT, SIGTERM};
+
 sigset_t SignalsToTake() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : kSignals) {
     if (!IsIgnored(signal)) ::sigaddset(&signals, signal);
   }
   return signals;
+}
+
+// One request can arrive as two signals: timeout(1) signals its child, then the group that the child is in. A shell
+// whose terminal is closed does so too.
+constexpr double kOneRequestSeconds = 0.5;
+
+// What the handler of the second signal reads. They are set before it is installed.
+struct FirstSignal {
+  int signal = 0;
+  timespec at{};
+  struct sigaction before[NSIG] = {};  // what the signals did
+};
+FirstSignal first_signal;
+
+void TakeLaterSignal(int signal) {
+  const int kept_errno = errno;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const double seconds = static_cast<double>(now.tv_sec - first_signal.at.tv_sec) +
+                         1e-9 * static_cast<double>(now.tv_nsec - first_signal.at.tv_nsec);
+  if (signal != first_signal.signal || seconds > kOneRequestSeconds) {
+    ::sigaction(signal, &first_signal.before[signal], nullptr);
+    ::raise(signal);  // arrives when this returns
+  }
+  errno = kept_errno;
+}
+
+// From now on each of `signals` does what it did before, unless it is the one that has come and repeats its request.
+void LetLaterSignalsEnd(int signal, const sigset_t& signals) {
+  first_signal.signal = signal;
+  ::clock_gettime(CLOCK_MONOTONIC, &first_signal.at);
+  struct sigaction action {};
+  action.sa_handler = TakeLaterSignal;
+  action.sa_flags = SA_RESTART;
+  for (const int later : kSignals) {
+    if (::sigismember(&signals, later) == 1) ::sigaction(later, &action, &first_signal.before[later]);
+  }
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+// The handler leaves it alone from here on.
+void DieOf(int signal) {
+  if (first_signal.signal != 0) ::sigaction(signal, &first_signal.before[signal], nullptr);
+  ::raise(signal);
 }
 
 void EndLineOfProgress() {
@@ -35,7 +83,7 @@ ExitCode CodeOfSignal(int signal) { return signal == SIGTERM ? ExitCode::kTermin
 
 void EndAfterSignal(const char* program, int signal, ExitCode code) {
   const int ended = EndProgram(program, static_cast<int>(code));
-  if (ended == static_cast<int>(CodeOfSignal(signal))) ::raise(signal);
+  if (ended == static_cast<int>(CodeOfSignal(signal))) DieOf(signal);
   ::_exit(ended);  // also as process 1, which no signal kills
 }
 
@@ -53,7 +101,7 @@ void Interrupt::Wait() {
   int signal = 0;
   do {
     ::sigwait(&awaited, &signal);
-    if (signal != SIGUSR2) ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // the next one kills
+    if (signal != SIGUSR2) LetLaterSignalsEnd(signal, signals_);
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool is_whole = printed_.has_value() && signal != SIGUSR2;
     if (is_whole) EndAfterSignal(program_, signal, *printed_ == 0 ? CodeOfSignal(signal) : ExitCode(*printed_));

@@ -1,4 +1,4 @@
-// Lets a command that works for long end at SIGINT or SIGTERM with what it has so far.
+// Lets a command that works for long end at SIGINT, SIGTERM or SIGHUP with what it has so far.
 //
 //   Interrupt interrupt([&](ExitCode code) { ... print what is finished ...; return code; });
 //   ... long work, on any number of threads ...
@@ -6,7 +6,7 @@
 //
 // The first signal ends the program at once, whatever its threads are doing: no loop has to ask for it. While the whole
 // is being printed, it waits for its end, so that nobody reads half of it. A second one does not wait for what is being
-// printed.
+// printed. The same signal again within half a second is no second one: timeout(1) sends each signal twice.
 #ifndef BLINK_COMMON_CLI_INTERRUPT_H_
 #define BLINK_COMMON_CLI_INTERRUPT_H_
 
@@ -52,7 +52,7 @@ class Interrupt {
   std::thread thread_;
 };
 
-// The same for work that must be this process's only thread: the first SIGINT or SIGTERM makes a descriptor readable.
+// The same for work that must be this process's only thread: the first of these signals makes a descriptor readable.
 //
 //   InterruptDescriptor interrupt;
 //   ... work that looks at interrupt.get() now and then ...
@@ -77,7 +77,7 @@ class InterruptDescriptor {
   sigset_t before_{};
 };
 
-// kTerminated for SIGTERM, otherwise kInterrupted.
+// kTerminated for SIGTERM, otherwise kInterrupted. A program that a signal ends dies of it, so no code tells SIGHUP.
 ExitCode CodeOfSignal(int signal);
 
 // Ends the program after a signal that it took itself, when all is printed: with `code`, and if that is the signal's

@@ -1,5 +1,6 @@
 """The audits as programs: of a real round on loopback, with canaries among its nodes, and of the build itself."""
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -83,6 +84,17 @@ class Builds(BlinkTest):
         self.assertLess(printed["replays"], printed["replays_asked"])
         self.assertIs(printed["passed"], True if printed["replays"] > 0 else None)
         self.assertEqual([claim for claim in printed["claims"] if claim["broken"]], [])
+
+    def test_a_replay_that_a_signal_ends_leaves_nothing_behind(self):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen([blinktest.BIN_DIR / "blink", "audit", "replay", "--repeats", "10000", "--quiet"],
+                                  stdout=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(self.folder)},
+                                  preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as process:
+                blinktest.wait_until(lambda: list(self.folder.glob("blink-replay-*/kit/lists.csv")), "a replay")
+                process.send_signal(number)
+                process.send_signal(number)  # as timeout(1) does
+                self.assertEqual(process.wait(60), -number)
+            self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_what_may_not_be_written_is_said_at_the_start(self):
         for audit in (("game", "--plays", 10**9), ("replay", "--repeats", 10000),

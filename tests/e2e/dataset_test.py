@@ -76,9 +76,10 @@ class Inputs(BlinkTest):
         self.assertFalse(self.output.exists())
 
     def test_a_signal_while_it_waits_for_input_leaves_nothing_behind(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             with subprocess.Popen([BIN_DIR / "blink", "dataset", "convert", "-", "--output", self.folder / "a" / "set"],
-                                  stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                                  stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as process:
                 while not (self.folder / "a").exists() or not list((self.folder / "a").iterdir()):
                     self.assertIsNone(process.poll())
                     time.sleep(0.01)

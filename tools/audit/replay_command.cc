@@ -3,7 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/exit_code.h"
 #include "common/cli/program_json.h"
 #include "tools/audit/command_parts.h"
 #include "tools/audit/replay.h"
@@ -93,6 +95,10 @@ void AddReplayCommand(CLI::App& audit, std::function<int()>* run) {
                    "(1)")
       ->check(CLI::Range(1, 10'000));
   flags->out.AddTo(command);
+  command->footer(
+      absl::StrCat("It works in a folder blink-replay-... below TMPDIR (/tmp where that is not set), and removes it.\n"
+                   "Only SIGKILL or a power cut leaves it there: remove it then.\n\n",
+                   ExitCodeTable()));
   command->callback([flags, run] { *run = [flags] { return RunReplay(*flags); }; });
 }
 

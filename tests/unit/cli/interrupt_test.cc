@@ -32,6 +32,7 @@ using ::testing::KilledBySignal;
 TEST(Interrupt, EndsAtOnceWithWhatIsFinishedAndDiesOfTheSignal) {
   EXPECT_EXIT(WorkUntil(SIGINT), KilledBySignal(SIGINT), "^2 of 5, by 130$");
   EXPECT_EXIT(WorkUntil(SIGTERM), KilledBySignal(SIGTERM), "^2 of 5, by 143$");
+  EXPECT_EXIT((::signal(SIGHUP, SIG_DFL), WorkUntil(SIGHUP)), KilledBySignal(SIGHUP), "^2 of 5, by 130$");
 }
 
 TEST(Interrupt, EndsWithACodeThatSaysMoreThanTheSignal) {
@@ -49,6 +50,28 @@ TEST(Interrupt, EndsWithACodeThatSaysMoreThanTheSignal) {
 }
 
 TEST(Interrupt, ASecondSignalDoesNotWaitForTheOutput) { EXPECT_EXIT(HangWhilePrinting(), KilledBySignal(SIGTERM), ""); }
+
+// Gets `signal` again that long after the first one, while it prints.
+[[noreturn]] void GetAgain(int signal, absl::Duration later) {
+  Interrupt interrupt("tool", [&](ExitCode code) {
+    absl::SleepFor(later);
+    ::kill(::getpid(), signal);
+    absl::SleepFor(absl::Milliseconds(50));
+    std::fputs("2 of 5", stderr);
+    return code;
+  });
+  ::kill(::getpid(), signal);
+  for (;;) absl::SleepFor(absl::Seconds(1));
+}
+
+TEST(Interrupt, TheSameSignalTwiceAtOnceIsOneRequest) {
+  EXPECT_EXIT(GetAgain(SIGTERM, absl::ZeroDuration()), KilledBySignal(SIGTERM), "^2 of 5$");
+  EXPECT_EXIT(GetAgain(SIGINT, absl::ZeroDuration()), KilledBySignal(SIGINT), "^2 of 5$");
+}
+
+TEST(Interrupt, TheSameSignalLaterDoesNotWaitForTheOutput) {
+  EXPECT_EXIT(GetAgain(SIGTERM, absl::Milliseconds(600)), KilledBySignal(SIGTERM), "^$");
+}
 
 [[noreturn]] void WorkWhileIgnored() {
   ::signal(SIGINT, SIG_IGN);  // as nohup does
