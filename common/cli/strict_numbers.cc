@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/exit_code.h"
 #include "common/cli/decimal.h"
 #include "common/cli/help.h"
@@ -78,6 +80,36 @@ void RefuseEmptyValues(int argc, const char* const* argv) {
     are_options = are_options && argument != "--";
     if (are_options && absl::StartsWith(argument, "--") && argument.find('=') == argument.size() - 1) {
       throw CLI::ValidationError(argument.substr(0, argument.size() - 1), "there is no value behind the =");
+    }
+  }
+}
+
+// The list as it was written has an item between two of its commas, before the first and behind the last.
+std::string RefuseEmptyItem(const std::string& list) {
+  size_t place = 0;
+  for (const absl::string_view item : absl::StrSplit(list, ',')) {
+    ++place;
+    if (!absl::StripAsciiWhitespace(item).empty()) continue;
+    return absl::StrCat("value ", place, " of '", list, "' is empty: write one comma between two values");
+  }
+  return "";
+}
+
+// CLI11 leaves out the empty items of a list: "1,,2" is "1,2" for it. Somebody has forgotten a value.
+void RefuseEmptyItems(const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App* command = &app;
+  for (int k = 1; k < argc && argv[k] != std::string("--"); ++k) {
+    const std::string argument = argv[k];
+    for (const CLI::App* below : CommandsOf(*command)) {
+      if (below->get_name() == argument) command = below;
+    }
+    const size_t equals = argument.find('=');
+    const CLI::Option* const option = command->get_option_no_throw(argument.substr(0, equals));
+    if (option == nullptr || option->get_delimiter() != ',') continue;
+    if (equals == std::string::npos && k + 1 == argc) return;  // CLI11 says that there is no value
+    const std::string list = equals == std::string::npos ? argv[++k] : argument.substr(equals + 1);
+    if (const std::string wrong = RefuseEmptyItem(list); !wrong.empty()) {
+      throw CLI::ValidationError(option->get_name(), wrong);
     }
   }
 }
@@ -255,6 +287,7 @@ void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
   RefuseStrangeNumbers(app);
   RefuseFlagsGivenTwice(app);
   RefuseEmptyValues(argc, argv);
+  RefuseEmptyItems(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

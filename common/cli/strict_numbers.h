@@ -48,6 +48,7 @@ inline CLI::Validator SecondsOrNever() {
 // value:
 // - of a number that is strange or too large: what it may be;
 // - of an option without a value behind its "=", or with an empty one: that it has none;
+// - of a list with an empty item between its commas: which one;
 // - of an option or a flag that is given more than once, and is not a list: that it is;
 // - of an argument that no command knows: that argument, before anything that is missing.
 void ParseStrictly(CLI::App& app, int argc, const char* const* argv);

@@ -21,6 +21,32 @@ namespace {
 
 std::vector<std::string> NamesOf(absl::Span<const char* const> names) { return {names.begin(), names.end()}; }
 
+void AddModels(CLI::App* command, TrainingKind kind, TrainingFlags& flags) {
+  constexpr char kPrior[] =
+      "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features or labels, "
+      "which are public: docs/TUNING.md";
+  constexpr char kVariant[] = "Links from the posterior: hard, soft or hybrid (hard";
+  CLI::Option* const prior = command->add_option("--prior", flags.prior);
+  CLI::Option* const variant = command->add_option("--variant", flags.variant);
+  CLI::Option* const model = command->add_option("--model", flags.model);
+  prior->transform(OneOf(NamesOf(kPriorNames)));
+  variant->transform(OneOf(NamesOf(kVariantNames)));
+  if (kind == TrainingKind::kOneOfLinks) {
+    prior->description(absl::StrCat(kPrior, ") (beta)"));
+    variant->description(absl::StrCat(kVariant, ")"));
+    model->description("gcn, graphsage or gat (gcn)")
+        ->transform(OneOf({ModelName(Model::kGcn), ModelName(Model::kGraphSage), ModelName(Model::kGat)}));
+    return;
+  }
+  prior->description(absl::StrCat(kPrior, "; searches unless --tune 0) (beta)"));
+  variant->description(absl::StrCat(kVariant, "; hybrid with --model none)"));
+  model
+      ->description(
+          "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and "
+          "class-model; none: train nothing, the result has links and degrees (gcn)")
+      ->transform(OneOf(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
+}
+
 // On the wire 0 stands for the default: asked for by name it is out of range.
 absl::Status CheckNumbers(const TrainingFlags& flags) {
   const auto whole = [](const std::optional<uint64_t>& given, int64_t otherwise) {
@@ -48,21 +74,8 @@ absl::StatusOr<uint32_t> ParseCandidates(const std::string& text) {
 
 }  // namespace
 
-void TrainingFlags::AddTo(CLI::App* command) {
-  command
-      ->add_option("--prior", prior,
-                   "What is believed of a pair before its bits: beta (by the degrees), or attributed (also by features "
-                   "or labels, which are public: docs/TUNING.md; searches unless --tune 0) (beta)")
-      ->transform(OneOf(NamesOf(kPriorNames)));
-  command
-      ->add_option("--variant", variant,
-                   "Links from the posterior: hard, soft or hybrid (hard; hybrid with --model none)")
-      ->transform(OneOf(NamesOf(kVariantNames)));
-  command
-      ->add_option("--model", model,
-                   "gcn, graphsage, gat, or mlp: the bound without links; with the attributed prior also stacked and "
-                   "class-model; none: train nothing, the result has links and degrees (gcn)")
-      ->transform(OneOf(NamesOf(absl::MakeSpan(kModelNames).subspan(0, kModelsToAskFor))));
+void TrainingFlags::AddTo(CLI::App* command, TrainingKind kind) {
+  AddModels(command, kind, *this);
   command->add_option("--learning-rate", learning_rate, "Of Adam, 1e-9 .. 10 (0.01)");
   command->add_option("--weight-decay", weight_decay, "L2, 0 .. 1 (0.0001)");
   command->add_option("--dropout", dropout, "Between the layers, [0, 1) (0.1)");
@@ -92,7 +105,7 @@ void TrainingFlags::AddTo(CLI::App* command) {
             return std::string();  // Spec says what else there is
           },
           ""));
-  tune_option =
+  CLI::Option* const search =
       command
           ->add_option(
               "--tune", tune,
@@ -103,15 +116,16 @@ void TrainingFlags::AddTo(CLI::App* command) {
           ->expected(0, 1)
           ->default_str(absl::StrCat(kCandidatesDefault))  // what --tune alone stands for, and an empty value does not
           ->option_text("[N]");
-  command
-      ->add_option("--score", score,
-                   "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 (f1) or "
-                   "roc-auc (auc); the last two heed small classes (accuracy)")
-      ->transform(OneOf(NamesOf(kMeasureNames), {{"acc", "accuracy"},
-                                                 {"f1", "macro-f1"},
-                                                 {"f1-macro", "macro-f1"},
-                                                 {"auc", "roc-auc"},
-                                                 {"auroc", "roc-auc"}}));
+  tune_option = search;
+  CLI::Option* const chosen_by = command->add_option(
+      "--score", score,
+      "What a search chooses by on the validation nodes, beside the loss: accuracy, macro-f1 (f1) or "
+      "roc-auc (auc); the last two heed small classes (accuracy)");
+  chosen_by->transform(OneOf(
+      NamesOf(kMeasureNames),
+      {{"acc", "accuracy"}, {"f1", "macro-f1"}, {"f1-macro", "macro-f1"}, {"auc", "roc-auc"}, {"auroc", "roc-auc"}}));
+  if (kind == TrainingKind::kAny) return;
+  for (CLI::Option* const option : {search, chosen_by}) option->group("");  // not in the help, and refused with why
 }
 
 TimeLeft TimeLeftOfTraining(const v1::TrainingSpec& spec) {

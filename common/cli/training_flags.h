@@ -1,4 +1,5 @@
-// The flags that say what to train. `blink round create`, `blink simulate` and `blink-worker` share them.
+// The flags that say what to train. `blink round create`, `blink simulate`, `blink audit links` and `blink-worker`
+// share them.
 #ifndef BLINK_COMMON_CLI_TRAINING_FLAGS_H_
 #define BLINK_COMMON_CLI_TRAINING_FLAGS_H_
 
@@ -12,6 +13,12 @@
 #include "common/cli/progress.h"
 
 namespace blink {
+
+// Which trainings a command takes, and its help offers.
+enum class TrainingKind {
+  kAny,
+  kOneOfLinks  // one, without a search, of a model that the links reach through layers
+};
 
 struct TrainingFlags {
   std::optional<std::string> prior, variant, model, node_features, device, score;
@@ -29,7 +36,7 @@ struct TrainingFlags {
   const CLI::Option* tune_option = nullptr;
 
   // CLI11 keeps pointers to the members until the command line has been parsed.
-  void AddTo(CLI::App* command);
+  void AddTo(CLI::App* command, TrainingKind kind = TrainingKind::kAny);
 
   // What was given, and nothing else. --tune 0 and --balance-classes=false are set too, so that they override what a
   // round says. Returns INVALID_ARGUMENT, naming the flag or field and its range.

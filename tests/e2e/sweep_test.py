@@ -21,7 +21,7 @@ import blinktest
 from blinktest import BIN_DIR, SOURCE_DIR, BlinkTest, overridden, wait_until
 
 sys.path.insert(0, str(SOURCE_DIR / "tools" / "sweep"))
-from blink_sweep import description, lines, page, plan, progress, report, series, simulate  # noqa: E402
+from blink_sweep import arguments, description, lines, page, plan, progress, report, series, simulate  # noqa: E402
 from blink_sweep.ending import Refusal  # noqa: E402
 
 PLOTS = SOURCE_DIR / ".deps" / "plots"
@@ -137,6 +137,7 @@ class Simulations(InFolder):
                 (("--trials", "1", "--trials", "2"), 2, "--trials: is given more than once"),
                 (("--quiet", "--quiet"), 2, "--quiet: is given more than once"),
                 (("--epsilon", "1", "--epsilon", "2"), 2, "--epsilon: is given more than once"),
+                (("--epsilon", "1,,2"), 2, "--epsilon: '1,,2' has an empty value: write one comma between two values"),
                 (("--set", "epochs=3", "--set", "epochs=4"), 2, "--set: gives epochs more than once"),
                 (("--nonsense",), 2, "--nonsense"), (("--blink", "/bin/false"), 3, "ended with 1: is it blink?"),
                 (("--file", "/nowhere.toml"), 3, "cannot read /nowhere.toml"),
@@ -339,6 +340,17 @@ class Plans(unittest.TestCase):
 
     def make(self, tables=None, **flags):
         return description.make(tables or {}, {"dataset": ["x"], **flags})
+
+    def test_words_have_blanks_or_one_comma_between_them(self):
+        def words(*given):
+            parser = arguments.Parser()
+            parser.add_argument("--epsilon", nargs="+", action=arguments.Words)
+            return parser.parse_args(["--epsilon", *given]).epsilon
+        for given in (("1", "2"), ("1,2",), ("1,", "2"), ("1", ",2"), ("1 , 2",), (" 1 2 ",)):
+            self.assertEqual(words(*given), ["1", "2"], given)
+        for given in (("1,,2",), (",1",), ("1", "2,"), (",",), ("1,", ",2"), (" ",)):
+            with self.assertRaisesRegex(Refusal, "has an empty value"):
+                words(*given)
 
     def test_ranges_and_lists_are_exact(self):
         for items, wanted in ((["1:3"], ["1", "2", "3"]), (["0.1:0.3:0.1"], ["0.1", "0.2", "0.3"]),

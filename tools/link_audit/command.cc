@@ -65,7 +65,7 @@ void AddLinkAuditCommand(CLI::App& app, std::function<int()>* run, LinkAuditRunn
       ->allow_extra_args(false);
   command->add_option("--degree-share", flags->degree_share,
                       "Share of the budget that pays for the degree, 0 .. 1 (by epsilon and prior: docs/TUNING.md)");
-  flags->training.AddTo(command);
+  flags->training.AddTo(command, TrainingKind::kOneOfLinks);
   command->add_option("--trials", options.trials, "Trials; trial t draws anew and trains with seed + t (5)");
   command->add_option("--seed", options.seed, "Seed of initialisation, dropout and samples of nodes (1)");
   command->add_option("--influence-nodes", options.influence_nodes,

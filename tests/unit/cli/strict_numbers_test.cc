@@ -18,7 +18,7 @@ struct Values {
   double real = 0, seconds = 0;
   bool flag = false;
   std::vector<uint32_t> list;
-  std::vector<std::string> names;
+  std::vector<std::string> names, commas;
 };
 
 // The error of a program with `command` and these arguments, or nothing.
@@ -34,6 +34,7 @@ std::string ParseArguments(const std::vector<std::string>& given, Values& values
   command->add_option("--real", values.real)->check(CLI::Range(0.0, 100.0));
   command->add_option("--list", values.list);
   command->add_option("--name", values.names);
+  command->add_option("--commas", values.commas)->delimiter(',')->allow_extra_args(false);
   command->add_flag("--flag", values.flag);
   command->add_option("--seconds", values.seconds)->check(SecondsOrNever());
   std::vector<const char*> arguments = {"test", "command"};
@@ -113,6 +114,25 @@ TEST(StrictNumbers, RefusesAnEmptyArgument) {
   EXPECT_EQ(ParseArguments({"--name", ""}, values), "--name: the value is empty");
   EXPECT_EQ(ParseArguments({"--name", "a", ""}, values), "an argument is empty: leave it out");
   EXPECT_EQ(ParseArguments({"--", ""}, values), "--: the value is empty");
+}
+
+TEST(StrictNumbers, TakesAListWithCommas) {
+  Values values;
+  EXPECT_EQ(ParseArguments({"--commas", "a,b", "--commas=c", "--name", "x,,y"}, values), "");
+  EXPECT_EQ(values.commas, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(values.names, std::vector<std::string>{"x,,y"}) << "not a list with commas";
+}
+
+TEST(StrictNumbers, RefusesAnEmptyItemOfAListWithCommas) {
+  Values values;
+  EXPECT_EQ(ParseArguments({"--commas", "1,,2"}, values),
+            "--commas: value 2 of '1,,2' is empty: write one comma between two values");
+  for (const char* list : {",", ",1", "1,", "1, ,2", ",,"}) {
+    EXPECT_THAT(ParseArguments({"--commas", list}, values), ::testing::HasSubstr("--commas: value ")) << list;
+    EXPECT_THAT(ParseArguments({std::string("--commas=") + list}, values), ::testing::HasSubstr(" is empty")) << list;
+    EXPECT_THAT(ParseArguments({"--commas=a", "--commas", list}, values), ::testing::HasSubstr(" is empty")) << list;
+  }
+  EXPECT_THAT(ParseArguments({"--commas"}, values), ::testing::HasSubstr("--commas"));
 }
 
 TEST(StrictNumbers, RefusesAnOptionThatIsGivenTwiceUnlessItIsAList) {

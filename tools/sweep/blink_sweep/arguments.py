@@ -1,5 +1,6 @@
 """Command lines that take nothing silently: no flag twice, no name cut short."""
 import argparse
+import re
 
 from blink_sweep.ending import wrong_flags
 
@@ -30,7 +31,11 @@ class Words(argparse.Action):
 
     def __call__(self, parser, namespace, values, option_string=None):
         _note(self, parser, option_string)
-        setattr(namespace, self.dest, [word for value in values for word in value.split(",") if word])
+        text = " ".join(values)
+        words = re.split(r"\s*,\s*|\s+", text.strip())
+        if "" in words:
+            raise argparse.ArgumentError(self, f"'{text}' has an empty value: write one comma between two values")
+        setattr(namespace, self.dest, words)
 
 
 class Setting(argparse.Action):

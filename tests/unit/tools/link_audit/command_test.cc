@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/exit_code.h"
+#include "common/cli/help.h"
 #include "common/cli/strict_numbers.h"
 #include "tools/audit/command.h"
 
@@ -17,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Parsed {
   int code = -1;
@@ -90,10 +93,35 @@ TEST(LinkAuditCommand, RefusesMoreBudgetsThanItKeepsApart) {
 }
 
 TEST(LinkAuditCommand, RefusesModelsThatItCannotAttack) {
-  ExpectRefused({"--model", "mlp"}, {"--model mlp sees no link", "gcn, graphsage or gat"});
-  ExpectRefused({"--model", "none"}, {"--model", "gcn, graphsage or gat"});
-  ExpectRefused({"--model", "stacked", "--prior", "attributed"}, {"--model", "gcn, graphsage or gat"});
+  for (const char* model : {"mlp", "none", "stacked", "class-model"}) {
+    ExpectRefused({"--model", model, "--prior", "attributed"},
+                  {"--model", absl::StrCat("'", model, "' is none of gcn, graphsage, gat")});
+  }
   ExpectRefused({"--tune"}, {"--tune", "leave it out"});
+  ExpectRefused({"--score", "roc-auc"}, {"--score", "leave out the score"});
+}
+
+TEST(LinkAuditCommand, OffersInItsHelpNothingThatItRefuses) {
+  CLI::App app("test", "blink");
+  std::function<int()> command;
+  AddAuditCommand(app, &command);
+  AddLinkAuditCommand(app, &command, [](const LinkAuditRequest&) { return 0; });
+  CLI::App* const links = app.get_subcommand("audit")->get_subcommand("links");
+  const std::string help = links->help();
+  EXPECT_THAT(help, HasSubstr("{gcn,graphsage,gat}"));
+  for (const char* refused : {"mlp", "stacked", "class-model", "--model none", "--tune", "--score", "searches"}) {
+    EXPECT_THAT(help, Not(HasSubstr(refused)));
+  }
+  for (const CLI::Option* option : links->get_options()) {
+    for (const std::string& choice : ChoicesOf(*option)) {
+      if (VisibleNamesOf(*option).empty()) continue;
+      EXPECT_TRUE(Parse({option->get_name(), choice}).request.has_value()) << option->get_name() << " " << choice;
+    }
+  }
+}
+
+TEST(LinkAuditCommand, RefusesAnEmptyBudgetInAList) {
+  ExpectRefused({"--epsilon", "1,,2"}, {"--epsilon: value 2 of '1,,2' is empty"});
 }
 
 TEST(LinkAuditCommand, RefusesNumbersOutOfRange) {
@@ -115,6 +143,11 @@ TEST(ValidateLinkAuditOptions, RefusesWhatNoFlagCanSay) {
   options.epsilon_micro = {1'000'000};
   options.degree_share_ppm = 1'000'001;
   EXPECT_THAT(std::string(ValidateLinkAuditOptions(options).message()), HasSubstr("it must be in [0, 1]"));
+  options.degree_share_ppm.reset();
+  options.training.set_model(v1::MODEL_MLP);
+  EXPECT_THAT(std::string(ValidateLinkAuditOptions(options).message()), HasSubstr("--model mlp sees no link"));
+  options.training.set_model(v1::MODEL_NONE);
+  EXPECT_THAT(std::string(ValidateLinkAuditOptions(options).message()), HasSubstr("gcn, graphsage or gat"));
 }
 
 }  // namespace
