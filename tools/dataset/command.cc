@@ -126,6 +126,7 @@ struct InfoFlags {
 };
 
 absl::Status DescribeDataset(const InfoFlags& flags) {
+  BLINK_RETURN_IF_ERROR(flags.output.Check());
   BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), {flags.folder}));
   return flags.output.Print(FormatSummary(SummariseDataset(read), read, flags.json));
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "tools/command_line.h"
 #include "tools/dataset/export/export.h"
@@ -24,18 +25,31 @@ absl::Status CheckIsNew(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, " exists: remove it, or choose another --output"));
 }
 
+absl::StatusOr<Dataset> ReadIt(const ExportFlags& flags) {
+  return SuggestingPath(ReadDataset(flags.folder), {flags.folder});
+}
+
+absl::StatusOr<Dataset> ExportFolder(const ExportFlags& flags) {
+  BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(flags.output));
+  BLINK_ASSIGN_OR_RETURN(Dataset read, ReadIt(flags));
+  BLINK_RETURN_IF_ERROR(ExportOgb(read, staging.path()));
+  BLINK_RETURN_IF_ERROR(staging.Publish());
+  return read;
+}
+
+absl::StatusOr<Dataset> ExportFile(const ExportFlags& flags) {
+  BLINK_RETURN_IF_ERROR(CheckIsNew(flags.output));
+  BLINK_RETURN_IF_ERROR(CheckCanWriteFile(flags.output));
+  BLINK_ASSIGN_OR_RETURN(Dataset read, ReadIt(flags));
+  BLINK_RETURN_IF_ERROR(flags.format == "npz"       ? ExportNpz(read, flags.output)
+                        : flags.format == "graphml" ? ExportGraphMl(read, flags.output)
+                                                    : ExportTorch(read, flags.output));
+  return read;
+}
+
+// A place that does not suit is refused before the data set is read, which takes much longer.
 absl::Status ExportDataset(const ExportFlags& flags) {
-  BLINK_ASSIGN_OR_RETURN(const Dataset read, SuggestingPath(ReadDataset(flags.folder), {flags.folder}));
-  if (flags.format == "ogb") {
-    BLINK_ASSIGN_OR_RETURN(Staging staging, Staging::Create(flags.output));
-    BLINK_RETURN_IF_ERROR(ExportOgb(read, staging.path()));
-    BLINK_RETURN_IF_ERROR(staging.Publish());
-  } else {
-    BLINK_RETURN_IF_ERROR(CheckIsNew(flags.output));
-    BLINK_RETURN_IF_ERROR(flags.format == "npz"       ? ExportNpz(read, flags.output)
-                          : flags.format == "graphml" ? ExportGraphMl(read, flags.output)
-                                                      : ExportTorch(read, flags.output));
-  }
+  BLINK_ASSIGN_OR_RETURN(const Dataset read, flags.format == "ogb" ? ExportFolder(flags) : ExportFile(flags));
   std::printf("%s: %u nodes, %llu links, %u features, %u classes\n", flags.output.c_str(), read.graph.node_count(),
               static_cast<unsigned long long>(read.graph.link_count()), read.attributes.features.cols,
               read.attributes.class_count);

@@ -100,6 +100,7 @@ absl::Status RunPrivatise(const Flags& flags, const Budget& budget) {
                      " is there already and is left as it is: another draw would spend epsilon again; name another "
                      "file, or remove it"));
   }
+  BLINK_RETURN_IF_ERROR(CheckCanWriteFile(flags.output));  // noise that cannot be kept would be drawn again
   BLINK_ASSIGN_OR_RETURN(const Dataset dataset, SuggestingPath(ReadDataset(flags.dataset), {flags.dataset}));
   BLINK_ASSIGN_OR_RETURN(
       const PrivacyParameters parameters,

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Dataset Sample(bool sparse, bool named) {
   Dataset dataset;
@@ -160,6 +161,21 @@ TEST_F(ExportTest, TheCommandWritesEveryFormAndReplacesNothing) {
   EXPECT_THROW(RunDatasetCommand({"dataset", "export", Path("set"), "--format", "xlsx", "--output", Path("o")}),
                CLI::ParseError);
   EXPECT_EQ(RunDatasetCommand({"dataset", "export", Path("none"), "--format", "npz", "--output", Path("o")}), 3);
+  EXPECT_FALSE(std::filesystem::exists(Path("o")));
+}
+
+// It would complain of the data set, which is missing, if it read that first.
+TEST_F(ExportTest, TheCommandRefusesAPlaceBeforeItReadsTheDataSet) {
+  Write("taken", "mine");
+  for (const char* format : {"npz", "graphml", "ogb", "torch"}) {
+    for (const std::string& output : {Path("taken"), Path("taken") + "/below"}) {
+      ::testing::internal::CaptureStderr();
+      EXPECT_EQ(RunDatasetCommand({"dataset", "export", Path("none"), "--format", format, "--output", output}), 3);
+      EXPECT_THAT(::testing::internal::GetCapturedStderr(), AllOf(HasSubstr(Path("taken")), Not(HasSubstr("none"))))
+          << format;
+    }
+  }
+  EXPECT_EQ(*ReadFile(Path("taken"), 100), "mine");
 }
 
 }  // namespace

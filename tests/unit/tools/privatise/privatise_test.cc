@@ -152,6 +152,14 @@ TEST_F(PrivatiseCommand, NeverReplacesADrawByAnother) {
   EXPECT_EQ(ReadFile(Output(), 1 << 20).value(), before);
 }
 
+TEST_F(PrivatiseCommand, RefusesAPlaceThatCannotBeWrittenBeforeItReadsOrDraws) {
+  EXPECT_EQ(Run({"--epsilon", "2", "--output", folder_ + "/none/noisy.npz"}), ExitCode::kBadInput);
+  EXPECT_THAT(err_, HasSubstr("/none/noisy.npz"));
+  std::filesystem::remove_all(folder_ + "/ring");
+  EXPECT_EQ(Run({"--epsilon", "2", "--output", folder_ + "/none/noisy.npz"}), ExitCode::kBadInput);
+  EXPECT_THAT(err_, AllOf(HasSubstr("/none/noisy.npz"), Not(HasSubstr("/ring"))));
+}
+
 TEST_F(PrivatiseCommand, RefusesABudgetThatIsOutOfRange) {
   for (const char* epsilon : {"0", "-1", "51", "nan", "inf", "1e3"}) {
     EXPECT_EQ(Run({std::string("--epsilon=") + epsilon, "--output", Output()}), ExitCode::kUsage) << epsilon;
