@@ -25,6 +25,19 @@ constexpr double kMuchMoreNoise = 0.9;  // ... a degree
 // The epsilon of a bit that is kept with this probability.
 double EpsilonOf(double kept) { return std::log(kept / (1 - kept)); }
 
+bool IsSet(absl::Span<const uint64_t> words, uint32_t bit) { return ((words[bit / 64] >> (bit % 64)) & 1) == 1; }
+
+// The first `count` bits of a row, which has a bit for each node, in the order of the node's own report.
+std::vector<uint64_t> BitsInOrder(Mechanism mechanism, NodeIndex node, absl::Span<const uint64_t> row, uint32_t count) {
+  const size_t words = (size_t{count} + 63) / 64;
+  if (mechanism == Mechanism::kBothEnds) return {row.begin(), row.begin() + static_cast<ptrdiff_t>(words)};
+  std::vector<uint64_t> bits(words);
+  for (uint32_t place = 0; place < count; ++place) {
+    bits[place / 64] |= uint64_t{IsSet(row, OwnPairAt(node, place))} << (place % 64);
+  }
+  return bits;
+}
+
 // What is counted of the bits of all audited reports.
 struct BitCounts {
   uint64_t bits = 0, kept = 0, ones = 0, kept_ones = 0;
@@ -187,16 +200,8 @@ class RoundJudge {
   // places. Of one end the own pairs, of which every node has w or w + 1; the last of w + 1 is left out.
   void KeepForComparison(NodeIndex node, const std::vector<uint64_t>& flips) {
     compared_.push_back(node);
-    const size_t begin = compared_flips_.size();
-    compared_flips_.resize(begin + compared_words_);
-    if (parameters_.mechanism() == Mechanism::kBothEnds) {
-      std::copy_n(flips.begin(), compared_words_, compared_flips_.begin() + static_cast<ptrdiff_t>(begin));
-      return;
-    }
-    for (uint32_t place = 0; place < compared_bits_; ++place) {
-      const NodeIndex j = OwnPairAt(node, place);
-      compared_flips_[begin + place / 64] |= ((flips[j / 64] >> (j % 64)) & 1) << (place % 64);
-    }
+    const std::vector<uint64_t> kept = BitsInOrder(parameters_.mechanism(), node, flips, compared_bits_);
+    compared_flips_.insert(compared_flips_.end(), kept.begin(), kept.end());
   }
   bool IsFlipped(size_t compared, NodeIndex bit) const {
     return bit < compared_bits_ && ((compared_flips_[compared * compared_words_ + bit / 64] >> (bit % 64)) & 1) == 1;
@@ -314,18 +319,6 @@ class RoundJudge {
   double degree_upper_ = std::numeric_limits<double>::infinity();
 };
 
-// The bits of a report in the order of its own bits.
-std::vector<bool> BitsInOrder(const ReportSet& reports, NodeIndex node) {
-  const PrivacyParameters& parameters = reports.parameters();
-  const absl::Span<const uint64_t> row = reports.row(node);
-  std::vector<bool> bits(parameters.row_bits(node));
-  for (uint32_t place = 0; place < bits.size(); ++place) {
-    const NodeIndex j = parameters.mechanism() == Mechanism::kBothEnds ? place : OwnPairAt(node, place);
-    bits[place] = ((row[j / 64] >> (j % 64)) & 1) == 1;
-  }
-  return bits;
-}
-
 void JudgeCanaries(const ReportSet& reports, const Canaries& canaries, RoundAudit& audit) {
   if (!reports.parameters().sends_bits()) {
     audit.notes.push_back("the reports have no bits (degree share 1), so the canaries' coins cannot be guessed");
@@ -338,17 +331,18 @@ void JudgeCanaries(const ReportSet& reports, const Canaries& canaries, RoundAudi
       const auto node = static_cast<NodeIndex>(id);
       if (!reports.reported(node)) continue;
       ++audit.canaries;
-      const std::vector<bool> bits = BitsInOrder(reports, node);
+      const uint32_t size = reports.parameters().row_bits(node);
+      const std::vector<uint64_t> bits = BitsInOrder(reports.parameters().mechanism(), node, reports.row(node), size);
       const std::vector<bool> coins = canaries.CoinsOf(node);
       const bool both_ends = reports.parameters().mechanism() == Mechanism::kBothEnds;
       for (uint32_t t = 0; t < canaries.entries; ++t) {
         const NodeIndex entry = canaries.EntryOf(node, t);
         if (!both_ends && !OwnsPair(node, entry)) continue;
         ++audit.coins;
-        const size_t place = both_ends ? entry : OwnPairPlace(node, entry);
-        equal[0] += bits[place] == coins[t] ? 1 : 0;
-        equal[1] += (place > 0 && bits[place - 1]) == coins[t] ? 1 : 0;
-        equal[2] += (place + 1 < bits.size() && bits[place + 1]) == coins[t] ? 1 : 0;
+        const uint32_t place = both_ends ? entry : OwnPairPlace(node, entry);
+        equal[0] += IsSet(bits, place) == coins[t] ? 1 : 0;
+        equal[1] += (place > 0 && IsSet(bits, place - 1)) == coins[t] ? 1 : 0;
+        equal[2] += (place + 1 < size && IsSet(bits, place + 1)) == coins[t] ? 1 : 0;
       }
     }
   }
