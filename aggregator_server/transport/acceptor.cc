@@ -1,6 +1,5 @@
 #include "aggregator_server/transport/acceptor.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -19,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/base/address.h"
+#include "aggregator_server/transport/listen.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 
@@ -30,7 +29,6 @@ constexpr int kBacklog = 4096;
 constexpr int kAcceptedAtOnceMax = 64;
 constexpr int kWaitMs = 100;
 constexpr int kLookEveryMs = 1000;
-constexpr int kChosenPortsMax = 20;
 
 void LogSometimes(const std::string& what) {
   thread_local absl::Time next = absl::InfinitePast();
@@ -52,86 +50,6 @@ int DescriptorEnd(const ConnectionLimits& limits) {
   return limits.descriptors - reserve / 2;
 }
 
-int GetPort(int fd) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof(bound);
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
-  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
-                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
-}
-
-// A listening socket, or -1 with errno.
-int ListenAt(const sockaddr_storage& at, int port) {
-  sockaddr_storage address = at;
-  const int fd = ::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  const int on = 1, off = 0;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (address.ss_family == AF_INET6) {
-    auto* const six = reinterpret_cast<sockaddr_in6*>(&address);
-    const bool any = IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);  // then IPv4 as well
-    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof(on));
-    six->sin6_port = htons(static_cast<uint16_t>(port));
-  } else {
-    reinterpret_cast<sockaddr_in*>(&address)->sin_port = htons(static_cast<uint16_t>(port));
-  }
-  const socklen_t size = address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 && ::listen(fd, kBacklog) == 0) return fd;
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  return -1;
-}
-
-// An address that this machine does not have, such as one of IPv6 where that is switched off.
-bool IsAbsentHere(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
-
-// The addresses of `host`, each once.
-absl::StatusOr<std::vector<sockaddr_storage>> Resolve(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int resolved = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (resolved != 0) return absl::UnavailableError(::gai_strerror(resolved));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> guard(found, ::freeaddrinfo);
-  std::vector<sockaddr_storage> addresses;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    sockaddr_storage address{};
-    std::memcpy(&address, at->ai_addr, at->ai_addrlen);
-    const auto is_same = [&](const sockaddr_storage& other) {
-      return std::memcmp(&address, &other, sizeof(address)) == 0;
-    };
-    if (std::none_of(addresses.begin(), addresses.end(), is_same)) addresses.push_back(address);
-  }
-  return addresses;
-}
-
-void CloseAll(std::vector<int>& fds) {
-  for (const int fd : std::exchange(fds, {})) ::close(fd);
-}
-
-// Listens at each of the addresses that this machine has, all at one port. Returns 0, or errno: one of them is taken,
-// or the machine has none. Peers would reach another program at an address that is left out.
-int ListenAtAll(const std::vector<sockaddr_storage>& addresses, int port, std::vector<int>& listeners) {
-  int absent = EADDRNOTAVAIL;
-  for (const sockaddr_storage& address : addresses) {
-    const int fd = ListenAt(address, port);
-    if (fd < 0 && !IsAbsentHere(errno)) {
-      const int error = errno;
-      CloseAll(listeners);
-      return error;
-    }
-    if (fd < 0) {
-      absent = errno;
-      continue;
-    }
-    listeners.push_back(fd);
-    if (port == 0) port = GetPort(fd);
-  }
-  return listeners.empty() ? absent : 0;
-}
-
 }  // namespace
 
 void RaiseDescriptorLimit() {
@@ -143,30 +61,11 @@ void RaiseDescriptorLimit() {
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address) {
   BLINK_ASSIGN_OR_RETURN(const ConnectionLimits limits, ConnectionLimits::ForDescriptors(ReadDescriptorLimit()));
-  BLINK_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, AddressUse::kListen));
+  BLINK_ASSIGN_OR_RETURN(Listeners listeners, ListenOn(address, kBacklog));
   std::unique_ptr<Acceptor> acceptor(new Acceptor);
   acceptor->books_ = std::make_shared<ConnectionBooks>(limits, [](int fd) { ::shutdown(fd, SHUT_RDWR); });
-  int error = 0;
-  // Every interface: one socket of IPv6 takes IPv4 as well.
-  const std::vector<std::string> hosts =
-      parsed.host.empty() ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector<std::string>{parsed.host};
-  for (const std::string& host : hosts) {
-    const absl::StatusOr<std::vector<sockaddr_storage>> addresses = Resolve(host);
-    if (!addresses.ok()) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", addresses.status().message()));
-    }
-    // A port that the system chose for the first address may be taken at the next.
-    for (int attempt = 0; attempt < (parsed.port == 0 ? kChosenPortsMax : 1); ++attempt) {
-      error = ListenAtAll(*addresses, parsed.port, acceptor->listeners_);
-      if (error != EADDRINUSE) break;
-    }
-    if (!IsAbsentHere(error)) break;
-  }
-  if (error != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", std::strerror(error),
-                                               ": the port is taken, or the address is not this machine's"));
-  }
-  acceptor->port_ = GetPort(acceptor->listeners_.front());
+  acceptor->listeners_ = std::move(listeners.fds);
+  acceptor->port_ = listeners.port;
   acceptor->wake_ = ::eventfd(0, EFD_CLOEXEC);
   if (acceptor->wake_ < 0) return absl::ResourceExhaustedError("no descriptor is left to listen with");
   return acceptor;
@@ -186,7 +85,7 @@ void Acceptor::Stop() {
     ::eventfd_write(wake_, 1);
     thread_.join();
   }
-  CloseAll(listeners_);
+  for (const int fd : std::exchange(listeners_, {})) ::close(fd);
   if (wake_ >= 0) ::close(std::exchange(wake_, -1));
   if (books_ != nullptr) books_->failures.Summarize();
 }
