@@ -193,7 +193,22 @@ absl::StatusOr<std::shared_ptr<Ingest::Reservation>> Ingest::Reserve(const Ident
   return reservation;
 }
 
+absl::Status Ingest::Refuse(const absl::Status& why) {
+  refused_.Add(why.code());
+  return why;
+}
+
+IngestActivity Ingest::GetActivity() const {
+  return {.fresh = fresh_.load(), .repeated = repeated_.load(), .bytes = bytes_.load(), .refused = refused_.Read()};
+}
+
 absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const v1::ReportHeader& header) {
+  absl::StatusOr<Admission> admission = CheckAndReserve(identity, header);
+  if (!admission.ok()) return Refuse(admission.status());
+  return admission;
+}
+
+absl::StatusOr<Ingest::Admission> Ingest::CheckAndReserve(const Identity& identity, const v1::ReportHeader& header) {
   BLINK_RETURN_IF_ERROR(CheckPeer(identity, header.deployment(), header.node_id(), header.node_id()));
   BLINK_RETURN_IF_ERROR(ValidateRoundId(header.round_id()));
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
@@ -222,24 +237,27 @@ absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const 
 void Ingest::Submit(Admission admission, std::string coded_bits,
                     std::function<void(absl::StatusOr<v1::Receipt>)> done) {
   if (coded_bits.size() != admission.coded_bytes) {
-    return done(absl::InvalidArgumentError(
-        absl::StrCat("the header says ", admission.coded_bytes, " coded bytes, ", coded_bits.size(), " arrived")));
+    return done(Refuse(absl::InvalidArgumentError(
+        absl::StrCat("the header says ", admission.coded_bytes, " coded bytes, ", coded_bits.size(), " arrived"))));
   }
   admission.report.coded_bits = std::move(coded_bits);
   const absl::StatusOr<PrivateReport> decoded = DecodeReport(admission.parameters, admission.node, admission.report);
-  if (!decoded.ok()) return done(decoded.status());
+  if (!decoded.ok()) return done(Refuse(decoded.status()));
   CheckedReport checked;
   checked.round_id = std::move(admission.round_id);
   checked.node = admission.node;
   checked.received_minute = absl::ToUnixSeconds(clock_.Now()) / 60;
   checked.report = std::move(admission.report);
   checked.implausible = admission.screen.IsImplausible(decoded->bits.Count(), decoded->noisy_degree);
-  store_.PutReport(std::move(checked), [this, reservation = std::move(admission.reservation),
-                                        done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
-    if (!outcome.ok()) return done(outcome.status());
-    if (outcome->fresh && stored_) stored_(outcome->receipt.round_id(), outcome->reports);
-    done(std::move(outcome->receipt));
-  });
+  store_.PutReport(std::move(checked),
+                   [this, bytes = admission.coded_bytes, reservation = std::move(admission.reservation),
+                    done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
+                     if (!outcome.ok()) return done(Refuse(outcome.status()));
+                     (outcome->fresh ? fresh_ : repeated_).fetch_add(1, std::memory_order_relaxed);
+                     if (outcome->fresh) bytes_.fetch_add(bytes, std::memory_order_relaxed);
+                     if (outcome->fresh && stored_) stored_(outcome->receipt.round_id(), outcome->reports);
+                     done(std::move(outcome->receipt));
+                   });
 }
 
 RetryWindow Ingest::WindowFor(const absl::Status& status) const {

@@ -33,6 +33,7 @@
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/node.pb.h"
 #include "common/base/clock.h"
+#include "common/base/code_counts.h"
 #include "common/pki/identity.h"
 #include "common/privacy/parameters.h"
 #include "common/wire/roster.h"
@@ -56,6 +57,14 @@ struct IngestLimits {
   uint32_t peer_reports_max = 2048;
   uint64_t peer_bytes_max = 64 << 20;
   absl::Duration report_time_max = absl::Seconds(60);  // from the header to the last chunk
+};
+
+// What became of the reports since the start, for metrics.
+struct IngestActivity {
+  uint64_t fresh = 0;            // stored
+  uint64_t repeated = 0;         // held already: the same receipt once more
+  uint64_t bytes = 0;            // coded bits of the fresh ones
+  CodeCounts::Counts refused{};  // by Admit and Submit
 };
 
 class Ingest {
@@ -113,8 +122,11 @@ class Ingest {
   const Deployment& deployment() const { return deployment_; }
   const IngestLimits& limits() const { return limits_; }
   uint32_t reports_in_flight() const { return reports_in_flight_.load(); }
+  IngestActivity GetActivity() const;
 
  private:
+  absl::StatusOr<Admission> CheckAndReserve(const Identity& identity, const v1::ReportHeader& header);
+  absl::Status Refuse(const absl::Status& why);  // counts it
   absl::Status CheckMembership(uint64_t node, const v1::Round& round) const;
   absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
   struct Rules {
@@ -135,6 +147,8 @@ class Ingest {
   std::map<std::string, Rules> rules_;  // of the rounds that reports came for lately
   std::atomic<uint32_t> reports_in_flight_{0};
   std::atomic<uint64_t> bytes_in_flight_{0};
+  std::atomic<uint64_t> fresh_{0}, repeated_{0}, bytes_{0};
+  CodeCounts refused_;
   struct InFlight {
     uint32_t reports = 0;
     uint64_t bytes = 0;

@@ -31,6 +31,12 @@ constexpr absl::Duration kTellOfReportsEvery = absl::Minutes(1);
 constexpr absl::Duration kTellOfSilenceEvery = absl::Minutes(10);
 constexpr absl::Duration kGpusAnswerMax = absl::Seconds(10);
 
+std::vector<double> StageBounds() { return {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400, 604800}; }
+
+double SecondsSince(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
 // Rounds of before there were rosters do not say it: then all are active.
 uint32_t CountActiveNodes(const v1::Round& round) {
   return round.active_nodes() > 0 ? round.active_nodes() : round.parameters().node_count();
@@ -55,7 +61,12 @@ std::string DescribeProgress(const WorkerProgress& progress) {
 }  // namespace
 
 Pipeline::Pipeline(PipelineOptions options, ReportStore& store, Clock& clock)
-    : options_(std::move(options)), store_(store), clock_(clock) {}
+    : options_(std::move(options)),
+      store_(store),
+      clock_(clock),
+      open_seconds_(StageBounds()),
+      estimating_seconds_(StageBounds()),
+      training_seconds_(StageBounds()) {}
 
 Pipeline::~Pipeline() { Stop(); }
 
@@ -218,6 +229,7 @@ absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, con
         return absl::OkStatus();
       });
   if (!sealed.ok()) return sealed;
+  open_seconds_.Add(std::max(0.0, absl::ToDoubleSeconds(clock_.Now() - absl::FromUnixMillis(sealed->created_ms()))));
   spdlog::info("round {} is {}: {}", round_id, RoundStateName(sealed->state()),
                sealed->state() == v1::ROUND_STATE_FAILED ? sealed->failure_reason() : sealed->progress_text());
   {
@@ -533,10 +545,14 @@ void Pipeline::RunRoundsUntilStopped() {
     const std::string round_id = next->first;
     lock.unlock();
     const absl::Status processed = MakeRun(round_id).Run();
-    if (const absl::StatusOr<v1::Round> round = store_.GetRound(round_id); round.ok() && IsTerminal(round->state())) {
-      FilesOf(round_id).RemoveWhatWorkersKept();
-    }
+    const absl::StatusOr<v1::Round> round = store_.GetRound(round_id);
+    if (round.ok() && IsTerminal(round->state())) FilesOf(round_id).RemoveWhatWorkersKept();
     lock.lock();
+    if (const RoundRecord& record = next->second;
+        record.stage_began.has_value() && round.ok() && round->state() == v1::ROUND_STATE_READY) {
+      const bool was_training = record.progress && record.progress->is_training;
+      (was_training ? training_seconds_ : estimating_seconds_).Add(SecondsSince(*record.stage_began));
+    }
     if (processed.ok() || stopping_) {
       records_.erase(next);  // only this thread erases what it runs
     } else {
@@ -580,7 +596,49 @@ RoundRun Pipeline::MakeRun(const std::string& round_id) {
   return RoundRun(options_, store_, round_id,
                   {.changed = [this, round_id] { NotifyWatchers(round_id); },
                    .progress = [this, round_id](const WorkerProgress& progress) { TakeProgress(round_id, progress); },
-                   .should_stop = [this, round_id] { return ShouldStop(round_id); }});
+                   .should_stop = [this, round_id] { return ShouldStop(round_id); },
+                   .started = [this, round_id](pid_t pid, uint32_t attempt) { NoteWorker(round_id, pid, attempt); },
+                   .ended = [this, round_id](const WorkerExit& exit) { NoteWorkerExit(round_id, exit); }});
+}
+
+void Pipeline::NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  RoundRecord& record = records_.at(round_id);
+  record.worker_pid = pid;
+  record.attempt = attempt;
+  record.told = std::chrono::steady_clock::now();
+  if (!record.stage_began.has_value()) record.stage_began = record.told;
+}
+
+void Pipeline::NoteWorkerExit(const std::string& round_id, const WorkerExit& exit) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  records_.at(round_id).worker_pid = 0;
+  ++worker_exits_.at(static_cast<size_t>(exit.kind));
+}
+
+PipelineActivity Pipeline::GetActivity() {
+  PipelineActivity activity{.open_seconds = open_seconds_.Read(),
+                            .estimating_seconds = estimating_seconds_.Read(),
+                            .training_seconds = training_seconds_.Read()};
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    activity.worker_exits = worker_exits_;
+    for (const auto& [round_id, record] : records_) {
+      activity.queued += record.phase == RoundRecord::Phase::kQueued;
+      if (record.worker_pid == 0) continue;
+      PipelineActivity::Worker& worker = activity.worker.emplace();
+      worker.round_id = round_id;
+      worker.pid = record.worker_pid;
+      worker.attempt = record.attempt;
+      worker.silent = absl::Seconds(SecondsSince(record.told));
+      if (record.progress) {
+        worker.is_training = record.progress->is_training;
+        worker.progress = record.progress->fraction;
+      }
+    }
+  }
+  if (activity.worker) activity.worker->checkpoint = FilesOf(activity.worker->round_id).CheckpointTime();
+  return activity;
 }
 
 void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& progress) {
@@ -608,7 +666,13 @@ void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& p
     std::lock_guard<std::mutex> lock(mutex_);
     RoundRecord& record = records_.at(round_id);
     if (record.is_cancelled) return;
-    is_training = is_training || (record.progress && record.progress->is_training);
+    const bool was_training = record.progress && record.progress->is_training;
+    is_training = is_training || was_training;
+    if (progress.silent_for == absl::ZeroDuration()) record.told = std::chrono::steady_clock::now();
+    if (is_training && !was_training && record.stage_began.has_value()) {
+      estimating_seconds_.Add(SecondsSince(*record.stage_began));
+      record.stage_began = std::chrono::steady_clock::now();
+    }
     record.progress = RoundRecord::Progress{progress.progress, DescribeProgress(progress), is_training};
     record.changed = true;
   }

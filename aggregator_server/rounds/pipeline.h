@@ -24,6 +24,9 @@
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_PIPELINE_H_
 
+#include <sys/types.h>
+
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -47,9 +50,28 @@
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/operator.pb.h"
 #include "common/base/clock.h"
+#include "common/base/tally.h"
 #include "common/wire/roster.h"
 
 namespace blink {
+
+// What the pipeline does now, and did since the start, for metrics.
+struct PipelineActivity {
+  struct Worker {
+    std::string round_id;
+    pid_t pid = 0;
+    uint32_t attempt = 0;
+    bool is_training = false;
+    double progress = 0;                   // 0 .. 1, of the stage
+    absl::Duration silent;                 // since it last told its progress, or started
+    std::optional<absl::Time> checkpoint;  // when it last wrote one
+  };
+  std::optional<Worker> worker;  // absent: none runs
+  uint64_t queued = 0;           // rounds that wait for the worker
+  // Of rounds that came to the end of that stage while this process ran.
+  Tally::Counts open_seconds, estimating_seconds, training_seconds;
+  std::array<uint64_t, 6> worker_exits{};  // by WorkerExit::Kind
+};
 
 class Pipeline {
  public:
@@ -99,6 +121,8 @@ class Pipeline {
   uint64_t Watch(const std::string& round_id, Watcher watcher);
   void Unwatch(uint64_t id);
 
+  PipelineActivity GetActivity();
+
   // The path of an artifact. INVALID_ARGUMENT: no such artifact. NOT_FOUND: it is of a model, and none was trained.
   // FAILED_PRECONDITION: the round is not ready.
   absl::StatusOr<std::string> FindResult(const std::string& round_id, const std::string& artifact);
@@ -135,6 +159,12 @@ class Pipeline {
       bool is_training = false;  // the store knows that the round is in training
     };
     std::optional<Progress> progress;  // as the worker told, or why the round waits; unknown before either
+
+    // While a worker runs.
+    pid_t worker_pid = 0;  // 0: none does
+    uint32_t attempt = 0;
+    std::optional<SteadyTime> stage_began;  // in this process
+    SteadyTime told = SteadyTime::min();    // its last progress
   };
   using Records = std::map<std::string, RoundRecord>;  // by round id
 
@@ -144,6 +174,8 @@ class Pipeline {
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why);
   void SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why);
   RoundRun MakeRun(const std::string& round_id);
+  void NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt);
+  void NoteWorkerExit(const std::string& round_id, const WorkerExit& exit);
   void TakeProgress(const std::string& round_id, const WorkerProgress& progress);
   bool ShouldStop(const std::string& round_id);
   absl::StatusOr<FollowedRound> FindFollowed(const v1::CreateRoundRequest& request);
@@ -183,6 +215,9 @@ class Pipeline {
   Records records_;
 
   RoundWatchers watchers_;
+
+  Tally open_seconds_, estimating_seconds_, training_seconds_;
+  std::array<uint64_t, 6> worker_exits_{};  // guarded by mutex_
 
   std::thread scheduler_;
   std::thread runner_;

@@ -1,5 +1,8 @@
 #include "aggregator_server/rounds/round_files.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -46,6 +49,19 @@ uint64_t RoundFiles::CheckpointBytes() const {
     if (!error) bytes += size;
   }
   return bytes;
+}
+
+std::optional<absl::Time> RoundFiles::CheckpointTime() const {
+  std::optional<absl::Time> newest;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(checkpoint_folder(), error), end; !error && at != end;
+       at.increment(error)) {
+    struct stat info;
+    if (at->path().extension() != ".checkpoint" || ::stat(at->path().c_str(), &info) != 0) continue;
+    const absl::Time written = absl::TimeFromTimespec(info.st_mtim);
+    newest = newest.has_value() ? std::max(*newest, written) : written;
+  }
+  return newest;
 }
 
 void RoundFiles::RemoveWhatWorkersKept() const {

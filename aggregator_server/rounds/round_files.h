@@ -10,9 +10,11 @@
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_ROUND_FILES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/operator.pb.h"
 
@@ -34,6 +36,8 @@ class RoundFiles {
   // How far a worker has come, as the size of its checkpoints: a checkpoint grows with every epoch, and a search has
   // one more with every candidate.
   uint64_t CheckpointBytes() const;
+  // When the newest of them was written; nullopt: there is none.
+  std::optional<absl::Time> CheckpointTime() const;
   void RemoveWhatWorkersKept() const;
 
  private:

@@ -79,8 +79,11 @@ absl::Status RoundRun::RunWorkerOnce(bool& ended) {
   BLINK_RETURN_IF_ERROR(round.status());
   hooks_.changed();
   spdlog::info("round {}: attempt {}", round_id_, round->attempts());
-  const absl::StatusOr<WorkerExit> exit =
-      RunWorker(MakeWorkerArguments(options_, files_), options_.worker_limits, hooks_.progress, hooks_.should_stop);
+  const absl::StatusOr<WorkerExit> exit = RunWorker(MakeWorkerArguments(options_, files_), options_.worker_limits,
+                                                    hooks_.progress, hooks_.should_stop, [&](pid_t pid) {
+                                                      if (hooks_.started) hooks_.started(pid, round->attempts());
+                                                    });
+  if (exit.ok() && hooks_.ended) hooks_.ended(*exit);
   if (absl::IsResourceExhausted(exit.status())) return exit.status();
   if (!exit.ok()) return FailRound(std::string(exit.status().message()));
   return ConcludeAttempt(*round, *exit, ended);

@@ -18,13 +18,15 @@ namespace blink {
 
 // Lives for one turn of the round. Every state is in the store before anything follows from it. If somebody else has
 // changed the state meanwhile (cancelled the round), the run ends without an error. All hooks are called on the thread
-// of Run.
+// of Run; the last two may be absent.
 class RoundRun {
  public:
   struct Hooks {
     std::function<void()> changed;  // the round in the store has changed
     std::function<void(const WorkerProgress&)> progress;
     std::function<bool()> should_stop;  // the worker is to be ended: the round is cancelled, or the pipeline stops
+    std::function<void(pid_t pid, uint32_t attempt)> started;  // a worker runs
+    std::function<void(const WorkerExit&)> ended;              // it is gone
   };
 
   // `options` and `store` outlive it.

@@ -345,8 +345,10 @@ WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limit
 
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
-                                     const std::function<bool()>& should_stop) {
+                                     const std::function<bool()>& should_stop,
+                                     const std::function<void(pid_t)>& started_as) {
   BLINK_ASSIGN_OR_RETURN(Child child, StartChild(arguments, limits));
+  if (started_as) started_as(child.pid);
   const auto started = SteadyClock::now();
   Speech speech;
   LineReader output, errors;

@@ -12,6 +12,8 @@
 #ifndef BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_
 #define BLINK_AGGREGATOR_SERVER_ROUNDS_WORKER_PROCESS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -57,11 +59,12 @@ struct WorkerExit {
 
 // Runs `arguments` ([0] is the program's path) until it has ended. `progress` and `should_stop` are called on this
 // thread, `should_stop` at least every 50 ms, `progress` at every line about it and now and then while the worker is
-// silent. An error means that it could not be started: NOT_FOUND,
+// silent, and `started` with the process id once it runs. An error means that it could not be started: NOT_FOUND,
 // PERMISSION_DENIED, RESOURCE_EXHAUSTED.
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
-                                     const std::function<bool()>& should_stop);
+                                     const std::function<bool()>& should_stop,
+                                     const std::function<void(pid_t)>& started = nullptr);
 
 }  // namespace blink
 

@@ -25,6 +25,12 @@ absl::StatusOr<PutOutcome> ReportStore::PutReportAndWait(CheckedReport report) {
   return *std::move(outcome);
 }
 
+std::map<v1::RoundState, uint64_t> ReportStore::CountRounds() {
+  std::map<v1::RoundState, uint64_t> counts;
+  for (const v1::Round& round : ListRounds()) ++counts[round.state()];
+  return counts;
+}
+
 absl::StatusOr<std::string> ReportStore::GetGroups(const v1::Round& round) {
   const uint64_t bytes = GroupsBytes(round.parameters().node_count());
   std::string groups;

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "blink/v1/operator.pb.h"
 #include "common/base/digest.h"
+#include "common/base/tally.h"
 #include "common/wire/report_codec.h"
 
 namespace blink {
@@ -43,6 +45,15 @@ struct PutOutcome {
   v1::Receipt receipt;
   bool fresh = false;    // false: it was held already
   uint32_t reports = 0;  // durable reports of the round now
+};
+
+// What a store has done since it was opened, for metrics.
+struct StoreActivity {
+  uint64_t queued = 0;          // changes that wait for the committer
+  uint64_t failed_writes = 0;   // batches and changes of rounds that could not be made durable
+  Tally::Counts write_seconds;  // of each write, with its fsync
+  Tally::Counts batch_seconds;  // of each batch: from the arrival of its first report until all are answered
+  Tally::Counts batch_reports;  // fresh reports that shared one write
 };
 
 class ReportStore {
@@ -94,6 +105,9 @@ class ReportStore {
   // Whether a report could be stored now. RESOURCE_EXHAUSTED: the disk is full. Otherwise why the last write failed. It
   // writes nothing.
   virtual absl::Status CheckCanStore() = 0;
+  // How many rounds are in each state. The cost does not grow with what a round holds.
+  virtual std::map<v1::RoundState, uint64_t> CountRounds();
+  virtual StoreActivity GetActivity() { return {}; }
   // All reports of a round as of now, ascending nodes. DATA_LOSS when one is damaged.
   virtual absl::Status VisitReports(
       const std::string& round_id,

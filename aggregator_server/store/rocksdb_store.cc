@@ -1,6 +1,7 @@
 #include "aggregator_server/store/rocksdb_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -57,10 +58,13 @@ class RocksDbStore final : public ReportStore {
   absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
                             const std::function<absl::Status(uint64_t, const Digest&)>& visit) override;
   absl::Status CheckCanStore() override { return db_->CheckCanWrite(); }
+  std::map<v1::RoundState, uint64_t> CountRounds() override;
+  StoreActivity GetActivity() override;
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
 
  private:
+  using SteadyTime = std::chrono::steady_clock::time_point;
   // One change in the queue: a report, or any other operation on the rounds, which runs alone.
   struct Operation {
     CheckedReport report;
@@ -76,7 +80,7 @@ class RocksDbStore final : public ReportStore {
   absl::StatusOr<v1::Round> RunAlone(std::function<absl::StatusOr<v1::Round>()> operation);
   void Commit();
   void Gather(Operation operation, ReportBatch& batch);
-  void Flush(ReportBatch& batch);
+  void Flush(ReportBatch& batch, SteadyTime since);
   void SetMark();                                 // committer thread, after each write
   RoundEntry* Find(const std::string& round_id);  // committer thread
   absl::Status RequireRound(const std::string& round_id);
@@ -92,9 +96,12 @@ class RocksDbStore final : public ReportStore {
   std::mutex queue_mutex_;
   std::condition_variable queue_changed_;
   std::deque<Operation> queue_;
+  SteadyTime queued_since_;  // the first of them
   bool closing_ = false;
   absl::Time next_error_log_ = absl::InfinitePast();  // committer thread
   uint64_t refused_ = 0;                              // reports, since the last one that was stored; committer thread
+  Tally batch_seconds_{std::vector<double>{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}};
+  Tally batch_reports_{std::vector<double>{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}};
   std::thread committer_;
 };
 
@@ -160,6 +167,7 @@ bool RocksDbStore::Enqueue(Operation operation) {
   {
     std::lock_guard<std::mutex> lock(queue_mutex_);
     if (closing_) return false;
+    if (queue_.empty()) queued_since_ = std::chrono::steady_clock::now();
     queue_.push_back(std::move(operation));
   }
   queue_changed_.notify_one();
@@ -186,23 +194,25 @@ absl::StatusOr<v1::Round> RocksDbStore::RunAlone(std::function<absl::StatusOr<v1
 void RocksDbStore::Commit() {
   while (true) {
     std::deque<Operation> taken;
+    SteadyTime since;
     {
       std::unique_lock<std::mutex> lock(queue_mutex_);
       queue_changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
       if (queue_.empty()) return;  // closing: what was queued before is done
       taken.swap(queue_);
+      since = queued_since_;
     }
     ReportBatch batch(*db_);
     for (Operation& operation : taken) {
       if (operation.alone) {
-        Flush(batch);  // the order of arrival is the order of the changes
+        Flush(batch, since);  // the order of arrival is the order of the changes
         operation.alone();
       } else {
         Gather(std::move(operation), batch);
-        if (batch.bytes() >= batch_bytes_max_) Flush(batch);
+        if (batch.bytes() >= batch_bytes_max_) Flush(batch, since);
       }
     }
-    Flush(batch);
+    Flush(batch, since);
   }
 }
 
@@ -214,8 +224,9 @@ void RocksDbStore::Gather(Operation operation, ReportBatch& batch) {
   batch.Add(*entry, std::move(operation.report), std::move(operation.done));
 }
 
-void RocksDbStore::Flush(ReportBatch& batch) {
+void RocksDbStore::Flush(ReportBatch& batch, SteadyTime since) {
   if (batch.empty()) return;
+  batch_reports_.Add(static_cast<double>(batch.fresh()));
   const absl::Status written = db_->Write(batch.writes(), "store reports");
   if (written.ok()) {
     if (refused_ > 0)
@@ -235,6 +246,7 @@ void RocksDbStore::Flush(ReportBatch& batch) {
     }
   }
   batch.Answer(written);
+  batch_seconds_.Add(std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count());
 }
 
 void RocksDbStore::SetMark() {
@@ -348,6 +360,23 @@ std::vector<v1::Round> RocksDbStore::List(bool only_open) {
     return a.created_ms() != b.created_ms() ? a.created_ms() < b.created_ms() : a.round_id() < b.round_id();
   });
   return rounds;
+}
+
+std::map<v1::RoundState, uint64_t> RocksDbStore::CountRounds() {
+  std::map<v1::RoundState, uint64_t> counts;
+  std::lock_guard<std::mutex> lock(rounds_mutex_);
+  for (const auto& [round_id, entry] : rounds_) ++counts[entry->round.state()];
+  return counts;
+}
+
+StoreActivity RocksDbStore::GetActivity() {
+  StoreActivity activity{.failed_writes = db_->failed_writes(),
+                         .write_seconds = db_->write_seconds(),
+                         .batch_seconds = batch_seconds_.Read(),
+                         .batch_reports = batch_reports_.Read()};
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  activity.queued = queue_.size();
+  return activity;
 }
 
 absl::StatusOr<std::string> RocksDbStore::GetGroupsPart(const std::string& round_id, uint32_t part) {

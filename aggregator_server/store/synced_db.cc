@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -194,6 +195,12 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
       new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));
 }
 
+SyncedDb::SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve)
+    : lock_(std::move(lock)),
+      db_(std::move(db)),
+      space_reserve_(space_reserve),
+      write_seconds_({0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10}) {}
+
 absl::Status SyncedDb::CheckSpace(uint64_t bytes) const {
   struct statvfs disk {};
   if (::statvfs(db_->GetName().c_str(), &disk) != 0) return absl::OkStatus();  // it is tried then
@@ -211,7 +218,10 @@ absl::Status SyncedDb::CheckCanWrite() {
 }
 
 absl::Status SyncedDb::Write(rocksdb::WriteBatch& writes, absl::string_view what) {
+  const auto began = std::chrono::steady_clock::now();
   const absl::Status written = WriteInto(writes, what);
+  write_seconds_.Add(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  if (!written.ok()) ++failed_writes_;
   const std::lock_guard<std::mutex> lock(last_mutex_);
   // Of a disk that is seen to be full the next look tells more.
   const bool is_kept = !written.ok() && CheckSpace(writes.GetDataSize()).ok();

@@ -2,6 +2,7 @@
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_SYNCED_DB_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_SYNCED_DB_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/durable_file.h"
+#include "common/base/tally.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
 #include "rocksdb/write_batch.h"
@@ -34,6 +36,8 @@ class SyncedDb {
 
   // Whether a write would find space now; otherwise, why the last one failed.
   absl::Status CheckCanWrite();
+  Tally::Counts write_seconds() const { return write_seconds_.Read(); }  // with the fsync
+  uint64_t failed_writes() const { return failed_writes_.load(); }
 
   rocksdb::Status Get(const std::string& key, std::string* value) {
     return db_->Get(rocksdb::ReadOptions(), key, value);
@@ -44,8 +48,7 @@ class SyncedDb {
   }
 
  private:
-  SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve)
-      : lock_(std::move(lock)), db_(std::move(db)), space_reserve_(space_reserve) {}
+  SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve);
 
   absl::Status CheckSpace(uint64_t bytes) const;
   absl::Status WriteInto(rocksdb::WriteBatch& writes, absl::string_view what);
@@ -53,6 +56,8 @@ class SyncedDb {
   FileLock lock_;
   std::unique_ptr<rocksdb::DB> db_;
   const uint64_t space_reserve_;
+  Tally write_seconds_;
+  std::atomic<uint64_t> failed_writes_{0};
   std::mutex last_mutex_;
   absl::Status last_;  // of the last write; guarded by last_mutex_
 };

@@ -5,6 +5,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -35,11 +36,14 @@ class Authenticator {
   void CloseStream(uint64_t id) const { guard_.CloseStream(id); }
 
   bool insecure() const { return insecure_; }
+  // Streams that run now, those that are being refused included.
+  std::atomic<int64_t>& streams() const { return streams_; }
 
  private:
   const std::string deployment_;
   const bool insecure_;
   CertificateGuard& guard_;
+  mutable std::atomic<int64_t> streams_{0};
 };
 
 // Logs a refusal (refusal_log.h).

@@ -30,12 +30,14 @@ void FailureLog::CountLocked(const std::string& kind, const std::string& host) {
 }
 
 void FailureLog::Count(const std::string& kind, const std::string& host) {
+  ++total_;
   const std::lock_guard<std::mutex> lock(mutex_);
   CountLocked(kind, host);
 }
 
 void FailureLog::Report(const std::string& kind, const std::string& host, const std::string& who,
                         const std::string& line) {
+  ++total_;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const absl::Time now = clock_.Now(); now - hour_began_ >= absl::Hours(1)) {
     hour_began_ = now;

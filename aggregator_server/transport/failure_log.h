@@ -12,6 +12,7 @@
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_FAILURE_LOG_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_FAILURE_LOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -36,13 +37,15 @@ class FailureLog {
   void Report(const std::string& kind, const std::string& host, const std::string& who, const std::string& line);
   void Count(const std::string& kind, const std::string& host);
   void Look();
-  void Summarize();  // now
+  void Summarize();                                 // now
+  uint64_t total() const { return total_.load(); }  // of both, since the start
 
  private:
   void CountLocked(const std::string& kind, const std::string& host);
   void SummarizeLocked();
 
   Clock& clock_;
+  std::atomic<uint64_t> total_{0};
   std::mutex mutex_;
   absl::Time hour_began_ = absl::InfinitePast();
   int lines_ = 0;  // in this hour

@@ -46,6 +46,7 @@ class GuardedReactor : public Reactor {
   // For LaunchReactor: `self` is the only owner.
   void Run(std::shared_ptr<void> self, const absl::Status& allowed) {
     self_ = std::move(self);
+    ++authenticator_.streams();
     if (timer_ != nullptr) timer_id_ = timer_->Add(In(time_max_), [this] { return OnTime(); });
     const absl::Status admitted = allowed.ok() ? OpenStream() : allowed;
     if (admitted.ok()) return Begin();
@@ -56,6 +57,7 @@ class GuardedReactor : public Reactor {
   void OnCancel() override { FinishWith(absl::CancelledError("the call was cancelled")); }
   void OnDone() final {
     authenticator_.CloseStream(stream_id_);
+    --authenticator_.streams();
     if (timer_ != nullptr) timer_->Remove(timer_id_);
     Unsubscribe();
     const std::shared_ptr<void> last = std::move(self_);

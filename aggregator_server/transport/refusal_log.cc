@@ -31,6 +31,7 @@ std::string LeaveOutNumbers(absl::string_view text) {
 }  // namespace
 
 void RefusalLog::Report(const std::string& peer, const absl::Status& status) {
+  counts_.Add(status.code());
   const std::string text = status.ToString(absl::StatusToStringMode::kWithNoExtraData);
   std::string name = LeaveOutNumbers(text);
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/code_counts.h"
 
 namespace blink {
 
@@ -29,8 +30,9 @@ class RefusalLog {
   explicit RefusalLog(Clock& clock = SystemClock()) : clock_(clock) {}
 
   void Report(const std::string& peer, const absl::Status& status);
-  void Look();       // once a second
-  void Summarize();  // now
+  void Look();                                                  // once a second
+  void Summarize();                                             // now
+  CodeCounts::Counts counts() const { return counts_.Read(); }  // of all that were reported
 
  private:
   struct Kind {
@@ -41,6 +43,7 @@ class RefusalLog {
   void WriteLocked(Kind& kind, absl::Time now);
 
   Clock& clock_;
+  CodeCounts counts_;
   std::mutex mutex_;
   std::map<std::string, Kind> kinds_;
 };

@@ -92,6 +92,8 @@ absl::Status ServerTls::Take(const Texts& texts) {
   BLINK_RETURN_IF_ERROR(Hold(texts.certificate, certificate_fd_));
   until_ = own.not_after;
   ca_until_ = ca.not_after;
+  until_unix_ = absl::ToUnixSeconds(until_);
+  ca_until_unix_ = absl::ToUnixSeconds(ca_until_);
   serial_ = own.serial;
   return absl::OkStatus();
 }

@@ -12,6 +12,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,6 +36,11 @@ class ServerTls {
   ServerTls& operator=(const ServerTls&) = delete;
 
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
+  // When the certificate that is in use ends, and the authority's. From any thread.
+  struct Expiry {
+    absl::Time certificate, authority;
+  };
+  Expiry expiry() const { return {absl::FromUnixSeconds(until_unix_), absl::FromUnixSeconds(ca_until_unix_)}; }
   // `always`: also when nothing has changed. Not from two threads at a time.
   void Look(bool always);
 
@@ -53,7 +60,8 @@ class ServerTls {
   std::string stamp_;  // of the files when they were last read
   std::string error_;  // of that reading
   int certificate_fd_ = -1, key_fd_ = -1, ca_fd_ = -1;
-  absl::Time until_, ca_until_;  // of what is in use
+  absl::Time until_, ca_until_;                            // of what is in use
+  std::atomic<int64_t> until_unix_{0}, ca_until_unix_{0};  // the same, for other threads
   std::string serial_;
   ExpiryReminder reminder_;
   std::shared_ptr<grpc::ServerCredentials> credentials_;
