@@ -20,6 +20,12 @@ if(NOT BLINK_NODE_ONLY)
     find_package(RocksDB CONFIG REQUIRED)
     # The XML of GraphML, for `blink dataset convert`.
     find_package(EXPAT REQUIRED)
+    # The text format of metrics. prometheus-cpp's own package also asks for curl and a web server, which are not used.
+    find_path(BLINK_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
+    find_library(BLINK_PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)
+    add_library(blink_prometheus INTERFACE)
+    target_include_directories(blink_prometheus SYSTEM INTERFACE ${BLINK_PROMETHEUS_INCLUDE})
+    target_link_libraries(blink_prometheus INTERFACE ${BLINK_PROMETHEUS_LIBRARY})
     add_library(blink_expat INTERFACE)
     target_link_libraries(blink_expat INTERFACE EXPAT::EXPAT)
   endif()

@@ -111,6 +111,11 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   if (!deployment.earlier.empty()) BLINK_RETURN_IF_ERROR(roster.CheckFollows(deployment.earlier.back()));
 
   std::unique_ptr<Aggregator> aggregator(new Aggregator);
+  if (!options.http_listen.empty()) {  // first: a port that is taken must not be found after the store has been opened
+    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Listen(options.http_listen);
+    if (!http.ok()) return Reworded(http.status(), absl::StrCat("--http-listen: ", http.status().message()));
+    aggregator->http_ = *std::move(http);
+  }
   BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
                                                               {.accept_loss = options.accept_data_loss}));
@@ -145,19 +150,30 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       std::make_unique<NodeServiceImpl>(*aggregator->authenticator_, *aggregator->ingest_, *aggregator->store_);
   aggregator->operator_service_ = std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds);
   BLINK_RETURN_IF_ERROR(rounds->Start());
+  aggregator->telemetry_ = std::make_unique<Telemetry>(
+      Telemetry::Sources{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_, *aggregator->authenticator_,
+                         *aggregator->guard_, options.data_folder});
+  Telemetry* const telemetry = aggregator->telemetry_.get();
   ServerOptions server = options.server;
+  server.can_serve = [telemetry] { return telemetry->CheckReady(); };
   server.deployment = options.deployment.name;
   server.revocations = aggregator->guard_->revocations();
   BLINK_ASSIGN_OR_RETURN(aggregator->server_, AggregatorServer::Start(server, {aggregator->node_service_.get(),
                                                                                aggregator->operator_service_.get()}));
+  telemetry->SetServer(aggregator->server_.get());
+  if (aggregator->http_ != nullptr) {
+    aggregator->http_->Start([telemetry](const std::string& path) { return telemetry->Answer(path); });
+  }
   return aggregator;
 }
 
 Aggregator::~Aggregator() {
   // what has arrived is still made durable and acknowledged
+  if (telemetry_ != nullptr) telemetry_->BeginStop();
   if (server_ != nullptr) server_->Shutdown(absl::Seconds(1));
+  if (pipeline_ != nullptr) pipeline_->Stop();  // /readyz says meanwhile that it stops
+  http_.reset();
   server_.reset();
-  if (pipeline_ != nullptr) pipeline_->Stop();
   store_.reset();
 }
 

@@ -13,6 +13,8 @@
 #include "aggregator_server/service/node_service.h"
 #include "aggregator_server/service/operator_service.h"
 #include "aggregator_server/store/report_store.h"
+#include "aggregator_server/telemetry/http_server.h"
+#include "aggregator_server/telemetry/telemetry.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/transport/server.h"
 #include "common/base/clock.h"
@@ -24,6 +26,7 @@ struct AggregatorOptions {
   std::string attributes_folder;  // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
+  std::string http_listen;  // HOST:PORT of metrics and health (telemetry.h); empty: they are not served over HTTP
   IngestLimits limits;
   std::string worker_path;
   int worker_threads = 0;
@@ -39,12 +42,13 @@ class Aggregator {
  public:
   // Checks the certificate (ServerTls::Load), opens the store, takes up the rounds that have not ended, and serves.
   // FAILED_PRECONDITION: the attribute folder holds edges or has another n, or the roster (options.deployment) does not
-  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. Other errors
-  // are those of the parts.
+  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. UNAVAILABLE:
+  // an address cannot be bound. Other errors are those of the parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   ~Aggregator();
 
   int port() const { return server_->port(); }
+  int http_port() const { return http_ == nullptr ? 0 : http_->port(); }  // 0: none
   // Reads the certificate and the revocation list anew, now.
   void RereadFiles() {
     server_->RereadCertificate();
@@ -53,6 +57,7 @@ class Aggregator {
   ReportStore& store() { return *store_; }
   Ingest& ingest() { return *ingest_; }
   Pipeline& pipeline() { return *pipeline_; }
+  Telemetry& telemetry() { return *telemetry_; }
 
  private:
   Aggregator() = default;
@@ -66,6 +71,8 @@ class Aggregator {
   std::unique_ptr<NodeServiceImpl> node_service_;
   std::unique_ptr<OperatorServiceImpl> operator_service_;
   std::unique_ptr<AggregatorServer> server_;
+  std::unique_ptr<Telemetry> telemetry_;
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace blink

@@ -64,6 +64,11 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", options.server.listen,
                  "HOST:PORT; without HOST: every interface; port 0: chosen by the system")
       ->capture_default_str();
+  app.add_option("--http-listen", options.http_listen,
+                 "HOST:PORT for metrics and health over HTTP, without TLS: /metrics, /healthz, /readyz; without HOST: "
+                 "127.0.0.1; absent: none");
+  app.add_flag("--grpc-reflection", options.server.reflection,
+               "tell whoever has a certificate the services and messages of this program (gRPC reflection)");
   app.add_option("--tls-certificate", flags.tls.certificate,
                  "certificate chain, PEM; another one is taken without a restart");
   app.add_option("--tls-key", flags.tls.key, "private key, PEM");
@@ -198,6 +203,10 @@ absl::Status CompleteOptions(Flags& flags) {
   if (const absl::Status sound = ParseAddress(options.server.listen, AddressUse::kListen).status(); !sound.ok()) {
     return Reworded(sound, absl::StrCat("--listen: ", sound.message()));
   }
+  if (!options.http_listen.empty()) {
+    const absl::Status sound = ParseAddress(options.http_listen, AddressUse::kListen).status();
+    if (!sound.ok()) return Reworded(sound, absl::StrCat("--http-listen: ", sound.message()));
+  }
   if (all_tls) options.server.tls = flags.tls;
   options.server.health_socket = HealthSocketIn(options.data_folder);
   if (options.worker_path.empty()) {
@@ -213,6 +222,14 @@ absl::Status CompleteOptions(Flags& flags) {
   return absl::OkStatus();
 }
 
+void TellOfHttp(const std::string& listen, int port) {
+  const absl::StatusOr<Address> address = ParseAddress(listen, AddressUse::kListen);
+  const bool is_private = address.ok() && (address->host.empty() || address->IsLoopback());
+  spdlog::info("metrics and health over HTTP: listening on {}, port {}", listen, port);
+  if (is_private) return;
+  spdlog::warn("whoever reaches {} reads the metrics: they need no certificate there, and have no TLS", listen);
+}
+
 absl::Status Serve(Flags& flags, const sigset_t& signals) {
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator, Aggregator::Start(flags.options, SystemClock()));
   if (!flags.port_file.empty()) {
@@ -225,6 +242,7 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
                CountNodes(flags.options.deployment.retired), flags.options.deployment.roster_version,
                flags.options.server.listen, is_every_interface ? " (every interface of this machine)" : "",
                aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
+  if (!flags.options.http_listen.empty()) TellOfHttp(flags.options.http_listen, aggregator->http_port());
   int signal = 0;
   ::sigwait(&signals, &signal);
   for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {

@@ -1,9 +1,7 @@
 #include "aggregator_server/transport/health.h"
 
 #include <grpcpp/create_channel.h>
-#include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -71,7 +69,6 @@ void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder) {
     spdlog::warn("--check-health will get no answer: {}", std::string(possible.message()));
     return;
   }
-  grpc::EnableDefaultHealthCheckService(true);
   builder.AddListeningPort(UriOf(socket), grpc::InsecureServerCredentials());
 }
 
@@ -92,8 +89,9 @@ absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
   bool done = false;
   queue.Next(&tag, &done);
   if (status.ok() && Flatten(response) == kServing) return absl::OkStatus();
+  constexpr char kNotServing[] = "it does not serve now, because it stops or its store takes no write: see its log";
   return absl::UnavailableError(absl::StrCat("the aggregator gives no good answer at ", socket, ": ",
-                                             status.ok() ? "it does not serve" : status.error_message()));
+                                             status.ok() ? kNotServing : status.error_message()));
 }
 
 }  // namespace blink

@@ -1,7 +1,8 @@
 // Whether an aggregator serves, for health checks that have no certificate.
 //
-// The server answers gRPC's own health protocol (grpc.health.v1) on a socket in its data folder, which only its own
-// user may open. The answer comes from the threads that answer the nodes, so that a frozen process gives none.
+// The server answers gRPC's own health protocol (grpc.health.v1) on its port, to those with a certificate, and on a
+// socket in its data folder, which only its own user may open. The answer comes from the threads that answer the nodes,
+// so that a frozen process gives none. ServerOptions::can_serve decides whether it is SERVING.
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
 

@@ -1,5 +1,7 @@
 #include "aggregator_server/transport/server.h"
 
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
@@ -12,6 +14,7 @@
 #include "aggregator_server/transport/health.h"
 #include "aggregator_server/transport/refusal_log.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -30,6 +33,9 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   }
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
   acceptor->books().revocations = options.revocations;
+  // Both are of the process: a builder that is made later has them.
+  grpc::EnableDefaultHealthCheckService(true);
+  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   if (!options.health_socket.empty()) ServeHealth(options.health_socket, builder);
   using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
@@ -55,8 +61,11 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   if (server == nullptr) return absl::InternalError("gRPC cannot start a server");
   std::unique_ptr<AggregatorServer> started(
       new AggregatorServer(std::move(tls), std::move(acceptor), std::move(server)));
+  started->can_serve_ = options.can_serve;
+  started->LookAtHealth();
   started->acceptor_->Start(std::move(sink), [server = started.get()] {
     Refusals().Look();
+    server->LookAtHealth();
     if (server->tls_ != nullptr) server->tls_->Look(server->reread_certificate_.exchange(false));
   });
   return started;
@@ -64,8 +73,21 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
 
 AggregatorServer::~AggregatorServer() { Shutdown(absl::ZeroDuration()); }
 
+void AggregatorServer::LookAtHealth() {
+  const absl::Status can_serve = can_serve_ ? can_serve_() : absl::OkStatus();
+  if (can_serve.ok() == is_serving_) return;  // gRPC tells whoever watches each time that it is set
+  is_serving_ = can_serve.ok();
+  server_->GetHealthCheckService()->SetServingStatus(is_serving_);
+  if (is_serving_) {
+    spdlog::info("health checks are told again that this aggregator serves");
+  } else {
+    spdlog::warn("health checks are told that this aggregator does not serve: {}", std::string(can_serve.message()));
+  }
+}
+
 void AggregatorServer::Shutdown(absl::Duration grace) {
   acceptor_->Stop();
+  server_->GetHealthCheckService()->SetServingStatus(false);
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   Refusals().Summarize();

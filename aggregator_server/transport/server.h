@@ -5,6 +5,7 @@
 #include <grpcpp/server.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,10 @@ struct ServerOptions {
   std::string health_socket;           // where health checks ask (health.h); empty: nowhere
   // Connections of certificates on this list are cut; absent: there is none.
   std::shared_ptr<const Revocations> revocations;
+  // Whether the aggregator can do its work, asked every second; what grpc.health.v1 answers depends on it. Absent: it
+  // always can.
+  std::function<absl::Status()> can_serve;
+  bool reflection = false;  // tell peers the services and messages (grpc.reflection.v1alpha)
   int streams_per_connection_max = 1024;
   uint64_t memory_bytes_max = 512 << 20;  // of gRPC's buffers
 };
@@ -39,6 +44,9 @@ class AggregatorServer {
   ~AggregatorServer();
 
   int port() const { return acceptor_->port(); }
+  ConnectionBooks& books() { return acceptor_->books(); }
+  // Absent without TLS.
+  const ServerTls* tls() const { return tls_.get(); }
   // Refuses new calls, gives those under way `grace`, then ends them.
   void Shutdown(absl::Duration grace);
   // Looks at the files of the certificate within a second, whether or not they have changed.
@@ -48,7 +56,11 @@ class AggregatorServer {
   AggregatorServer(std::unique_ptr<ServerTls> tls, std::unique_ptr<Acceptor> acceptor,
                    std::unique_ptr<grpc::Server> server)
       : tls_(std::move(tls)), acceptor_(std::move(acceptor)), server_(std::move(server)) {}
+  void LookAtHealth();  // once a second
+
   std::unique_ptr<ServerTls> tls_;  // absent without TLS
+  std::function<absl::Status()> can_serve_;
+  bool is_serving_ = true;  // as health checks are told; the acceptor's thread
   std::atomic<bool> reread_certificate_{false};
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;

@@ -187,7 +187,7 @@ class SampleConfigs(BlinkTest):
         cls.addClassCleanup(cls.blink.__exit__, None, None, None)
 
     def place(self, sample, target, port=None):
-        text = (SOURCE_DIR / "deploy" / sample).read_text()
+        text = (SOURCE_DIR / "deploy" / sample).read_text().replace("127.0.0.1:9464", "127.0.0.1:0")
         target.write_text(text.replace("127.0.0.1:7443", f"127.0.0.1:{port or self.blink.port}"))
 
     def test_aggregator_and_operator_and_kit(self):
