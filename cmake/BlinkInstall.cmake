@@ -94,5 +94,5 @@ function(blink_install_the_rest)
     COMPONENT documents)
   install(DIRECTORY docs/ DESTINATION ${BLINK_DOC_DIR}/docs COMPONENT documents FILES_MATCHING PATTERN *.md)
   install(DIRECTORY deploy/ DESTINATION ${BLINK_DOC_DIR}/deploy COMPONENT documents
-    FILES_MATCHING PATTERN *.conf PATTERN *.json)
+    FILES_MATCHING PATTERN *.conf PATTERN *.json PATTERN *.yml)
 endfunction()
