@@ -5,8 +5,8 @@ import cells as plan
 
 NOTE = {"facebook": "Facebook's features are its words, hashed to 128 columns (`../accuracy/hashed.py`)",
         "lastfm": "LastFM has no features here, so each node has one of its own, and a model without links can only "
-                  "name\nthe largest class. Where the published mechanism destroys more than the links, its share is below "
-                  "0;\nours cannot fall below that class, so such cells are outside though the accuracies agree"}
+                  "name\nthe largest class. Where the published mechanism destroys more than the links, its share is "
+                  "below 0;\nours cannot fall below that class, so such cells are outside though the accuracies agree"}
 
 
 def recorded(rows):
@@ -114,8 +114,9 @@ def _outside(tables):
         dataset, mechanism, model, epsilon = cell
         if dataset in plan.FEATURES_DIFFER:
             ours, theirs, tolerance = tables.recovered(cell)
-            text = (f"{100 * (ours - theirs):+.0f} % of the links' worth (tolerance {100 * tolerance:.0f}); the accuracies "
-                    f"are {100 * tables.mean(cell, 'test'):.1f} % and {100 * tables.published[cell].mean:.1f} %")
+            accuracies = [100 * tables.mean(cell, "test"), 100 * tables.published[cell].mean]
+            text = (f"{100 * (ours - theirs):+.0f} % of the links' worth (tolerance {100 * tolerance:.0f}); the "
+                    f"accuracies are {accuracies[0]:.1f} % and {accuracies[1]:.1f} %")
         else:
             difference = tables.mean(cell, "test") - tables.published[cell].mean
             text = f"{100 * difference:+.1f} points (tolerance {100 * tables.published[cell].tolerance:.1f})"
