@@ -70,7 +70,7 @@ struct PipelineActivity {
   uint64_t queued = 0;           // rounds that wait for the worker
   // Of rounds that came to the end of that stage while this process ran.
   Tally::Counts open_seconds, estimating_seconds, training_seconds;
-  std::array<uint64_t, 6> worker_exits{};  // by WorkerExit::Kind
+  std::array<uint64_t, 7> worker_exits{};  // by WorkerExit::Kind
 };
 
 class Pipeline {
@@ -217,7 +217,7 @@ class Pipeline {
   RoundWatchers watchers_;
 
   Tally open_seconds_, estimating_seconds_, training_seconds_;
-  std::array<uint64_t, 6> worker_exits_{};  // guarded by mutex_
+  std::array<uint64_t, 7> worker_exits_{};  // guarded by mutex_
 
   std::thread scheduler_;
   std::thread runner_;

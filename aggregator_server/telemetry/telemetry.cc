@@ -152,7 +152,8 @@ void Telemetry::AddWorker(MetricList& list, const PipelineActivity& activity) {
                      {{{"stage", "estimating"}}, activity.estimating_seconds},
                      {{{"stage", "training"}}, activity.training_seconds}});
   list.AddGauge("blink_rounds_queued", "Rounds that wait for the worker.", static_cast<double>(activity.queued));
-  constexpr std::array<const char*, 6> kKinds = {"done", "error", "disk_full", "signal", "timeout", "stopped"};
+  constexpr std::array<const char*, 7> kKinds = {"done",    "error",  "disk_full", "signal",
+                                                 "timeout", "silent", "stopped"};
   static_assert(static_cast<size_t>(WorkerExit::Kind::kStopped) + 1 == kKinds.size());
   Samples exits;
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {

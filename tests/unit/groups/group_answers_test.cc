@@ -122,7 +122,7 @@ TEST(DrawGroupLinks, RepeatsWithItsSeed) {
 
 TEST(GroupAnswers, OfNobodyOrOfOtherSizesAreRefused) {
   const auto refused = [](const GroupAnswersRead& answers, const char* why) {
-    const absl::Status next = FindNextGroups(answers, 2, 1000, 1, 1).status();
+    const absl::Status next = FindNextGroups(answers, 2, {.threads = 1}).status();
     EXPECT_EQ(next.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(next.message()), HasSubstr(why));
     EXPECT_EQ(DrawGroupLinks(answers, 1, 1).status(), next);

@@ -137,7 +137,8 @@ TEST_F(PipelineTest, TellsInTheLogHowTheCollectionGoes) {
   const LogCapture captured;
   const auto lines = [&] {
     absl::SleepFor(absl::Milliseconds(400));  // the scheduler looks every 100 ms
-    return absl::StrSplit(captured.text(), "nodes have reported").size() - 1;
+    const std::vector<std::string> parts = absl::StrSplit(captured.text(), "nodes have reported");
+    return parts.size() - 1;
   };
   Report(id, 0, 4);
   EXPECT_EQ(lines(), 0u) << "a minute has not gone by";
