@@ -2,10 +2,13 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +21,21 @@
 #include "common/base/status_macros.h"
 
 namespace blink {
+namespace {
+
+// Whoever links gRPC's library for reflection has it in every server, unless it is taken out of the builder again.
+class NoReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    const auto is_reflection = [](const std::unique_ptr<grpc::ServerBuilderPlugin>& plugin) {
+      return dynamic_cast<grpc::reflection::ProtoServerReflectionPlugin*>(plugin.get()) != nullptr;
+    };
+    plugins->erase(std::remove_if(plugins->begin(), plugins->end(), is_reflection), plugins->end());
+  }
+};
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const ServerOptions& options,
                                                                           const std::vector<grpc::Service*>& services) {
@@ -33,10 +51,10 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
   }
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
   acceptor->books().revocations = options.revocations;
-  // Both are of the process: a builder that is made later has them.
-  grpc::EnableDefaultHealthCheckService(true);
-  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::EnableDefaultHealthCheckService(true);  // of builders that are made from now on
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
+  if (!options.reflection) builder.SetOption(std::make_unique<NoReflection>());
   if (!options.health_socket.empty()) ServeHealth(options.health_socket, builder);
   using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   auto sink = builder.experimental().AddExternalConnectionAcceptor(From::FROM_FD, credentials);

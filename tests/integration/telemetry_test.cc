@@ -31,7 +31,6 @@ using testing::HeaderMessage;
 using testing::MakeHeader;
 using testing::MakeParameters;
 using testing::MakeReport;
-using ::testing::Not;
 
 constexpr uint32_t kNodes = 40;
 constexpr char kServing[] = "\x08\x01";     // of grpc.health.v1.HealthCheckResponse
@@ -266,7 +265,7 @@ TEST_F(TelemetryTest, TellsItsServicesOnlyWhenItIsAsked) {
   Start();
   EXPECT_THAT(Services(), HasSubstr("error: "));
   aggregator_.reset();
-  options_.server.reflection = true;  // of the process from now on
+  options_.server.reflection = true;
   Start();
   const std::string services = Services();
   EXPECT_THAT(services, HasSubstr("blink.v1.NodeService"));
@@ -277,6 +276,10 @@ TEST_F(TelemetryTest, TellsItsServicesOnlyWhenItIsAsked) {
       Call(nobody, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", std::string("\x3a\x00", 2)),
       HasSubstr("error: "))
       << "nobody without a certificate";
+  aggregator_.reset();
+  options_.server.reflection = false;
+  Start();
+  EXPECT_THAT(Services(), HasSubstr("error: "));
 }
 
 }  // namespace
