@@ -626,7 +626,7 @@ PipelineActivity Pipeline::GetActivity() {
     for (const auto& [round_id, record] : records_) {
       activity.queued += record.phase == RoundRecord::Phase::kQueued;
       if (record.worker_pid == 0) continue;
-      PipelineActivity::Worker& worker = activity.worker.emplace();
+      WorkerActivity& worker = activity.worker.emplace();
       worker.round_id = round_id;
       worker.pid = record.worker_pid;
       worker.attempt = record.attempt;

@@ -55,19 +55,21 @@
 
 namespace blink {
 
+// The worker that runs.
+struct WorkerActivity {
+  std::string round_id;
+  pid_t pid = 0;
+  uint32_t attempt = 0;
+  bool is_training = false;
+  double progress = 0;                   // 0 .. 1, of the stage
+  absl::Duration silent;                 // since it last told its progress, or started
+  std::optional<absl::Time> checkpoint;  // when it last wrote one
+};
+
 // What the pipeline does now, and did since the start, for metrics.
 struct PipelineActivity {
-  struct Worker {
-    std::string round_id;
-    pid_t pid = 0;
-    uint32_t attempt = 0;
-    bool is_training = false;
-    double progress = 0;                   // 0 .. 1, of the stage
-    absl::Duration silent;                 // since it last told its progress, or started
-    std::optional<absl::Time> checkpoint;  // when it last wrote one
-  };
-  std::optional<Worker> worker;  // absent: none runs
-  uint64_t queued = 0;           // rounds that wait for the worker
+  std::optional<WorkerActivity> worker;  // absent: none runs
+  uint64_t queued = 0;                   // rounds that wait for the worker
   // Of rounds that came to the end of that stage while this process ran.
   Tally::Counts open_seconds, estimating_seconds, training_seconds;
   std::array<uint64_t, 7> worker_exits{};  // by WorkerExit::Kind

@@ -162,7 +162,7 @@ void Telemetry::AddWorker(MetricList& list, const PipelineActivity& activity) {
   list.AddCounter("blink_worker_exits_total", "Workers that have ended, by how.", exits);
   list.AddGauge("blink_worker_running", "1: a worker runs.", activity.worker.has_value() ? 1 : 0);
   if (!activity.worker.has_value()) return;
-  const PipelineActivity::Worker& worker = *activity.worker;
+  const WorkerActivity& worker = *activity.worker;
   list.AddGauge("blink_worker_progress_ratio", "How much of its stage the worker has done, from 0 to 1.",
                 Samples{{{{"stage", worker.is_training ? "training" : "estimating"}}, worker.progress}});
   list.AddGauge("blink_worker_silent_seconds", "Time since the worker last told its progress, or started.",
