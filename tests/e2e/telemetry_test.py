@@ -142,7 +142,7 @@ class Metering(blinktest.BlinkTest):
 
         def told():
             now = scrape(cls.port)
-            return now if now.value("blink_worker_running") == 1 else None
+            return (now.value("blink_worker_resident_memory_bytes") or 0) > 1 << 20  # no longer in its exec
 
         blinktest.wait_until(told, "a worker", pause=0.005)
         workers = aggregator.children()
