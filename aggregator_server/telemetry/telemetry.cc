@@ -83,7 +83,7 @@ void Telemetry::AddReports(MetricList& list) {
   list.AddCounter("blink_reports_refused_total", "Reports that were refused, by status code.",
                   ByCode(activity.refused));
   list.AddCounter("blink_report_bytes_total", "Coded bytes of all fresh reports together, in whole steps of 64 KiB.",
-                  static_cast<double>(activity.bytes / kBytesStep * kBytesStep));
+                  static_cast<double>(activity.bytes - activity.bytes % kBytesStep));
   list.AddGauge("blink_reports_in_flight", "Reports that are admitted and not yet acknowledged or refused.",
                 sources_.ingest.reports_in_flight());
   list.AddGauge("blink_reports_in_flight_limit", "As many reports may be in flight; further ones are refused.",

@@ -436,7 +436,7 @@ class BadOperators(BlinkTest):
         dataset = self.folder / "dataset"
         blinktest.generate_dataset(dataset, 40)
         wide = {"--seed", "--split-seed", "--give-up-after", "--worker-memory-bytes", "--worker-cpu-seconds",
-                "--worker-seconds-max"}
+                "--worker-seconds-max", "--worker-silence-max"}
         seen = set()
         # with what is looked at before some of the ranges are
         for command, needed in ((("blink", "simulate"), {"--dataset": dataset, "--epsilon": 6}),
