@@ -35,10 +35,10 @@ if(NOT BLINK_NODE_ONLY)
   add_library(blink_libzip INTERFACE)
   target_include_directories(blink_libzip INTERFACE ${BLINK_LIBZIP_INCLUDE})
   target_link_libraries(blink_libzip INTERFACE ${BLINK_LIBZIP_LIBRARY})
-  # Headers alone: the regularised incomplete beta function, for `blink audit`.
-  find_path(BLINK_BOOST_MATH_INCLUDE boost/math/special_functions/beta.hpp REQUIRED)
-  add_library(blink_boost_math INTERFACE)
-  target_include_directories(blink_boost_math SYSTEM INTERFACE ${BLINK_BOOST_MATH_INCLUDE})
+  # Headers alone: Beast, for HTTP, and the regularised incomplete beta function, for `blink audit`.
+  find_path(BLINK_BOOST_INCLUDE boost/beast/http.hpp REQUIRED)
+  add_library(blink_boost INTERFACE)
+  target_include_directories(blink_boost SYSTEM INTERFACE ${BLINK_BOOST_INCLUDE})
   # Headers alone: small dense matrices, for the attributed prior.
   find_path(BLINK_EIGEN_INCLUDE Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
   add_library(blink_eigen INTERFACE)

@@ -72,7 +72,7 @@ endfunction()
 
 # Called once, after all targets are there.
 function(blink_install_the_rest)
-  foreach(_name IN ITEMS cli11 json libzip boost_math eigen)
+  foreach(_name IN ITEMS cli11 json libzip boost eigen)
     if(TARGET blink_${_name})
       blink_install_library(${_name})
     endif()

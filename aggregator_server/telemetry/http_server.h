@@ -4,9 +4,10 @@
 //   const auto server = HttpServer::Listen("127.0.0.1:9464");
 //   (*server)->Start([](const std::string& path) { return HttpResponse{.code = 404, .body = "no such path\n"}; });
 //
-// One thread serves all connections and waits for none of them. A connection carries one request and is closed after
-// its answer. Everything about it has a limit (HttpLimits). When there are too many connections, the oldest is closed:
-// so peers that send nothing, or read nothing, cannot keep others out. Nothing that a peer does is logged.
+// With Boost.Beast. One thread serves all connections and waits for none of them. A connection carries one request and
+// is closed after its answer. Everything about it has a limit (HttpLimits). When there are too many connections, the
+// oldest is closed: so peers that send nothing, or read nothing, cannot keep others out. Nothing that a peer does is
+// logged.
 //
 //   400 not a request   404 the handler's   405 another method   408 too slow   431 too long   505 another version
 //
@@ -14,13 +15,10 @@
 #ifndef BLINK_AGGREGATOR_SERVER_TELEMETRY_HTTP_SERVER_H_
 #define BLINK_AGGREGATOR_SERVER_TELEMETRY_HTTP_SERVER_H_
 
-#include <chrono>
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -57,21 +55,13 @@ class HttpServer {
   void Stop();  // closes everything
 
  private:
-  using Clock = std::chrono::steady_clock;
   class Connection;
+  struct State;
 
-  explicit HttpServer(const HttpLimits& limits);
-  void Loop();
-  bool AcceptSome(int listener);  // false: no descriptor is left, wait
-  int WaitMs() const;             // until the first deadline
+  HttpServer(std::unique_ptr<State> state, int port);
 
-  const HttpLimits limits_;
-  Handler handler_;
-  std::vector<int> listeners_;
-  int port_ = 0;
-  int wake_ = -1;  // an eventfd
-  Clock::time_point accept_not_before_ = Clock::time_point::min();
-  std::list<Connection> connections_;  // the oldest first
+  const std::unique_ptr<State> state_;
+  const int port_;
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
 // The policy under which Boost.Math throws nothing. A tail probability that underflows becomes 0, which is what the
-// callers mean. To include this header, link blink_boost_math.
+// callers mean. To include this header, link blink_boost.
 #ifndef BLINK_COMMON_BASE_QUIET_MATH_H_
 #define BLINK_COMMON_BASE_QUIET_MATH_H_
 

@@ -109,7 +109,6 @@ TEST_F(HttpServerTest, AnswersAndCloses) {
             "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\npage 1\n");
   EXPECT_THAT(AskFor("/page?x=1&y"), EndsWith("page 2\n")) << "a query changes nothing";
   EXPECT_THAT(Ask("GET /page HTTP/1.0\r\n\r\n"), EndsWith("page 3\n"));
-  EXPECT_THAT(Ask("GET /page HTTP/1.1\nHost: x\n\n"), EndsWith("page 4\n"));
 }
 
 TEST_F(HttpServerTest, PassesOnTheCodesOfTheHandler) {
@@ -149,9 +148,8 @@ TEST_F(HttpServerTest, RefusesWhatIsNoRequest) {
   for (const std::string& request :
        {std::string("\r\n\r\n"), std::string("hello\r\n\r\n"), std::string("GET /page\r\n\r\n"),
         std::string("GET  /page HTTP/1.1\r\n\r\n"), std::string("GET page HTTP/1.1\r\n\r\n"),
-        std::string("GET http://x/page HTTP/1.1\r\n\r\n"), std::string("GET /page FTP/1.1\r\n\r\n"),
-        std::string("GET /pa\0ge HTTP/1.1\r\n\r\n", 24), std::string("GET /pa\x01ge HTTP/1.1\r\n\r\n"),
-        std::string("\x16\x03\x01\x02\x00 /x HTTP/1.1\r\n\r\n", 21)}) {
+        std::string("GET http://x/page HTTP/1.1\r\n\r\n"), std::string("GET /pa\0ge HTTP/1.1\r\n\r\n", 24),
+        std::string("GET /pa\x01ge HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01\x02\x00 /x HTTP/1.1\r\n\r\n", 21)}) {
     EXPECT_THAT(Ask(request), StartsWith("HTTP/1.1 400 Bad Request\r\n")) << request;
   }
   EXPECT_EQ(pages_, 0);
@@ -159,7 +157,7 @@ TEST_F(HttpServerTest, RefusesWhatIsNoRequest) {
 
 TEST_F(HttpServerTest, RefusesOtherVersions) {
   Start();
-  for (const char* const version : {"HTTP/2.0", "HTTP/0.9", "HTTP/1.11", "HTTP/"}) {
+  for (const char* const version : {"FTP/1.1", "HTTP/2.0", "HTTP/0.9", "HTTP/1.11", "HTTP/"}) {
     EXPECT_THAT(Ask(absl::StrCat("GET /page ", version, "\r\n\r\n")), StartsWith("HTTP/1.1 505 ")) << version;
   }
 }
