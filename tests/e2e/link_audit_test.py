@@ -92,7 +92,7 @@ class Audits(InFolder):
     def test_wrong_input_is_refused_with_the_flag_and_the_remedy(self):
         for flags, texts in ((("--epsilon", "1,1"), ("--epsilon names 1 more than once",)),
                              (("--epsilon", "0"), ("--epsilon",)),
-                             (("--model", "mlp"), ("--model mlp sees no link", "gcn, graphsage or gat")),
+                             (("--model", "mlp"), ("--model", "'mlp' is none of gcn, graphsage, gat")),
                              (("--tune",), ("--tune", "leave it out")),
                              (("--trials", 0), ("--trials is 0", "1 .. 1000")),
                              (("--influence-nodes", 0), ("--influence-nodes is 0",))):
