@@ -175,7 +175,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 
 // What the thread has.
 struct HttpServer::State {
-  State(const HttpLimits& limits) : limits(limits) {}
+  explicit State(const HttpLimits& limits) : limits(limits) {}
 
   void Accept(Tcp::acceptor& acceptor) {
     acceptor.async_accept([this, &acceptor](const error_code& error, Tcp::socket socket) {
