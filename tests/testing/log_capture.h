@@ -3,18 +3,19 @@
 #define BLINK_TESTS_TESTING_LOG_CAPTURE_H_
 
 #include <memory>
-#include <sstream>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "common/base/logging.h"
-#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/sinks/base_sink.h"
 
 namespace blink {
 
 class LogCapture {
  public:
-  LogCapture() : before_(spdlog::default_logger()) {
-    auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_));
+  LogCapture() : before_(spdlog::default_logger()), sink_(std::make_shared<Sink>()) {
+    auto logger = std::make_shared<spdlog::logger>("test", sink_);
     logger->set_pattern("%l %v");
     spdlog::set_default_logger(std::move(logger));
   }
@@ -22,17 +23,32 @@ class LogCapture {
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
-  std::string text() const { return text_.str(); }
+  // Other threads may log meanwhile.
+  std::string text() const { return sink_->Text(/*clear=*/false); }
   // The text since the last call.
-  std::string Take() {
-    std::string result = text_.str();
-    text_.str("");
-    return result;
-  }
+  std::string Take() { return sink_->Text(/*clear=*/true); }
 
  private:
+  class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+   public:
+    std::string Text(bool clear) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return clear ? std::exchange(text_, "") : text_;
+    }
+
+   private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+      spdlog::memory_buf_t line;
+      formatter_->format(message, line);
+      text_.append(line.data(), line.size());
+    }
+    void flush_() override {}
+
+    std::string text_;
+  };
+
   const std::shared_ptr<spdlog::logger> before_;
-  std::ostringstream text_;
+  const std::shared_ptr<Sink> sink_;
 };
 
 }  // namespace blink
