@@ -37,39 +37,38 @@ constexpr double kOneRequestSeconds = 0.5;
 struct FirstSignal {
   int signal = 0;
   timespec at{};
-  struct sigaction before[NSIG] = {};  // what the signals did
+  struct sigaction before {};  // what the signal did
 };
 FirstSignal first_signal;
 
-void TakeLaterSignal(int signal) {
+void TakeSameSignal(int signal) {
   const int kept_errno = errno;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const double seconds = static_cast<double>(now.tv_sec - first_signal.at.tv_sec) +
                          1e-9 * static_cast<double>(now.tv_nsec - first_signal.at.tv_nsec);
-  if (signal != first_signal.signal || seconds > kOneRequestSeconds) {
-    ::sigaction(signal, &first_signal.before[signal], nullptr);
+  if (seconds > kOneRequestSeconds) {
+    ::sigaction(signal, &first_signal.before, nullptr);
     ::raise(signal);  // arrives when this returns
   }
   errno = kept_errno;
 }
 
-// From now on each of `signals` does what it did before, unless it is the one that has come and repeats its request.
+// From now on each of `signals` does what it did before, but the one that has come only if it does not repeat its
+// request.
 void LetLaterSignalsEnd(int signal, const sigset_t& signals) {
   first_signal.signal = signal;
   ::clock_gettime(CLOCK_MONOTONIC, &first_signal.at);
   struct sigaction action {};
-  action.sa_handler = TakeLaterSignal;
+  action.sa_handler = TakeSameSignal;
   action.sa_flags = SA_RESTART;
-  for (const int later : kSignals) {
-    if (::sigismember(&signals, later) == 1) ::sigaction(later, &action, &first_signal.before[later]);
-  }
+  ::sigaction(signal, &action, &first_signal.before);
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 // The handler leaves it alone from here on.
 void DieOf(int signal) {
-  if (first_signal.signal != 0) ::sigaction(signal, &first_signal.before[signal], nullptr);
+  if (first_signal.signal == signal) ::sigaction(signal, &first_signal.before, nullptr);
   ::raise(signal);
 }
 
