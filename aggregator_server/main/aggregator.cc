@@ -1,5 +1,7 @@
 #include "aggregator_server/main/aggregator.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -45,6 +47,16 @@ absl::StatusOr<std::unique_ptr<Revocations>> FollowRevocations(const AggregatorO
 
 std::string RosterPath(const std::string& data_folder, uint64_t version) {
   return absl::StrCat(data_folder, "/rosters/", version, ".json");
+}
+
+// Few connections where there are few descriptors: they are not the ones that matter.
+HttpLimits HttpLimitsHere() {
+  constexpr rlim_t kDescriptorsOfAConnection = 16;
+  rlimit files{};
+  HttpLimits limits;
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
+  limits.connections_max = std::clamp<size_t>(files.rlim_cur / kDescriptorsOfAConnection, 2, limits.connections_max);
+  return limits;
 }
 
 // Every roster that was in use here before, ascending.
@@ -112,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
 
   std::unique_ptr<Aggregator> aggregator(new Aggregator);
   if (!options.http_listen.empty()) {  // first: a port that is taken must not be found after the store has been opened
-    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Listen(options.http_listen);
+    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Listen(options.http_listen, HttpLimitsHere());
     if (!http.ok()) return Reworded(http.status(), absl::StrCat("--http-listen: ", http.status().message()));
     aggregator->http_ = *std::move(http);
   }
@@ -134,7 +146,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   pipeline.facts = [facts] { return facts->Get(); };
   pipeline.worker_path = options.worker_path;
   pipeline.worker_threads = options.worker_threads;
-  pipeline.retired = deployment.retired;
+  for (const Roster& earlier : deployment.earlier) pipeline.retired[earlier.version()] = earlier.retired();
+  pipeline.retired[roster.version()] = roster.retired();
   pipeline.worker_limits = options.worker_limits;
   pipeline.ignore_memory = options.ignore_memory;
   aggregator->pipeline_ = std::make_unique<Pipeline>(std::move(pipeline), *aggregator->store_, clock);

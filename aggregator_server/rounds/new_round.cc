@@ -263,6 +263,13 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
 }
 
 absl::StatusOr<v1::TrainingSpec> TrainingOfRetry(const v1::Round& round, const v1::TrainingSpec& given) {
+  if (AsksAboutGroups(round.parameters())) {
+    BLINK_RETURN_IF_ERROR(CheckNoPosterior(given));
+    if (given.variant() != v1::VARIANT_UNSPECIFIED) {
+      return absl::InvalidArgumentError(
+          "training.variant is set, but links are drawn from the answers about groups: leave it out");
+    }
+  }
   return ReadTraining(OverrideTrainingSpec(round.training(), given),
                       AsksAboutGroups(round.parameters()) && round.follows().empty());
 }

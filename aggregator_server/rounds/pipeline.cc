@@ -289,8 +289,10 @@ absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, co
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (records_.count(round_id) > 0) {
-      return absl::UnavailableError(absl::StrCat("round ", round_id, " is still being ended: try again in a moment"));
+    const auto record = records_.find(round_id);
+    if (record != records_.end() && record->second.phase == RoundRecord::Phase::kRunning) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("round ", round_id, " is still being ended: try again in a few seconds"));
     }
   }
   const auto seal_again = [&](v1::Round& stored) {
@@ -321,11 +323,14 @@ absl::StatusOr<Pipeline::MissingNodes> Pipeline::ListMissing(const std::string& 
   MissingNodes missing;
   if (first >= n) return missing;
   uint64_t reports = 0, at = first;
+  const auto of_round = options_.retired.find(round.roster_version());
+  static const std::vector<NodeRange> kNone;
+  const std::vector<NodeRange>& all_retired = of_round == options_.retired.end() ? kNone : of_round->second;
   const auto add_up_to = [&](uint64_t end) {  // nodes at .. end - 1, but for the retired
     while (at < end) {
-      const auto retired = std::lower_bound(options_.retired.begin(), options_.retired.end(), at,
+      const auto retired = std::lower_bound(all_retired.begin(), all_retired.end(), at,
                                             [](const NodeRange& range, uint64_t node) { return range.last < node; });
-      const uint64_t to = retired == options_.retired.end() ? end : std::min(end, retired->first);
+      const uint64_t to = retired == all_retired.end() ? end : std::min(end, retired->first);
       if (at < to) missing.ranges.push_back({at, to - 1});
       at = to == end ? end : retired->last + 1;
     }
@@ -461,6 +466,9 @@ void Pipeline::Enqueue(const std::string& round_id) {
   record.phase = RoundRecord::Phase::kQueued;
   record.retry.reset();
   record.turn = next_turn_++;
+  record.is_cancelled = false;
+  record.run_not_before = SteadyTime::min();
+  record.progress.reset();
 }
 
 size_t Pipeline::CountOpenRounds() const {
@@ -553,6 +561,7 @@ void Pipeline::RunRoundsUntilStopped() {
       const bool was_training = record.progress && record.progress->is_training;
       (was_training ? training_seconds_ : estimating_seconds_).Add(SecondsSince(*record.stage_began));
     }
+    if (next->second.phase == RoundRecord::Phase::kQueued) continue;  // an operator retries it
     if (processed.ok() || stopping_) {
       records_.erase(next);  // only this thread erases what it runs
     } else {

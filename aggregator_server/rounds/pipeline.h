@@ -99,8 +99,8 @@ class Pipeline {
   absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
 
   // Analyses the reports of a round that failed or was cancelled once more; `training` as for TrainingOfRetry
-  // (new_round.h), and errors as of CreateRound. FAILED_PRECONDITION: it is in another state, or has no report.
-  // UNAVAILABLE: it is still being ended.
+  // (new_round.h), and errors as of CreateRound. FAILED_PRECONDITION: it is in another state, has no report, or its
+  // worker is still being ended.
   absl::StatusOr<v1::Round> AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training);
 
   struct MissingNodes {

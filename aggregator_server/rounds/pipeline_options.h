@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,10 @@ struct PipelineOptions {
   std::string deployment;
   uint32_t node_count = 0;
   uint64_t roster_version = 0;
-  uint32_t active_nodes = 0;       // n less the retired; 0: n
-  std::vector<NodeRange> retired;  // of the roster
-  std::string rounds_folder;       // DATA/rounds
-  std::string attributes_folder;   // empty: there are no attributes
+  uint32_t active_nodes = 0;                           // n less the retired; 0: n
+  std::map<uint64_t, std::vector<NodeRange>> retired;  // by the version of the roster
+  std::string rounds_folder;                           // DATA/rounds
+  std::string attributes_folder;                       // empty: there are no attributes
   std::string worker_path;
   int worker_threads = 0;  // 0: the worker's own choice
   WorkerLimits worker_limits;

@@ -226,6 +226,23 @@ TEST_F(GroupRounds, RefuseToFollowARoundWhoseGroupsWereLostOrChanged) {
   ExpectRefused(Following(first.round_id()), absl::StatusCode::kDataLoss, "does not record it");
 }
 
+TEST_F(GroupRounds, AreRetriedWithNothingThatTheyCouldNotBeMadeWith) {
+  const v1::Round first = Ask(Question());
+  MakeReady(first.round_id(), Thirds());
+  const v1::Round second = Ask(Following(first.round_id()));
+  const auto put = store_->PutReportAndWait(
+      testing::MakeChecked(*ParametersFromProto(second.parameters()), 4, 0, second.round_id()));
+  ASSERT_TRUE(put.ok()) << put.status();
+  ASSERT_TRUE(pipeline_->Cancel(second.round_id()).ok());
+  v1::TrainingSpec attributed, soft;
+  attributed.set_prior(v1::PRIOR_ATTRIBUTED);
+  soft.set_variant(v1::VARIANT_SOFT);
+  for (const v1::TrainingSpec& wrong : {attributed, soft}) {
+    EXPECT_EQ(pipeline_->AnalyseAgain(second.round_id(), wrong).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(testing::Eventually([&] { return pipeline_->AnalyseAgain(second.round_id(), v1::TrainingSpec()).ok(); }));
+}
+
 TEST_F(GroupRounds, AreCheckedForWhatTheyTrainAndForMemoryWhenTheyAreMade) {
   options_.facts = [] { return TrainingFacts{.nodes = kNodes}; };
   StartPipeline();

@@ -58,6 +58,25 @@ TEST_F(PipelineTest, RetriesARoundBelowItsQuorumAndACancelledOneAndGoesOnAfterAR
   EXPECT_TRUE(Reaches(cancelled, v1::ROUND_STATE_READY));
 }
 
+TEST_F(PipelineTest, TakesARetryWhileAnotherRoundHasTheWorker) {
+  Behave("wait");
+  const std::string busy = Create();
+  Report(busy, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(busy, v1::ROUND_STATE_TRAINING));
+  const std::string cancelled = Create(), few = Create(15);
+  Report(cancelled, 0, 2);
+  Report(few, 0, 2);
+  ASSERT_TRUE(pipeline_->Cancel(cancelled).ok());
+  ASSERT_TRUE(pipeline_->Seal(few).ok());
+  for (const std::string& id : {cancelled, few}) {
+    const auto retried = pipeline_->AnalyseAgain(id, v1::TrainingSpec());
+    ASSERT_TRUE(retried.ok()) << retried.status();
+    EXPECT_EQ(retried->state(), v1::ROUND_STATE_SEALED);
+  }
+  std::ofstream(options_.attributes_folder + "/go") << "go";
+  for (const std::string& id : {busy, cancelled, few}) EXPECT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+}
+
 TEST_F(PipelineTest, RefusesToRetryWhatHasNotFailedOrHasNoReportOrCannotBeTrained) {
   const auto refused = [&](const std::string& id, const v1::TrainingSpec& training, absl::StatusCode code,
                            const std::string& named) {
@@ -92,7 +111,7 @@ std::vector<std::pair<uint64_t, uint64_t>> PairsOf(const std::vector<NodeRange>&
 }
 
 TEST_F(PipelineTest, NamesTheActiveNodesThatHaveNoReport) {
-  options_.retired = {{0, 1}, {9, 9}, {14, 16}};
+  options_.retired[4] = {{0, 1}, {9, 9}, {14, 16}};
   options_.active_nodes = kNodes - 6;
   StartPipeline();
   const std::string id = Create();
@@ -107,6 +126,11 @@ TEST_F(PipelineTest, NamesTheActiveNodesThatHaveNoReport) {
   EXPECT_THAT(missing(19), IsEmpty());
   EXPECT_THAT(missing(kNodes), IsEmpty());
   EXPECT_THAT(missing(~uint64_t{0}), IsEmpty());
+  options_.roster_version = 5;
+  options_.retired[5] = {{0, 1}, {6, 19}};
+  StartPipeline();
+  EXPECT_THAT(missing(), ElementsAre(Pair(2, 3), Pair(6, 8), Pair(10, 12), Pair(17, 18)))
+      << "by the round's own roster";
   EXPECT_FALSE(pipeline_->ListMissing(id, 0)->next.has_value());
   EXPECT_EQ(pipeline_->ListMissing(std::string(32, 'a'), 0).status().code(), absl::StatusCode::kNotFound);
 }
