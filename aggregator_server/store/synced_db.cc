@@ -212,6 +212,15 @@ absl::Status SyncedDb::CheckSpace(uint64_t bytes) const {
 }
 
 absl::Status SyncedDb::CheckCanWrite() {
+  constexpr auto kStuckAfter = std::chrono::seconds(10);
+  if (const int64_t began = write_began_ns_; began != 0) {
+    const auto waits = std::chrono::steady_clock::now().time_since_epoch() - std::chrono::nanoseconds(began);
+    if (waits > kStuckAfter) {  // and the disk may not answer the question below either
+      return absl::UnavailableError(absl::StrCat("a write has waited for the disk for ",
+                                                 std::chrono::duration_cast<std::chrono::seconds>(waits).count(),
+                                                 " s: does it hang?"));
+    }
+  }
   BLINK_RETURN_IF_ERROR(CheckSpace(0));
   const std::lock_guard<std::mutex> lock(last_mutex_);
   return absl::Status(last_.code(), last_.message());  // a status of its own, as in ReportBatch::Answer
@@ -219,7 +228,9 @@ absl::Status SyncedDb::CheckCanWrite() {
 
 absl::Status SyncedDb::Write(rocksdb::WriteBatch& writes, absl::string_view what) {
   const auto began = std::chrono::steady_clock::now();
+  write_began_ns_ = std::chrono::nanoseconds(began.time_since_epoch()).count();
   const absl::Status written = WriteInto(writes, what);
+  write_began_ns_ = 0;
   write_seconds_.Add(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   if (!written.ok()) ++failed_writes_;
   const std::lock_guard<std::mutex> lock(last_mutex_);

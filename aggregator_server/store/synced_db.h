@@ -58,6 +58,7 @@ class SyncedDb {
   const uint64_t space_reserve_;
   Tally write_seconds_;
   std::atomic<uint64_t> failed_writes_{0};
+  std::atomic<int64_t> write_began_ns_{0};  // of the steady clock; 0: no write is under way
   std::mutex last_mutex_;
   absl::Status last_;  // of the last write; guarded by last_mutex_
 };

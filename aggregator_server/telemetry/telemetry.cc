@@ -111,7 +111,7 @@ void Telemetry::AddStore(MetricList& list) {
   list.AddHistogram("blink_store_batch_reports", "Fresh reports that shared one write.", activity.batch_reports);
   if (const std::optional<DiskStats> disk = ReadDiskStats(sources_.data_folder)) {
     list.AddGauge("blink_data_disk_free_bytes", "Bytes left for the aggregator on the disk of its data folder.",
-                  static_cast<double>(disk->free_bytes));
+                  static_cast<double>(disk->free_bytes - disk->free_bytes % kDiskStep));
     list.AddGauge("blink_data_disk_size_bytes", "Size of the disk of the data folder.",
                   static_cast<double>(disk->size_bytes));
   }

@@ -32,7 +32,9 @@ namespace blink {
 
 class Telemetry {
  public:
+  // A report's size depends on its bits, so sums of sizes are shown in whole steps.
   static constexpr uint64_t kBytesStep = 64 << 10;
+  static constexpr uint64_t kDiskStep = 4 << 20;
 
   // All outlive this.
   struct Sources {
