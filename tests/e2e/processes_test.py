@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import blinktest
 from blinktest import BlinkTest, Deployment, must, run, wait_until
@@ -263,6 +264,27 @@ class FirstProcess(BlinkTest):
             for number, code in self.CODES:
                 self.assertEqual(self.end(number, [blinktest.BIN_DIR / command[0], *command[1:]], has_begun), code,
                                  command)
+
+    def test_a_signal_while_a_program_becomes_another_ends_it(self):
+        """`blink` becomes blink-simulate, whose libraries take a while to load."""
+        dataset = self.folder / "dataset"
+        blinktest.generate_dataset(dataset, 40)
+        command = [blinktest.BIN_DIR / "blink", "simulate", "--dataset", dataset, "--graph", "true", "--epochs", 100000]
+        for step in range(16):
+            outer = subprocess.Popen([*self.unshare, *map(str, command)], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(outer.wait)
+            self.addCleanup(outer.kill)
+            children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+            begun = time.monotonic()
+            while not children.read_text():  # without a pause: the moment is soon over
+                self.assertLess(time.monotonic() - begun, 30)
+            inner = int(children.read_text().split()[0])
+            while not self.handles_signals(None, inner):
+                self.assertLess(time.monotonic() - begun, 30)
+            time.sleep(0.004 * step)
+            os.kill(inner, signal.SIGINT)
+            self.assertEqual(outer.wait(20), 130, f"{4 * step} ms after it began to handle signals")
 
     def test_a_service_and_a_watch_end(self):
         with Deployment(nodes=12, kits=1) as blink:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -26,6 +27,16 @@ constexpr PythonCommand kPythonCommands[] = {
     {"report", "Draw figures, tables and a page from the finished trials of a sweep (Python, matplotlib)"},
 };
 
+// A signal that comes while the helper's libraries are loaded would be lost if this is process 1, which ignores what it
+// does not handle. It waits until the helper handles it and lets it through (common/base/program_start.cc).
+sigset_t BlockSignalsForExec() {
+  sigset_t signals, before;
+  ::sigemptyset(&signals);
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&signals, number);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+  return before;
+}
+
 }  // namespace
 
 int BecomeHelper(const std::string& name, char** argv) {
@@ -35,9 +46,12 @@ int BecomeHelper(const std::string& name, char** argv) {
     return static_cast<int>(ExitCode::kInternal);
   }
   const std::string path = *folder + "/" + name;
+  const bool python = IsPythonCommand(name.substr(name.find('-') + 1));
+  sigset_t before;
+  if (!python) before = BlockSignalsForExec();
   ::execv(path.c_str(), argv);
   const int reason = errno;
-  const bool python = IsPythonCommand(name.substr(name.find('-') + 1));
+  if (!python) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   const char* const remedy = python ? "installed with blink, and needs Python 3.11 or newer (python3)"
                                     : "built and installed with blink, where LibTorch is";
   std::fprintf(stderr, "blink: cannot start %s: %s. It is %s\n", path.c_str(), std::strerror(reason), remedy);
