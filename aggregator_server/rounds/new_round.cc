@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "aggregator_server/select/trainable.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/privacy/parameters.h"
@@ -136,14 +137,6 @@ absl::StatusOr<v1::TrainingSpec> ReadTraining(v1::TrainingSpec training, bool as
 }
 
 // What says how its reports are collected: for how long, from how many, and which of them count.
-// Where links are drawn from answers, no pair has a posterior.
-absl::Status CheckNoPosterior(const v1::TrainingSpec& training) {
-  if (training.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "training.prior is attributed, but links are drawn from the answers about groups, and no pair has a posterior: "
-      "leave it out");
-}
-
 absl::Status CheckCollection(const v1::CreateRoundRequest& request, const PrivacyParameters& parameters,
                              uint32_t active) {
   const uint32_t node_count = parameters.node_count();
@@ -241,7 +234,7 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
   NewRound made;
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters,
                          ReadParameters(request, options.node_count, followed, made.groups));
-  if (followed != nullptr) BLINK_RETURN_IF_ERROR(CheckNoPosterior(request.training()));
+  if (followed != nullptr) BLINK_RETURN_IF_ERROR(CheckNeedsNoPosterior(request.training()));
   BLINK_ASSIGN_OR_RETURN(v1::TrainingSpec training, ReadTraining(request.training(), parameters.sends_group_degrees() &&
                                                                                          request.follows().empty()));
   const uint32_t active = options.active_nodes > 0 ? options.active_nodes : options.node_count;
@@ -264,7 +257,7 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
 
 absl::StatusOr<v1::TrainingSpec> TrainingOfRetry(const v1::Round& round, const v1::TrainingSpec& given) {
   if (AsksAboutGroups(round.parameters())) {
-    BLINK_RETURN_IF_ERROR(CheckNoPosterior(given));
+    BLINK_RETURN_IF_ERROR(CheckNeedsNoPosterior(given));
     if (given.variant() != v1::VARIANT_UNSPECIFIED) {
       return absl::InvalidArgumentError(
           "training.variant is set, but links are drawn from the answers about groups: leave it out");

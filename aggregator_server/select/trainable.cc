@@ -172,4 +172,12 @@ absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& f
   return CheckCost(candidate, size, normal, place.gpus);
 }
 
+absl::Status CheckNeedsNoPosterior(const v1::TrainingSpec& spec) {
+  if (spec.prior() != v1::PRIOR_ATTRIBUTED) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      kField,
+      "prior is attributed, but links are drawn from the answers about groups, and no pair has a posterior: leave it "
+      "out"));
+}
+
 }  // namespace blink

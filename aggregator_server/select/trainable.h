@@ -56,6 +56,10 @@ struct TrainingPlace {
 // features.
 absl::Status CheckTrainable(const v1::TrainingSpec& spec, const TrainingFacts& facts, const TrainingPlace& place);
 
+// For links that are drawn from answers about groups: no pair has a posterior then. INVALID_ARGUMENT: the attributed
+// prior.
+absl::Status CheckNeedsNoPosterior(const v1::TrainingSpec& spec);
+
 }  // namespace blink
 
 #endif  // BLINK_AGGREGATOR_SERVER_SELECT_TRAINABLE_H_

@@ -36,6 +36,17 @@ absl::Status CheckNodes(uint32_t of_reports, const NodeAttributes& attributes) {
                                                     " nodes, but the attribute folder has ", attributes.node_count));
 }
 
+TrainingOptions TrainingOptionsOf(const AnalysisOptions& options) {
+  TrainingOptions training;
+  training.threads = options.threads;
+  training.checkpoint_folder = options.checkpoint_folder;
+  training.checkpoint_every_s = options.checkpoint_every_s;
+  training.progress = [&options](double fraction, const std::string& text) {
+    if (options.progress) options.progress(Stage::kTraining, fraction, text);
+  };
+  return training;
+}
+
 DatasetFacts MakeDatasetFacts(const std::string& name, const NodeAttributes& attributes) {
   return {.name = name,
           .nodes = attributes.node_count,
@@ -285,13 +296,7 @@ class Analyst {
   }
 
   absl::Status Train() {
-    TrainingOptions options;
-    options.threads = options_.threads;
-    options.checkpoint_folder = options_.checkpoint_folder;
-    options.checkpoint_every_s = options_.checkpoint_every_s;
-    options.progress = [&](double fraction, const std::string& text) {
-      if (options_.progress) options_.progress(Stage::kTraining, fraction, text);
-    };
+    const TrainingOptions options = TrainingOptionsOf(options_);
     options.progress(0, "preparing the training");
     std::optional<AttributedSources> attributed;
     if (analysis_.estimates.attributed) attributed = SourcesOfAttributed();

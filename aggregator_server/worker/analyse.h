@@ -67,6 +67,9 @@ absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttribut
 // FAILED_PRECONDITION unless the attributes are of as many nodes as the reports.
 absl::Status CheckNodes(uint32_t of_reports, const NodeAttributes& attributes);
 
+// How an analysis with these options trains; they outlive what is returned.
+TrainingOptions TrainingOptionsOf(const AnalysisOptions& options);
+
 // What a result says of the attributes.
 DatasetFacts MakeDatasetFacts(const std::string& name, const NodeAttributes& attributes);
 

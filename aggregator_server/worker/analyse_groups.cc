@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/select/trainable.h"
 #include "common/base/limits.h"
 #include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
@@ -14,11 +15,7 @@ namespace {
 constexpr double kTrimmedDegrees = 0.05;  // so many nodes may lie about their degrees
 
 absl::Status CheckSpec(const GroupAnswers& answers, const v1::TrainingSpec& spec) {
-  if (spec.prior() == v1::PRIOR_ATTRIBUTED) {
-    return absl::InvalidArgumentError(
-        "training.prior is attributed, but links are drawn from the answers about groups, and no pair has a posterior: "
-        "leave it out");
-  }
+  BLINK_RETURN_IF_ERROR(CheckNeedsNoPosterior(spec));
   if (!answers.round.follows().empty() || spec.model() == v1::MODEL_NONE) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("round ", answers.round.round_id(),
@@ -29,14 +26,8 @@ absl::Status CheckSpec(const GroupAnswers& answers, const v1::TrainingSpec& spec
 
 absl::Status TrainOnDrawnLinks(const NodeAttributes& attributes, const v1::TrainingSpec& spec,
                                const AnalysisOptions& options, GroupAnalysis& analysis) {
-  TrainingOptions training;
-  training.threads = options.threads;
-  training.checkpoint_folder = options.checkpoint_folder;
-  training.checkpoint_every_s = options.checkpoint_every_s;
-  training.progress = [&](double fraction, const std::string& text) {
-    if (options.progress) options.progress(Stage::kTraining, fraction, text);
-  };
-  BLINK_ASSIGN_OR_RETURN(TrainedModel model, TrainOnLinks(*analysis.links, attributes, spec, training));
+  BLINK_ASSIGN_OR_RETURN(TrainedModel model,
+                         TrainOnLinks(*analysis.links, attributes, spec, TrainingOptionsOf(options)));
   analysis.trained = std::move(model.trained);
   analysis.training = std::move(model.result);
   analysis.search = std::move(model.search);
