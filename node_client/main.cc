@@ -21,6 +21,7 @@
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/cli/help.h"
+#include "common/cli/log_flags.h"
 #include "common/cli/output_file.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
@@ -37,7 +38,8 @@ namespace blink {
 namespace {
 
 struct Flags {
-  std::string kit, policy, journal, anchor, round_id, leave = "when-sealed", log_level = "info";
+  std::string kit, policy, journal, anchor, round_id, leave = "when-sealed";
+  LogOptions log;
   std::optional<NodeIndex> node;
   bool daemon = false, json = false, replace = false;
   double give_up_after_seconds = 0;
@@ -256,9 +258,7 @@ int Main(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(name, what);
     command->add_option("--kit", flags.kit, "folder of the start-up kit")->required();
     command->add_option("--journal", flags.journal, "folder of the journal")->required();
-    command->add_option("--log-level", flags.log_level, "debug, info, warning or error")
-        ->transform(OneOf({"debug", "info", "warning", "error"}))
-        ->capture_default_str();
+    AddLogFlags(command, flags.log);
     command->footer(ExitCodeTable());
     return command;
   };
@@ -295,8 +295,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return EndOfParsing(app, error, "blink-node");
   }
-  if (const absl::Status logging = InitLogging("blink-node", flags.log_level); !logging.ok()) {
-    return ExitWith(ExitCode::kUsage, std::string(logging.message()));
+  if (const absl::Status logging = InitLogging("blink-node", flags.log); !logging.ok()) {
+    return ExitWith(logging);
   }
   if (!flags.round_id.empty()) {
     if (const absl::Status valid = ValidateRoundId(flags.round_id); !valid.ok()) {

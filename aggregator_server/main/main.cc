@@ -28,6 +28,7 @@
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
 #include "common/cli/help.h"
+#include "common/cli/log_flags.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
@@ -43,7 +44,7 @@ struct Flags {
   TlsFiles tls;
   bool insecure = false, check_health = false;
   std::string port_file;
-  std::string log_level = "info";
+  LogOptions log;
   double worker_seconds_max = 0, worker_silence_max = 600;
   std::string roster;
 };
@@ -101,9 +102,7 @@ void DefineFlags(CLI::App& app, Flags& flags) {
       ->check(SecondsOrNever())
       ->capture_default_str();
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
-      ->transform(OneOf({"debug", "info", "warning", "error"}))
-      ->capture_default_str();
+  AddLogFlags(&app, flags.log);
   app.set_version_flag("--version", VersionText("blink-aggregator"));
   app.footer(ExitCodeTable());
   AddExamples(app, {{{"",
@@ -160,8 +159,9 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
     return keys;
   }
 
-  inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key", "tls-ca",
-                                                      "worker", "port-file",  "revocations",     "roster"};
+  inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key",
+                                                      "tls-ca", "worker",     "port-file",       "revocations",
+                                                      "roster", "audit-log",  "log-file"};
   inline static const std::set<std::string> kNoKeys = {"check-health", "config", "help", "version"};
   const CLI::App& app_;
   mutable std::map<std::string, std::string> places_;  // "file:line" of each "--key"
@@ -243,14 +243,25 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
                flags.options.server.listen, is_every_interface ? " (every interface of this machine)" : "",
                aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
   if (!flags.options.http_listen.empty()) TellOfHttp(flags.options.http_listen, aggregator->http_port());
-  int signal = 0;
-  ::sigwait(&signals, &signal);
-  for (; signal == SIGHUP; ::sigwait(&signals, &signal)) {
-    spdlog::info("SIGHUP: reading the certificate and the revocation list");
-    aggregator->RereadFiles();
+  while (true) {
+    int signal = 0;
+    ::sigwait(&signals, &signal);
+    switch (signal) {
+      case SIGHUP:
+        ReopenLogFile();
+        spdlog::info("SIGHUP: reading the certificate and the revocation list");
+        aggregator->RereadFiles();
+        break;
+      case SIGUSR1:
+      case SIGUSR2:
+        // at the level of errors, too
+        spdlog::log(spdlog::get_level(), "the log's level is {} now", ChangeLogLevel(signal == SIGUSR1 ? 1 : -1));
+        break;
+      default:
+        spdlog::info("signal {}: stopping", signal);
+        return absl::OkStatus();
+    }
   }
-  spdlog::info("signal {}: stopping", signal);
-  return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
@@ -277,14 +288,14 @@ int Main(int argc, char** argv) {
   // Before any thread exists, so that all of them inherit the mask and only sigwait sees the signals.
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
   // A supervisor may start us with umask 0. Whoever may write to a socket may connect to it.
   ::umask(::umask(S_IWGRP | S_IWOTH) | S_IWGRP | S_IWOTH);
   RaiseDescriptorLimit();
 
-  absl::Status status = InitLogging("blink-aggregator", flags.log_level);
+  absl::Status status = InitLogging("blink-aggregator", flags.log);
   if (status.ok()) status = CompleteOptions(flags);
   if (!status.ok() && absl::IsInvalidArgument(status)) {
     const std::string told = config->WithPlace(std::string(status.message()), arguments);
