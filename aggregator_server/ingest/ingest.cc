@@ -251,9 +251,10 @@ void Ingest::Submit(Admission admission, std::string coded_bits,
   checked.implausible = admission.screen.IsImplausible(decoded->bits.Count(), decoded->noisy_degree);
   store_.PutReport(std::move(checked),
                    [this, bytes = admission.coded_bytes, reservation = std::move(admission.reservation),
-                    done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
+                    fresh = std::move(admission.fresh), done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
                      if (!outcome.ok()) return done(Refuse(outcome.status()));
                      (outcome->fresh ? fresh_ : repeated_).fetch_add(1, std::memory_order_relaxed);
+                     if (outcome->fresh && fresh != nullptr) fresh->fetch_add(1, std::memory_order_relaxed);
                      if (outcome->fresh) bytes_.fetch_add(bytes, std::memory_order_relaxed);
                      if (outcome->fresh && stored_) stored_(outcome->receipt.round_id(), outcome->reports);
                      done(std::move(outcome->receipt));

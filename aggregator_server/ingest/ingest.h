@@ -94,6 +94,7 @@ class Ingest {
     CodedReport report;  // without the bits
     uint32_t coded_bytes = 0;
     std::shared_ptr<Reservation> reservation;
+    std::shared_ptr<std::atomic<uint32_t>> fresh;  // counted up once it is stored, if it is a new one; may be absent
   };
 
   using Stored = std::function<void(const std::string& round_id, uint32_t reports)>;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -138,6 +139,8 @@ void SubmitReportsReactor::TakeReport(v1::SubmitReportsRequest request) {
   const uint64_t node = request.header().node_id();
   absl::StatusOr<Ingest::Admission> admission = Admit(request);
   if (!admission.ok()) return Reply(node, admission.status());
+  round_id_ = admission->round_id;
+  admission->fresh = fresh_;
   ingest_.Submit(
       *std::move(admission), std::move(*request.mutable_coded_bits()),
       [this, alive = KeepAlive(), node](const absl::StatusOr<v1::Receipt>& outcome) { Reply(node, outcome); });
@@ -181,6 +184,16 @@ void SubmitReportsReactor::Reply(uint64_t node, const absl::StatusOr<v1::Receipt
   if (!outcome.ok()) LogRefusal(context_, outcome.status());
   replies_.push_back(std::move(reply));
   WriteNextLocked();
+}
+
+// A line for each gateway that has brought something. A stream of reports that are held already has none, so nobody can
+// fill the log.
+void SubmitReportsReactor::LogReports() const {
+  const uint32_t fresh = fresh_->load();
+  if (fresh == 0) return;
+  const bool is_gateway = authenticator_.insecure() || identity_->first_node != identity_->last_node;
+  spdlog::log(is_gateway ? spdlog::level::info : spdlog::level::debug, "{} brought {} new reports of round {}",
+              authenticator_.insecure() ? context_.peer() : identity_->Path(), fresh, round_id_);
 }
 
 void SubmitReportsReactor::WriteNextLocked() {

@@ -5,7 +5,10 @@
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_SUBMIT_REACTORS_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_SUBMIT_REACTORS_H_
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -74,9 +77,14 @@ class SubmitReportsReactor final
   void Reply(uint64_t node, const absl::StatusOr<v1::Receipt>& outcome);
   void WriteNextLocked();
 
+  void Unsubscribe() override { LogReports(); }
+  void LogReports() const;
+
   Ingest& ingest_;
   v1::SubmitReportsRequest request_;
   std::optional<Identity> identity_;
+  std::string round_id_;  // of the last report that was admitted
+  const std::shared_ptr<std::atomic<uint32_t>> fresh_ = std::make_shared<std::atomic<uint32_t>>(0);
 
   // Guarded by mutex_.
   Time active_;                                    // when the peer last did something
