@@ -35,7 +35,8 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
       {"provision enrol",
        {"blink provision enrol --out deployment --aggregator --dns aggregator.example.org",
         "blink provision enrol --out deployment --nodes 0-135",
-        "blink provision enrol --out deployment --operator alice"}},
+        "blink provision enrol --out deployment --operator alice",
+        "blink provision enrol --out deployment --operator bob --role read"}},
       {"provision sign",
        {"blink provision sign --out deployment --name node-3 --request client.csr --certificate client.pem",
         "blink provision sign --out deployment --name alice --request alice.csr --certificate alice.pem --valid-for "
@@ -56,6 +57,11 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
        {"blink provision simulate --out fleet --deployment demo --nodes 500 --kits 5 --aggregator 127.0.0.1:7443",
         "blink provision simulate --out trial --deployment trial --nodes 60 --kits 3 --aggregator 127.0.0.1:7443 "
         "--insecure"}},
+      {"audit-log", {"blink audit-log verify data/audit.log", "blink audit-log verify --help"}},
+      {"audit-log verify",
+       {"blink audit-log verify data/audit.log",
+        "blink audit-log verify data/audit.log --head "
+        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}},
       {"round", {"blink round create --config operator.conf --epsilon 4", "blink round list --config operator.conf"}},
       {"round create",
        {"blink round create --config operator.conf --epsilon 4 --open-for 2h --quorum 400",

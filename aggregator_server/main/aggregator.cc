@@ -15,6 +15,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/wire/roster.h"
 #include "common/wire/round.h"
@@ -104,6 +105,16 @@ absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& ros
   return absl::OkStatus();
 }
 
+absl::Status NoteInAuditLog(AuditLog& log, const std::string& action, const std::string& detail) {
+  return log.Append({.event = "noted", .who = "aggregator", .action = action, .detail = detail, .outcome = "OK"});
+}
+
+std::string DescribeStart(const AggregatorOptions& options) {
+  return absl::StrCat(ProgramVersion(), ", roster version ", options.deployment.roster_version,
+                      options.server.tls.has_value() ? "" : ", without TLS",
+                      options.accept_data_loss ? ", accepting a loss of data" : "");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOptions& options, Clock& clock) {
@@ -128,6 +139,9 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     if (!http.ok()) return Reworded(http.status(), absl::StrCat("--http-listen: ", http.status().message()));
     aggregator->http_ = *std::move(http);
   }
+  BLINK_ASSIGN_OR_RETURN(
+      aggregator->audit_log_,
+      AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));
   BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
                                                               {.accept_loss = options.accept_data_loss}));
@@ -161,7 +175,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       std::make_unique<Authenticator>(options.deployment.name, !options.server.tls.has_value(), *aggregator->guard_);
   aggregator->node_service_ =
       std::make_unique<NodeServiceImpl>(*aggregator->authenticator_, *aggregator->ingest_, *aggregator->store_);
-  aggregator->operator_service_ = std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds);
+  aggregator->operator_service_ =
+      std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds, *aggregator->audit_log_);
   BLINK_RETURN_IF_ERROR(rounds->Start());
   aggregator->telemetry_ = std::make_unique<Telemetry>(
       Telemetry::Sources{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_, *aggregator->authenticator_,
@@ -171,6 +186,9 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   server.can_serve = [telemetry] { return telemetry->CheckReady(); };
   server.deployment = options.deployment.name;
   server.revocations = aggregator->guard_->revocations();
+  BLINK_RETURN_IF_ERROR(NoteInAuditLog(*aggregator->audit_log_, "start", DescribeStart(options)));
+  const AuditChain chain = aggregator->audit_log_->chain();
+  spdlog::info("audit log: {} records, the last has the hash {}", chain.records, chain.head);
   BLINK_ASSIGN_OR_RETURN(aggregator->server_, AggregatorServer::Start(server, {aggregator->node_service_.get(),
                                                                                aggregator->operator_service_.get()}));
   telemetry->SetServer(aggregator->server_.get());
@@ -181,6 +199,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
 }
 
 Aggregator::~Aggregator() {
+  const bool served = server_ != nullptr;
   // what has arrived is still made durable and acknowledged
   if (telemetry_ != nullptr) telemetry_->BeginStop();
   if (server_ != nullptr) server_->Shutdown(absl::Seconds(1));
@@ -188,6 +207,10 @@ Aggregator::~Aggregator() {
   http_.reset();
   server_.reset();
   store_.reset();
+  if (served) {
+    const absl::Status noted = NoteInAuditLog(*audit_log_, "stop", "");
+    if (!noted.ok()) spdlog::error("the stop is not in the audit log: {}", std::string(noted.message()));
+  }
 }
 
 }  // namespace blink

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "aggregator_server/audit_log/audit_log.h"
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/service/node_service.h"
@@ -26,6 +27,7 @@ struct AggregatorOptions {
   std::string attributes_folder;  // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
+  std::string audit_log;    // what operators did (audit_log.h); empty: DATA/audit.log
   std::string http_listen;  // HOST:PORT of metrics and health (telemetry.h); empty: they are not served over HTTP
   IngestLimits limits;
   std::string worker_path;
@@ -58,11 +60,13 @@ class Aggregator {
   Ingest& ingest() { return *ingest_; }
   Pipeline& pipeline() { return *pipeline_; }
   Telemetry& telemetry() { return *telemetry_; }
+  AuditLog& audit_log() { return *audit_log_; }
 
  private:
   Aggregator() = default;
 
   // Destroyed from the last to the first. The store goes before ingest_, which its last callbacks need.
+  std::unique_ptr<AuditLog> audit_log_;
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<ReportStore> store_;

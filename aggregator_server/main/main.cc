@@ -65,6 +65,8 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", options.server.listen,
                  "HOST:PORT; without HOST: every interface; port 0: chosen by the system")
       ->capture_default_str();
+  app.add_option("--audit-log", options.audit_log,
+                 "file of what operators did, to which records are only added (default: audit.log in the data folder)");
   app.add_option("--http-listen", options.http_listen,
                  "HOST:PORT for metrics and health over HTTP, without TLS: /metrics, /healthz, /readyz; without HOST: "
                  "127.0.0.1; absent: none");

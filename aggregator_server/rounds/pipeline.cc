@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "aggregator_server/rounds/new_round.h"
 #include "aggregator_server/rounds/round_files.h"
+#include "aggregator_server/rounds/round_history.h"
 #include "aggregator_server/rounds/round_run.h"
 #include "aggregator_server/select/memory_need.h"
 #include "common/base/durable_file.h"
@@ -57,6 +58,8 @@ std::string DescribeProgress(const WorkerProgress& progress) {
   return absl::StrCat("no sign of life for ", absl::FormatDuration(progress.silent_for),
                       progress.text.empty() ? "" : "; before: ", progress.text);
 }
+
+std::string OperatorText(const std::string& by) { return by.empty() ? "an operator" : by; }
 
 }  // namespace
 
@@ -109,7 +112,7 @@ void Pipeline::Stop() {
   if (runner_.joinable()) runner_.join();
 }
 
-absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request) {
+absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request, const std::string& by) {
   std::optional<FollowedRound> followed;
   if (!request.follows().empty()) {
     BLINK_ASSIGN_OR_RETURN(followed, FindFollowed(request));
@@ -118,7 +121,8 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   v1::Round& round = made.round;
   std::lock_guard<std::mutex> create_lock(create_mutex_);
   BLINK_RETURN_IF_ERROR(CheckTrainableByWorker(round));
-  round.set_created_ms(absl::ToUnixMillis(clock_.Now()));
+  EnterState(round, v1::ROUND_STATE_OPEN, clock_.Now(), by);
+  round.set_created_ms(round.history(0).at_ms());
   round.set_deadline_ms(round.created_ms() + static_cast<int64_t>(request.open_for_ms()));
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -214,16 +218,17 @@ absl::Status Pipeline::AskForGpus() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why) {
+absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why,
+                                                const std::string& by) {
   absl::StatusOr<v1::Round> sealed =
       store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, [&](v1::Round& round) -> absl::Status {
         const uint32_t n = CountActiveNodes(round);
         if (round.reports() < round.quorum()) {
-          round.set_state(v1::ROUND_STATE_FAILED);
+          EnterState(round, v1::ROUND_STATE_FAILED, clock_.Now(), by);
           round.set_failure_reason(absl::StrCat(round.reports(), " of ", n, " nodes reported, the quorum is ",
                                                 round.quorum(), " (sealed ", why, ")"));
         } else {
-          round.set_state(v1::ROUND_STATE_SEALED);
+          EnterState(round, v1::ROUND_STATE_SEALED, clock_.Now(), by);
           round.set_progress_text(absl::StrCat("sealed ", why, ", with ", round.reports(), " of ", n, " reports"));
         }
         return absl::OkStatus();
@@ -241,11 +246,11 @@ absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, con
   return sealed;
 }
 
-absl::StatusOr<v1::Round> Pipeline::Seal(const std::string& round_id) {
-  return SealBecause(round_id, "by an operator");
+absl::StatusOr<v1::Round> Pipeline::Seal(const std::string& round_id, const std::string& by) {
+  return SealBecause(round_id, absl::StrCat("by ", OperatorText(by)), by);
 }
 
-absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
+absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id, const std::string& by) {
   v1::RoundState before = v1::ROUND_STATE_UNSPECIFIED;
   absl::StatusOr<v1::Round> cancelled =
       store_.UpdateRound(round_id,
@@ -253,12 +258,13 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
                           v1::ROUND_STATE_TRAINING, v1::ROUND_STATE_CANCELLED},
                          [&](v1::Round& round) {
                            before = round.state();
-                           round.set_state(v1::ROUND_STATE_CANCELLED);
-                           round.set_progress_text("cancelled by an operator");
+                           if (before == v1::ROUND_STATE_CANCELLED) return absl::OkStatus();
+                           EnterState(round, v1::ROUND_STATE_CANCELLED, clock_.Now(), by);
+                           round.set_progress_text(absl::StrCat("cancelled by ", OperatorText(by)));
                            return absl::OkStatus();
                          });
   if (!cancelled.ok()) return cancelled;
-  spdlog::info("round {} is cancelled", round_id);
+  spdlog::info("round {} is {}", round_id, cancelled->progress_text());
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (before == v1::ROUND_STATE_OPEN) {
@@ -272,7 +278,8 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id) {
   return cancelled;
 }
 
-absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training) {
+absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training,
+                                                 const std::string& by) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, store_.GetRound(round_id));
   if (round.state() != v1::ROUND_STATE_FAILED && round.state() != v1::ROUND_STATE_CANCELLED) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -296,17 +303,17 @@ absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, co
     }
   }
   const auto seal_again = [&](v1::Round& stored) {
-    stored.set_state(v1::ROUND_STATE_SEALED);
+    EnterState(stored, v1::ROUND_STATE_SEALED, clock_.Now(), by);
     *stored.mutable_training() = round.training();
     stored.clear_failure_reason();
     stored.set_attempts(0);
     stored.set_progress(0);
-    stored.set_progress_text("retried by an operator");
+    stored.set_progress_text(absl::StrCat("retried by ", OperatorText(by)));
     return absl::OkStatus();
   };
   BLINK_ASSIGN_OR_RETURN(const v1::Round retried,
                          store_.UpdateRound(round_id, {v1::ROUND_STATE_FAILED, v1::ROUND_STATE_CANCELLED}, seal_again));
-  spdlog::info("round {} is retried", round_id);
+  spdlog::info("round {} is {}", round_id, retried.progress_text());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Enqueue(round_id);
@@ -602,7 +609,7 @@ Pipeline::SteadyTime Pipeline::FindEndOfFirstWait() const {
 }
 
 RoundRun Pipeline::MakeRun(const std::string& round_id) {
-  return RoundRun(options_, store_, round_id,
+  return RoundRun(options_, store_, clock_, round_id,
                   {.changed = [this, round_id] { NotifyWatchers(round_id); },
                    .progress = [this, round_id](const WorkerProgress& progress) { TakeProgress(round_id, progress); },
                    .should_stop = [this, round_id] { return ShouldStop(round_id); },
@@ -664,8 +671,8 @@ void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& p
     // never moves back. After a full disk the next line tries again.
     const absl::Status entered = store_
                                      .UpdateRound(round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
-                                                  [](v1::Round& round) {
-                                                    round.set_state(v1::ROUND_STATE_TRAINING);
+                                                  [this](v1::Round& round) {
+                                                    EnterState(round, v1::ROUND_STATE_TRAINING, clock_.Now());
                                                     return absl::OkStatus();
                                                   })
                                      .status();

@@ -92,16 +92,18 @@ class Pipeline {
   // FAILED_PRECONDITION: the attributes, the worker or its machine do not allow it, or the round that it follows does
   // not (followed_round.h). NOT_FOUND: it follows no round that there is. RESOURCE_EXHAUSTED: 64 rounds are open. The
   // first one asks the worker for its machine's GPUs, which takes a second.
-  absl::StatusOr<v1::Round> CreateRound(const v1::CreateRoundRequest& request);
+  // Here and below, `by` is the operator who asks ("operator/ann"), for the round's history.
+  absl::StatusOr<v1::Round> CreateRound(const v1::CreateRoundRequest& request, const std::string& by = "");
   // NOT_FOUND; FAILED_PRECONDITION when the round is not open. The round may come back FAILED: below the quorum.
-  absl::StatusOr<v1::Round> Seal(const std::string& round_id);
+  absl::StatusOr<v1::Round> Seal(const std::string& round_id, const std::string& by = "");
   // Cancelling twice is fine. FAILED_PRECONDITION when the round is ready or failed.
-  absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
+  absl::StatusOr<v1::Round> Cancel(const std::string& round_id, const std::string& by = "");
 
   // Analyses the reports of a round that failed or was cancelled once more; `training` as for TrainingOfRetry
   // (new_round.h), and errors as of CreateRound. FAILED_PRECONDITION: it is in another state, has no report, or its
   // worker is still being ended.
-  absl::StatusOr<v1::Round> AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training);
+  absl::StatusOr<v1::Round> AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training,
+                                         const std::string& by = "");
 
   struct MissingNodes {
     std::vector<NodeRange> ranges;  // ascending and disjoint
@@ -173,7 +175,8 @@ class Pipeline {
   void SealRoundsUntilStopped();  // the scheduler's thread
   void RunRoundsUntilStopped();   // the runner's thread
 
-  absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why);
+  absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why,
+                                        const std::string& by = "");
   void SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why);
   RoundRun MakeRun(const std::string& round_id);
   void NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt);

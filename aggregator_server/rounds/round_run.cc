@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/rounds/round_history.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -37,9 +38,10 @@ std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, con
 
 }  // namespace
 
-RoundRun::RoundRun(const PipelineOptions& options, ReportStore& store, std::string round_id, Hooks hooks)
+RoundRun::RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, std::string round_id, Hooks hooks)
     : options_(options),
       store_(store),
+      clock_(clock),
       round_id_(std::move(round_id)),
       hooks_(std::move(hooks)),
       files_(options.rounds_folder, round_id_) {}
@@ -68,13 +70,14 @@ absl::Status RoundRun::KeepReports(const v1::Round& round) {
 
 absl::Status RoundRun::RunWorkerOnce(bool& ended) {
   ended = true;
-  const absl::StatusOr<v1::Round> round = store_.UpdateRound(round_id_, ListRunningStates(), [](v1::Round& changed) {
-    if (changed.state() == v1::ROUND_STATE_SEALED) changed.set_state(v1::ROUND_STATE_ESTIMATING);
-    changed.set_attempts(changed.attempts() + 1);
-    changed.set_progress(0);
-    changed.set_progress_text("starting the worker");
-    return absl::OkStatus();
-  });
+  const absl::StatusOr<v1::Round> round =
+      store_.UpdateRound(round_id_, ListRunningStates(), [this](v1::Round& changed) {
+        if (changed.state() == v1::ROUND_STATE_SEALED) EnterState(changed, v1::ROUND_STATE_ESTIMATING, clock_.Now());
+        changed.set_attempts(changed.attempts() + 1);
+        changed.set_progress(0);
+        changed.set_progress_text("starting the worker");
+        return absl::OkStatus();
+      });
   if (absl::IsFailedPrecondition(round.status())) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(round.status());
   hooks_.changed();
@@ -143,7 +146,7 @@ absl::Status RoundRun::PublishResult() {
   if (!metrics.ok()) return FailRound(absl::StrCat("the worker left no result: ", metrics.status().message()));
   bool is_mine = false;
   const auto make_ready = [&](v1::Round& round) {
-    round.set_state(v1::ROUND_STATE_READY);
+    EnterState(round, v1::ROUND_STATE_READY, clock_.Now());
     round.set_progress(1);
     round.set_progress_text("the result can be fetched");
     round.set_result_json(*metrics);
@@ -156,7 +159,7 @@ absl::Status RoundRun::PublishResult() {
 absl::Status RoundRun::FailRound(const std::string& reason) {
   bool is_mine = false;
   const auto fail = [&](v1::Round& round) {
-    round.set_state(v1::ROUND_STATE_FAILED);
+    EnterState(round, v1::ROUND_STATE_FAILED, clock_.Now());
     round.set_failure_reason(reason);
   };
   BLINK_RETURN_IF_ERROR(EndRound(fail, is_mine));

@@ -13,6 +13,7 @@
 #include "aggregator_server/rounds/worker_process.h"
 #include "aggregator_server/store/report_store.h"
 #include "blink/v1/operator.pb.h"
+#include "common/base/clock.h"
 
 namespace blink {
 
@@ -29,8 +30,8 @@ class RoundRun {
     std::function<void(const WorkerExit&)> ended;              // it is gone
   };
 
-  // `options` and `store` outlive it.
-  RoundRun(const PipelineOptions& options, ReportStore& store, std::string round_id, Hooks hooks);
+  // `options`, `store` and `clock` outlive it.
+  RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, std::string round_id, Hooks hooks);
 
   // Runs until the round has ended, or the pipeline stops. For a round that has ended already, writes its reports to
   // the folder if they are not there. After an error, try again later. RESOURCE_EXHAUSTED: there may be space then.
@@ -53,6 +54,7 @@ class RoundRun {
 
   const PipelineOptions& options_;
   ReportStore& store_;
+  Clock& clock_;
   const std::string round_id_;
   const Hooks hooks_;
   const RoundFiles files_;

@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/rounds/round_history.h"
 #include "aggregator_server/transport/guarded_reactor.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
+#include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "common/wire/artifact_digests.h"
@@ -121,32 +123,92 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
   v1::GetResultResponse response_;
 };
 
-grpc::ServerUnaryReactor* AnswerCall(grpc::CallbackServerContext* context, const absl::Status& allowed,
-                                     const std::function<absl::Status()>& act) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  if (!allowed.ok()) LogRefusal(*context, allowed);
-  reactor->Finish(ToGrpcStatus(allowed.ok() ? act() : allowed));
-  return reactor;
-}
-
 absl::Status StoreRound(absl::StatusOr<v1::Round> round, v1::Round* response) {
   if (!round.ok()) return round.status();
   *response = *std::move(round);
   return absl::OkStatus();
 }
 
+// A request in one line, for the audit log.
+std::string Shortened(const google::protobuf::Message& request) {
+  constexpr size_t kCharactersMax = 1000;
+  return request.ShortDebugString().substr(0, kCharactersMax);
+}
+
 }  // namespace
+
+absl::Status OperatorServiceImpl::CheckIsCreator(const Identity& who, const std::string& round_id) {
+  if (who.role != Role::kCreate || round_id.empty()) return absl::OkStatus();
+  const absl::StatusOr<v1::Round> round = pipeline_.GetRound(round_id);
+  if (!round.ok()) return absl::OkStatus();  // what is done next says so
+  const std::string creator = CreatorOf(*round);
+  if (creator == who.Path()) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("round ", round_id, " was created by ",
+                                                  creator.empty() ? "somebody unknown" : creator,
+                                                  ", and the certificate ", who.ToUri(),
+                                                  " may end only its own rounds: ask an operator who "
+                                                  "administers the deployment"));
+}
+
+absl::StatusOr<Identity> OperatorServiceImpl::Allow(const Call& call) {
+  absl::StatusOr<Identity> who = authenticator_.RequireOperator(*call.context, call.deployment, call.needed);
+  const absl::Status allowed =
+      who.ok() && call.needed > Role::kRead ? CheckIsCreator(*who, call.round_id) : who.status();
+  if (allowed.ok()) return who;
+  audit_log_.Refuse(RecordOf(call, "refused"), allowed);
+  return allowed;
+}
+
+AuditRecord OperatorServiceImpl::RecordOf(const Call& call, const std::string& event) const {
+  return {.event = event,
+          .who = authenticator_.Describe(*call.context),
+          .peer = call.context->peer(),
+          .action = call.action,
+          .round_id = ValidateRoundId(call.round_id).ok() ? call.round_id : "",
+          .detail = call.detail};
+}
+
+grpc::ServerUnaryReactor* OperatorServiceImpl::Change(const Call& call, const Act& act) {
+  const absl::StatusOr<Identity> who = Allow(call);
+  const auto change = [&]() -> absl::Status {
+    AuditRecord record = RecordOf(call, "asked");
+    BLINK_RETURN_IF_ERROR(audit_log_.Append(record));
+    const absl::Status done = act(who->Path(), record.round_id);
+    record.event = "answered";
+    record.outcome = done.ToString(absl::StatusToStringMode::kWithNoExtraData);
+    const absl::Status written = audit_log_.Append(record);
+    if (!written.ok())
+      spdlog::error("the answer to {} is not in the audit log: {}", call.action, std::string(written.message()));
+    return done;
+  };
+  if (!who.ok()) LogRefusal(*call.context, who.status());
+  grpc::ServerUnaryReactor* const reactor = call.context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(who.ok() ? change() : who.status()));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* OperatorServiceImpl::Read(const Call& call, const std::function<absl::Status()>& read) {
+  const absl::Status allowed = Allow(call).status();
+  if (!allowed.ok()) LogRefusal(*call.context, allowed);
+  grpc::ServerUnaryReactor* const reactor = call.context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(allowed.ok() ? read() : allowed));
+  return reactor;
+}
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::CreateRound(grpc::CallbackServerContext* context,
                                                            const v1::CreateRoundRequest* request, v1::Round* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
-                    [&] { return StoreRound(pipeline_.CreateRound(*request), response); });
+  return Change({context, request->deployment(), Role::kCreate, "create", "", Shortened(*request)},
+                [&](const std::string& by, std::string& round_id) {
+                  const absl::Status created = StoreRound(pipeline_.CreateRound(*request, by), response);
+                  round_id = response->round_id();
+                  return created;
+                });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::ListRounds(grpc::CallbackServerContext* context,
                                                           const v1::ListRoundsRequest* request,
                                                           v1::ListRoundsResponse* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()), [&] {
+  return Read({context, request->deployment(), Role::kRead, "list"}, [&] {
     std::vector<v1::Round> rounds = pipeline_.ListRounds();
     // Newest first, and no more than one message holds; metrics are asked for one by one.
     constexpr size_t kRoundsMax = 1000;
@@ -162,33 +224,38 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::ListRounds(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* OperatorServiceImpl::GetRoundStatus(grpc::CallbackServerContext* context,
                                                               const v1::GetRoundStatusRequest* request,
                                                               v1::Round* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
-                    [&] { return StoreRound(pipeline_.GetRound(request->round_id()), response); });
+  return Read({context, request->deployment(), Role::kRead, "status", request->round_id()},
+              [&] { return StoreRound(pipeline_.GetRound(request->round_id()), response); });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::SealRound(grpc::CallbackServerContext* context,
                                                          const v1::SealRoundRequest* request, v1::Round* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
-                    [&] { return StoreRound(pipeline_.Seal(request->round_id()), response); });
+  return Change({context, request->deployment(), Role::kCreate, "seal", request->round_id()},
+                [&](const std::string& by, std::string&) {
+                  return StoreRound(pipeline_.Seal(request->round_id(), by), response);
+                });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::CancelRound(grpc::CallbackServerContext* context,
                                                            const v1::CancelRoundRequest* request, v1::Round* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()),
-                    [&] { return StoreRound(pipeline_.Cancel(request->round_id()), response); });
+  return Change({context, request->deployment(), Role::kCreate, "cancel", request->round_id()},
+                [&](const std::string& by, std::string&) {
+                  return StoreRound(pipeline_.Cancel(request->round_id(), by), response);
+                });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::RetryRound(grpc::CallbackServerContext* context,
                                                           const v1::RetryRoundRequest* request, v1::Round* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()), [&] {
-    return StoreRound(pipeline_.AnalyseAgain(request->round_id(), request->training()), response);
-  });
+  return Change({context, request->deployment(), Role::kCreate, "retry", request->round_id(), Shortened(*request)},
+                [&](const std::string& by, std::string&) {
+                  return StoreRound(pipeline_.AnalyseAgain(request->round_id(), request->training(), by), response);
+                });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::ListMissingNodes(grpc::CallbackServerContext* context,
                                                                 const v1::ListMissingNodesRequest* request,
                                                                 v1::ListMissingNodesResponse* response) {
-  return AnswerCall(context, authenticator_.RequireOperator(*context, request->deployment()), [&]() -> absl::Status {
+  return Read({context, request->deployment(), Role::kRead, "missing", request->round_id()}, [&]() -> absl::Status {
     BLINK_ASSIGN_OR_RETURN(const Pipeline::MissingNodes page,
                            pipeline_.ListMissing(request->round_id(), request->first_node()));
     for (const NodeRange& range : page.ranges) {
@@ -203,14 +270,17 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::ListMissingNodes(grpc::CallbackSe
 
 grpc::ServerWriteReactor<v1::Round>* OperatorServiceImpl::WatchRound(grpc::CallbackServerContext* context,
                                                                      const v1::WatchRoundRequest* request) {
-  return LaunchReactor<WatchRoundReactor>(authenticator_.RequireOperator(*context, request->deployment()), *context,
-                                          authenticator_, pipeline_, request->round_id());
+  const absl::Status allowed =
+      Allow({context, request->deployment(), Role::kRead, "watch", request->round_id()}).status();
+  return LaunchReactor<WatchRoundReactor>(allowed, *context, authenticator_, pipeline_, request->round_id());
 }
 
 grpc::ServerWriteReactor<v1::GetResultResponse>* OperatorServiceImpl::GetResult(grpc::CallbackServerContext* context,
                                                                                 const v1::GetResultRequest* request) {
-  return LaunchReactor<GetResultReactor>(authenticator_.RequireOperator(*context, request->deployment()), *context,
-                                         authenticator_, pipeline_, *request);
+  const Call call{context, request->deployment(), Role::kRead, "result", request->round_id(), request->artifact()};
+  absl::Status allowed = Allow(call).status();
+  if (allowed.ok()) allowed = audit_log_.Append(RecordOf(call, "asked"));
+  return LaunchReactor<GetResultReactor>(allowed, *context, authenticator_, pipeline_, *request);
 }
 
 }  // namespace blink

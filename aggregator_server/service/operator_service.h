@@ -1,7 +1,13 @@
-// OperatorService: every call needs an operator's certificate of the deployment.
+// OperatorService: every call needs an operator's certificate of the deployment, whose role allows it. What changes a
+// round, and whoever fetches a result, is in the audit log.
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_OPERATOR_SERVICE_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_OPERATOR_SERVICE_H_
 
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "aggregator_server/audit_log/audit_log.h"
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "blink/v1/operator.grpc.pb.h"
@@ -10,9 +16,9 @@ namespace blink {
 
 class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
  public:
-  // Both outlive the server that serves this.
-  OperatorServiceImpl(const Authenticator& authenticator, Pipeline& pipeline)
-      : authenticator_(authenticator), pipeline_(pipeline) {}
+  // All outlive the server that serves this.
+  OperatorServiceImpl(const Authenticator& authenticator, Pipeline& pipeline, AuditLog& audit_log)
+      : authenticator_(authenticator), pipeline_(pipeline), audit_log_(audit_log) {}
 
   grpc::ServerUnaryReactor* CreateRound(grpc::CallbackServerContext* context, const v1::CreateRoundRequest* request,
                                         v1::Round* response) override;
@@ -35,8 +41,28 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
                                                              const v1::GetResultRequest* request) override;
 
  private:
+  struct Call {
+    grpc::CallbackServerContext* context;
+    std::string deployment;  // as the request names it
+    Role needed;
+    const char* action;
+    std::string round_id;  // that is acted on; empty: none yet
+    std::string detail;    // for the audit log
+  };
+  using Act = std::function<absl::Status(const std::string& by, std::string& round_id)>;
+
+  // Answers a call that changes something: who may, asked, done, answered.
+  grpc::ServerUnaryReactor* Change(const Call& call, const Act& act);
+  // Answers a call that reads.
+  grpc::ServerUnaryReactor* Read(const Call& call, const std::function<absl::Status()>& read);
+  // Who asks, if that is allowed. The audit log has a refusal.
+  absl::StatusOr<Identity> Allow(const Call& call);
+  absl::Status CheckIsCreator(const Identity& who, const std::string& round_id);
+  AuditRecord RecordOf(const Call& call, const std::string& event) const;
+
   const Authenticator& authenticator_;
   Pipeline& pipeline_;
+  AuditLog& audit_log_;
 };
 
 }  // namespace blink

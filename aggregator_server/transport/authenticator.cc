@@ -39,12 +39,13 @@ absl::StatusOr<Identity> Authenticator::IdentifyNode(const grpc::ServerContextBa
   return claimed;
 }
 
-absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& context,
-                                            const std::string& deployment) const {
+absl::StatusOr<Identity> Authenticator::RequireOperator(const grpc::ServerContextBase& context,
+                                                        const std::string& deployment, Role needed) const {
+  Identity identity{.kind = Identity::Kind::kOperator, .deployment = deployment_, .name = "anybody"};
   if (!insecure_) {
     BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
     BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
-    BLINK_ASSIGN_OR_RETURN(const Identity identity, PeerIdentity(context));
+    BLINK_ASSIGN_OR_RETURN(identity, PeerIdentity(context));
     if (identity.kind != Identity::Kind::kOperator || identity.deployment != deployment_) {
       return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
                                                       " is not an operator's of deployment \"", deployment_, "\""));
@@ -54,7 +55,17 @@ absl::Status Authenticator::RequireOperator(const grpc::ServerContextBase& conte
     return absl::NotFoundError(
         absl::StrCat("this aggregator serves deployment \"", deployment_, "\", not the one that was named"));
   }
-  return absl::OkStatus();
+  if (identity.role >= needed) return identity;
+  return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(), " has the role to ",
+                                                  RoleName(identity.role), ", and this takes the role to ",
+                                                  RoleName(needed)));
+}
+
+std::string Authenticator::Describe(const grpc::ServerContextBase& context) const {
+  if (insecure_) return "operator/anybody";
+  const absl::StatusOr<Identity> identity = PeerIdentity(context);
+  if (!identity.ok()) return "?";
+  return identity->deployment == deployment_ ? identity->Path() : identity->ToUri();
 }
 
 absl::StatusOr<uint64_t> Authenticator::OpenStream(const grpc::ServerContextBase& context,

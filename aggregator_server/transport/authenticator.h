@@ -27,8 +27,11 @@ class Authenticator {
                                         uint64_t first, uint64_t last) const;
 
   // As above; NOT_FOUND: another deployment is meant. PERMISSION_DENIED: the peer is not an operator of this
-  // deployment.
-  absl::Status RequireOperator(const grpc::ServerContextBase& context, const std::string& deployment) const;
+  // deployment, or its role is below `needed`. With --insecure everybody is the operator "anybody".
+  absl::StatusOr<Identity> RequireOperator(const grpc::ServerContextBase& context, const std::string& deployment,
+                                           Role needed) const;
+  // Whom the certificate names, as a path, for records: "operator/ann"; "?" where it names nobody.
+  std::string Describe(const grpc::ServerContextBase& context) const;
 
   // A stream begins: UNAUTHENTICATED as above. `cut` is called when the certificate becomes bad before CloseStream; see
   // CertificateGuard.

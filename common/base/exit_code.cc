@@ -46,7 +46,7 @@ std::string ExitCodeTable() {
          "    7  the aggregator refuses (identity, another report held, round not open or unknown)\n"
          "    8  the round failed or was cancelled\n"
          "    9  out of a resource (disk full, file too large, memory, open files)\n"
-         "   10  an audit found a violation: this build does not keep its promise\n"
+         "   10  an audit found a violation: this build does not keep its promise, or a log was changed\n"
          "  130  interrupted by SIGINT\n"
          "  143  ended by SIGTERM\n";
 }

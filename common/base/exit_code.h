@@ -19,7 +19,7 @@ enum class ExitCode : int {
   kRefusedByPeer = 7,    // the aggregator refuses: identity, another report held, no such round, or not open
   kRoundFailed = 8,      // the round failed or was cancelled
   kNoResources = 9,      // disk full, a file larger than its limit, out of memory, too many open files
-  kAuditViolation = 10,  // an audit found that a build does not keep its promise
+  kAuditViolation = 10,  // an audit found that a build does not keep its promise, or that a log was changed
   kInterrupted = 130,    // SIGINT; as a shell reports it, where the program leaves its end to the signal
   kTerminated = 143,     // SIGTERM, likewise
 };

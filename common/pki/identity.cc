@@ -1,6 +1,9 @@
 #include "common/pki/identity.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -36,6 +39,17 @@ absl::Status ParseRange(absl::string_view text, Identity& identity) {
   return absl::OkStatus();
 }
 
+// The word in an operator's URI; the role of an operator of before there were roles is to administer.
+constexpr std::pair<Role, const char*> kRoleWords[] = {
+    {Role::kRead, "reader"}, {Role::kCreate, "creator"}, {Role::kAdminister, "operator"}};
+
+std::optional<Role> FindRole(absl::string_view word) {
+  for (const auto& [role, its_word] : kRoleWords) {
+    if (word == its_word) return role;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<Identity> Parse(absl::string_view rest) {
   if (!absl::ConsumePrefix(&rest, "blink://")) return absl::InvalidArgumentError("it does not begin with blink://");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
@@ -46,10 +60,11 @@ absl::StatusOr<Identity> Parse(absl::string_view rest) {
     identity.kind = Identity::Kind::kAggregator;
     return identity;
   }
-  if (parts.size() == 3 && parts[1] == "operator") {
+  if (const std::optional<Role> role = parts.size() == 3 ? FindRole(parts[1]) : std::nullopt; role.has_value()) {
     if (!IsName(parts[2])) return absl::InvalidArgumentError(absl::StrCat("an operator's name must be ", kNameRule));
     identity.kind = Identity::Kind::kOperator;
     identity.name = std::string(parts[2]);
+    identity.role = *role;
     return identity;
   }
   if (parts.size() == 3 && parts[1] == "node") {
@@ -62,24 +77,38 @@ absl::StatusOr<Identity> Parse(absl::string_view rest) {
     return identity;
   }
   return absl::InvalidArgumentError(
-      "after the deployment come node/<id>, nodes/<first>-<last>, operator/<name> or aggregator");
+      "after the deployment come node/<id>, nodes/<first>-<last>, operator/<name>, creator/<name>, reader/<name> or "
+      "aggregator");
 }
 
 }  // namespace
 
-std::string Identity::ToUri() const {
-  const std::string prefix = absl::StrCat("blink://", deployment);
+const char* RoleName(Role role) {
+  switch (role) {
+    case Role::kRead:
+      return "read";
+    case Role::kCreate:
+      return "create";
+    case Role::kAdminister:
+      break;
+  }
+  return "administer";
+}
+
+std::string Identity::Path() const {
   switch (kind) {
     case Kind::kAggregator:
-      return absl::StrCat(prefix, "/aggregator");
+      return "aggregator";
     case Kind::kOperator:
-      return absl::StrCat(prefix, "/operator/", name);
+      return absl::StrCat(kRoleWords[static_cast<size_t>(role)].second, "/", name);
     case Kind::kNodes:
       break;
   }
-  if (first_node == last_node) return absl::StrCat(prefix, "/node/", first_node);
-  return absl::StrCat(prefix, "/nodes/", first_node, "-", last_node);
+  if (first_node == last_node) return absl::StrCat("node/", first_node);
+  return absl::StrCat("nodes/", first_node, "-", last_node);
 }
+
+std::string Identity::ToUri() const { return absl::StrCat("blink://", deployment, "/", Path()); }
 
 std::string Identity::DnsName() const {
   constexpr size_t kLabelCharactersMax = 63;  // RFC 1035

@@ -3,7 +3,9 @@
 //
 //   blink://<deployment>/node/<id>         one node
 //   blink://<deployment>/nodes/<a>-<b>     a gateway with the nodes a to b
-//   blink://<deployment>/operator/<name>
+//   blink://<deployment>/operator/<name>   an operator who may do everything
+//   blink://<deployment>/creator/<name>    an operator who creates rounds, and ends those alone
+//   blink://<deployment>/reader/<name>     an operator who only looks
 //   blink://<deployment>/aggregator
 #ifndef BLINK_COMMON_PKI_IDENTITY_H_
 #define BLINK_COMMON_PKI_IDENTITY_H_
@@ -16,16 +18,23 @@
 
 namespace blink {
 
+// What an operator may do; each may also do what those before it may.
+enum class Role { kRead, kCreate, kAdminister };
+
+const char* RoleName(Role role);  // "read", "create", "administer"
+
 struct Identity {
   enum class Kind { kNodes, kOperator, kAggregator };
   Kind kind = Kind::kNodes;
   std::string deployment;
   uint64_t first_node = 0;  // kNodes: the range, both ends included; equal for a single node
   uint64_t last_node = 0;
-  std::string name;  // kOperator
+  std::string name;               // kOperator
+  Role role = Role::kAdminister;  // kOperator
 
   bool Covers(uint64_t node) const { return kind == Kind::kNodes && first_node <= node && node <= last_node; }
   std::string ToUri() const;
+  std::string Path() const;  // what comes after the deployment: "operator/ann"
   // kAggregator: its name for clients that can check a DNS name only, <deployment>.blink.internal. It is in no DNS. ""
   // for a deployment that is no DNS label: of 64 characters, or with a '-' at an end.
   std::string DnsName() const;

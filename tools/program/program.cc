@@ -16,6 +16,7 @@
 #include "common/cli/suggestion.h"
 #include "common/cli/terminal.h"
 #include "tools/audit/command.h"
+#include "tools/audit_log/command.h"
 #include "tools/dataset/command.h"
 #include "tools/examples.h"
 #include "tools/privatise/command.h"
@@ -26,8 +27,8 @@
 namespace {
 
 using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
-constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand, blink::AddAuditCommand,
-                                    blink::AddDatasetCommand, blink::AddPrivatiseCommand};
+constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand,     blink::AddAuditCommand,
+                                    blink::AddDatasetCommand,   blink::AddPrivatiseCommand, blink::AddAuditLogCommand};
 
 int Run(const std::function<int()>& command) {
   try {

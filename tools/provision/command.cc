@@ -126,6 +126,7 @@ absl::StatusOr<NodeRange> ReadRange(const char* flag, const std::string& text) {
 
 struct EnrolFlags {
   std::string out, name, nodes, node, operator_name;
+  std::optional<std::string> role;
   bool aggregator = false;
   std::vector<std::string> dns, ip;
   Enrolled entry;  // what they say
@@ -137,6 +138,7 @@ struct EnrolFlags {
     if (!aggregator && (!dns.empty() || !ip.empty())) {
       return absl::InvalidArgumentError("--dns and --ip are for --aggregator: clients are known by their URI alone");
     }
+    if (role && operator_name.empty()) return absl::InvalidArgumentError("--role is for --operator");
     Enrolled entry = {.dns_names = dns, .ip_addresses = ip};
     if (aggregator) {
       entry.identity.kind = Identity::Kind::kAggregator;
@@ -144,6 +146,9 @@ struct EnrolFlags {
     } else if (!operator_name.empty()) {
       entry.identity.kind = Identity::Kind::kOperator;
       entry.identity.name = operator_name;
+      for (const Role possible : {Role::kRead, Role::kCreate}) {
+        if (role == RoleName(possible)) entry.identity.role = possible;
+      }
       entry.name = operator_name;
     } else {
       BLINK_ASSIGN_OR_RETURN(const NodeRange range,
@@ -169,6 +174,11 @@ void AddEnrol(CLI::App* provision, std::function<int()>* run) {
   command->add_option("--node", flags->node, "One node");
   command->add_option("--nodes", flags->nodes, "A range of nodes of one gateway: 0-135");
   command->add_option("--operator", flags->operator_name, "An operator");
+  command
+      ->add_option("--role", flags->role,
+                   "What the operator may do. read: look at rounds and results; create: also create rounds, and end "
+                   "those; administer: everything (administer)")
+      ->transform(OneOf({RoleName(Role::kRead), RoleName(Role::kCreate), RoleName(Role::kAdminister)}));
   command->add_flag("--aggregator", flags->aggregator, "The aggregator");
   command->add_option("--dns", flags->dns, "DNS name of the aggregator (repeatable)");
   command->add_option("--ip", flags->ip, "IP address of the aggregator (repeatable)");

@@ -96,6 +96,28 @@ std::string MechanismNote(const v1::Round& round) {
   return absl::StrCat(", ", MechanismText(round));
 }
 
+// "by" is null where the aggregator did it itself.
+Json HistoryJson(const v1::Round& round) {
+  Json history = Json::array();
+  for (const v1::RoundEvent& event : round.history()) {
+    history.push_back({{"state", RoundStateName(event.state())},
+                       {"at", MillisText(event.at_ms())},
+                       {"by", event.by().empty() ? Json(nullptr) : Json(event.by())}});
+  }
+  return history;
+}
+
+// "2026-11-30T10:00:00Z  sealed, by operator/ann"
+std::string HistoryText(const v1::Round& round) {
+  std::string text;
+  for (const v1::RoundEvent& event : round.history()) {
+    absl::StrAppend(&text, TableLine(text.empty() ? "history" : "",
+                                     absl::StrCat(MillisText(event.at_ms()), "  ", RoundStateName(event.state()),
+                                                  event.by().empty() ? "" : ", by ", PeerText(event.by()))));
+  }
+  return text;
+}
+
 Json ToJson(const v1::Round& round) {
   Json json = {{"round_id", round.round_id()},
                {"deployment", round.deployment()},
@@ -121,6 +143,7 @@ Json ToJson(const v1::Round& round) {
                {"progress", round.progress()},
                {"progress_text", round.progress_text()},
                {"attempts", round.attempts()},
+               {"history", HistoryJson(round)},
                {"training", TrainingJson(TrainingOf(round))}};
   if (!round.result_json().empty()) {
     Json result = Json::parse(round.result_json(), nullptr, /*allow_exceptions=*/false);
@@ -164,6 +187,7 @@ std::string RoundTable(const v1::Round& round) {
                     TableLine("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
   }
   if (!round.progress_text().empty()) absl::StrAppend(&table, TableLine("progress", PeerText(round.progress_text())));
+  absl::StrAppend(&table, HistoryText(round));
   return table;
 }
 

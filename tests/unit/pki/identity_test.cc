@@ -9,9 +9,9 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Identity, ReadsEveryKindAndWritesItBackUnchanged) {
-  for (const char* uri :
-       {"blink://demo/node/0", "blink://demo/node/17", "blink://demo/nodes/0-135", "blink://a-1/operator/alice",
-        "blink://demo/aggregator", "blink://demo/node/18446744073709551615"}) {
+  for (const char* uri : {"blink://demo/node/0", "blink://demo/node/17", "blink://demo/nodes/0-135",
+                          "blink://a-1/operator/alice", "blink://demo/creator/alice", "blink://demo/reader/alice",
+                          "blink://demo/aggregator", "blink://demo/node/18446744073709551615"}) {
     const absl::StatusOr<Identity> identity = Identity::FromUri(uri);
     ASSERT_TRUE(identity.ok()) << identity.status();
     EXPECT_EQ(identity->ToUri(), uri);
@@ -26,6 +26,15 @@ TEST(Identity, CoversItsRangeAndNothingElse) {
   EXPECT_FALSE(gateway.Covers(8));
   EXPECT_FALSE(Identity::FromUri("blink://demo/operator/alice")->Covers(0));
   EXPECT_FALSE(Identity::FromUri("blink://demo/aggregator")->Covers(0));
+}
+
+TEST(Identity, AnOperatorHasTheRoleThatItsPathNames) {
+  EXPECT_EQ(Identity::FromUri("blink://demo/reader/ann")->role, Role::kRead);
+  EXPECT_EQ(Identity::FromUri("blink://demo/creator/ann")->role, Role::kCreate);
+  EXPECT_EQ(Identity::FromUri("blink://demo/operator/ann")->role, Role::kAdminister);
+  EXPECT_EQ(Identity::FromUri("blink://demo/reader/ann")->Path(), "reader/ann");
+  EXPECT_LT(Role::kRead, Role::kCreate);
+  EXPECT_LT(Role::kCreate, Role::kAdminister);
 }
 
 class IdentityRefusal : public ::testing::TestWithParam<std::string> {};
@@ -48,9 +57,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "blink://demo/nodes/6-5", "blink://demo/nodes/05-6", "blink://demo/nodes/5-06",
                       "blink://demo/nodes/1-2-3", "blink://demo/nodes/1--2", "blink://demo/operator",
                       "blink://demo/operator/", "blink://demo/operator/Alice", "blink://demo/operator/a/b",
-                      "blink://demo/worker/1", "blink://demo/aggregator?x=1", "blink://demo/aggregator#x",
-                      "blink://demo:7443/aggregator", " blink://demo/aggregator", "blink://demo/aggregator\n",
-                      std::string("blink://demo/aggregator\0", 24),
+                      "blink://demo/reader", "blink://demo/reader/", "blink://demo/creator/A", "blink://demo/Reader/a",
+                      "blink://demo/readers/a", "blink://demo/worker/1", "blink://demo/aggregator?x=1",
+                      "blink://demo/aggregator#x", "blink://demo:7443/aggregator", " blink://demo/aggregator",
+                      "blink://demo/aggregator\n", std::string("blink://demo/aggregator\0", 24),
                       std::string("blink://") + std::string(65, 'a') + "/aggregator",
                       std::string("blink://demo/operator/") + std::string(65, 'a'),
                       std::string("blink://demo/node/") + std::string(300, '1')));

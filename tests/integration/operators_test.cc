@@ -1,0 +1,213 @@
+// What an operator's role allows, what is recorded of it, and who did it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "aggregator_server/audit_log/audit_chain.h"
+#include "common/base/durable_file.h"
+#include "nlohmann/json.hpp"
+#include "tests/testing/tls_aggregator.h"
+
+namespace blink {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class OperatorsTest : public testing::TlsAggregatorTest {
+ protected:
+  template <typename Request, typename Response>
+  using Method = grpc::Status (v1::OperatorService::Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  template <typename Request>
+  grpc::Status Ask(Method<Request, v1::Round> method, const std::string& who, const std::string& round_id,
+                   v1::Round* answer = nullptr) {
+    Request request;
+    request.set_deployment("demo");
+    request.set_round_id(round_id);
+    grpc::ClientContext context;
+    v1::Round round;
+    const grpc::Status status = (Operator(who).get()->*method)(&context, request, answer != nullptr ? answer : &round);
+    return status;
+  }
+  grpc::Status Cancel(const std::string& who, const std::string& round_id) {
+    return Ask<v1::CancelRoundRequest>(&v1::OperatorService::Stub::CancelRound, who, round_id);
+  }
+  grpc::Status Seal(const std::string& who, const std::string& round_id) {
+    return Ask<v1::SealRoundRequest>(&v1::OperatorService::Stub::SealRound, who, round_id);
+  }
+  grpc::Status Retry(const std::string& who, const std::string& round_id) {
+    return Ask<v1::RetryRoundRequest>(&v1::OperatorService::Stub::RetryRound, who, round_id);
+  }
+  grpc::Status Look(const std::string& who, const std::string& round_id) {
+    return Ask<v1::GetRoundStatusRequest>(&v1::OperatorService::Stub::GetRoundStatus, who, round_id);
+  }
+  grpc::Status Fetch(const std::string& who) {
+    v1::GetResultRequest request;
+    request.set_deployment("demo");
+    request.set_round_id(round_id_);
+    request.set_artifact("metrics.json");
+    grpc::ClientContext context;
+    return Operator(who)->GetResult(&context, request)->Finish();
+  }
+
+  // "asked create operator/ann", one for each record.
+  std::vector<std::string> Records() {
+    std::vector<std::string> records;
+    for (const nlohmann::json& record : ReadRecords()) {
+      records.push_back(absl::StrCat(record.at("event").get<std::string>(), " ", record.at("action").get<std::string>(),
+                                     " ", record.at("who").get<std::string>()));
+    }
+    return records;
+  }
+  std::vector<nlohmann::json> ReadRecords() {
+    std::vector<nlohmann::json> records;
+    std::ifstream file(options_.data_folder + "/audit.log");
+    for (std::string line; std::getline(file, line);) records.push_back(nlohmann::json::parse(line));
+    return records;
+  }
+};
+
+TEST_F(OperatorsTest, AReaderLooksAndChangesNothing) {
+  EXPECT_TRUE(Look("reader/rob", round_id_).ok());
+  for (const grpc::Status& refused :
+       {Cancel("reader/rob", round_id_), Seal("reader/rob", round_id_), Retry("reader/rob", round_id_)}) {
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(refused.error_message(), HasSubstr("blink://demo/reader/rob has the role to read, and this takes the "
+                                                   "role to create"));
+  }
+  EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
+  EXPECT_EQ(aggregator_->pipeline().ListRounds().size(), 1u);
+}
+
+TEST_F(OperatorsTest, AReaderCreatesNoRound) {
+  v1::CreateRoundRequest request;
+  request.set_deployment("demo");
+  request.mutable_parameters()->set_epsilon_micro(1'000'000);
+  request.set_open_for_ms(60'000);
+  grpc::ClientContext context;
+  v1::Round round;
+  const grpc::Status refused = Operator("reader/rob")->CreateRound(&context, request, &round);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(aggregator_->pipeline().ListRounds(), SizeIs(1));
+}
+
+TEST_F(OperatorsTest, ACreatorEndsItsOwnRoundsAlone) {
+  const grpc::Status refused = Cancel("creator/cem", round_id_);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("was created by operator/ann"));
+  EXPECT_EQ(Seal("creator/cem", round_id_).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Retry("creator/cem", round_id_).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  const std::string own = CreateRound("creator/cem");
+  EXPECT_EQ(Cancel("operator/cem", own).error_code(), grpc::StatusCode::OK) << "who administers ends all";
+  const std::string another = CreateRound("creator/cem");
+  EXPECT_EQ(Cancel("creator/dan", another).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(Cancel("creator/cem", another).ok());
+  EXPECT_EQ(Cancel("creator/cem", std::string(32, 'f')).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(OperatorsTest, ACreatorEndsNoRoundWhoseCreatorIsUnknown) {
+  const auto forget = [](v1::Round& round) {
+    round.clear_history();
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(aggregator_->store().UpdateRound(round_id_, {v1::ROUND_STATE_OPEN}, forget).ok());
+  const grpc::Status refused = Cancel("creator/cem", round_id_);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("somebody unknown"));
+  EXPECT_TRUE(Cancel("operator/ann", round_id_).ok());
+}
+
+TEST_F(OperatorsTest, TheRoundSaysWhoCreatedAndEndedIt) {
+  clock_.Advance(absl::Seconds(5));
+  ASSERT_TRUE(Cancel("operator/bea", round_id_).ok());
+  ASSERT_TRUE(Cancel("operator/ann", round_id_).ok()) << "a second time changes nothing";
+  const v1::Round round = Status();
+  ASSERT_EQ(round.history_size(), 2);
+  EXPECT_EQ(round.history(0).state(), v1::ROUND_STATE_OPEN);
+  EXPECT_EQ(round.history(0).by(), "operator/ann");
+  EXPECT_EQ(round.history(1).state(), v1::ROUND_STATE_CANCELLED);
+  EXPECT_EQ(round.history(1).by(), "operator/bea");
+  EXPECT_EQ(round.history(1).at_ms() - round.history(0).at_ms(), 5000);
+  EXPECT_EQ(round.progress_text(), "cancelled by operator/bea");
+}
+
+TEST_F(OperatorsTest, ADeadlineIsNobodysDoing) {
+  clock_.Advance(absl::Minutes(2));
+  for (int tries = 0; tries < 500 && Status().history_size() < 2; ++tries) absl::SleepFor(absl::Milliseconds(20));
+  ASSERT_GE(Status().history_size(), 2);
+  EXPECT_EQ(Status().history(1).by(), "");
+}
+
+TEST_F(OperatorsTest, TheAuditLogHasEveryChangeEveryResultAndEveryRefusal) {
+  ASSERT_TRUE(Look("operator/ann", round_id_).ok());
+  ASSERT_FALSE(Cancel("reader/rob", round_id_).ok());
+  ASSERT_FALSE(Retry("operator/bea", round_id_).ok());
+  ASSERT_FALSE(Fetch("reader/rob").ok()) << "the round is open";
+  ASSERT_TRUE(Cancel("operator/bea", round_id_).ok());
+  EXPECT_THAT(Records(),
+              ElementsAre("noted start aggregator", "asked create operator/ann", "answered create operator/ann",
+                          "refused cancel reader/rob", "asked retry operator/bea", "answered retry operator/bea",
+                          "asked result reader/rob", "asked cancel operator/bea", "answered cancel operator/bea"));
+  const std::vector<nlohmann::json> records = ReadRecords();
+  EXPECT_EQ(records[2].at("round"), round_id_) << "the answer names the round that was made";
+  EXPECT_THAT(records[1].at("detail"), HasSubstr("epsilon_micro: 6000000"));
+  EXPECT_THAT(records[5].at("outcome"), HasSubstr("FAILED_PRECONDITION"));
+  EXPECT_THAT(records[3].at("outcome"), HasSubstr("PERMISSION_DENIED"));
+  EXPECT_THAT(records[3].at("peer"), HasSubstr("127.0.0.1"));
+  aggregator_.reset();
+  EXPECT_EQ(Records().back(), "noted stop aggregator");
+  const absl::StatusOr<AuditLogSummary> summary = ReadAuditLog(options_.data_folder + "/audit.log");
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->chain.records, 10u);
+}
+
+TEST_F(OperatorsTest, ANodeThatCallsAsAnOperatorIsRecordedOnceAMinute) {
+  for (int i = 0; i < 20; ++i) ASSERT_FALSE(Cancel("node/3", round_id_).ok());
+  EXPECT_EQ(Records().back(), "refused cancel node/3");
+  EXPECT_THAT(Records(), SizeIs(4));
+  clock_.Advance(absl::Minutes(1));
+  ASSERT_FALSE(Cancel("node/4", round_id_).ok());
+  ASSERT_THAT(Records(), SizeIs(6));
+  EXPECT_THAT(ReadRecords()[4].at("detail"), HasSubstr("the last of 19"));
+}
+
+TEST_F(OperatorsTest, WhatCannotBeRecordedIsNotDone) {
+  // A file-size limit, as a full disk would, refuses the next record.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const grpc::Status refused = Cancel("operator/ann", round_id_);
+  const grpc::Status unread = Fetch("operator/ann");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_THAT(refused.error_message(), HasSubstr("audit log"));
+  EXPECT_EQ(unread.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << unread.error_message();
+  EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
+  EXPECT_TRUE(ReadAuditLog(options_.data_folder + "/audit.log").ok()) << "no half record is left";
+  EXPECT_TRUE(Cancel("operator/ann", round_id_).ok()) << "with room it goes on";
+}
+
+TEST_F(OperatorsTest, AnAggregatorWhoseAuditLogWasChangedDoesNotStart) {
+  aggregator_.reset();
+  const std::string path = options_.data_folder + "/audit.log";
+  std::string text = *ReadFile(path, 1 << 20);
+  text.replace(text.find("operator/ann"), 12, "operator/bob");
+  ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+  const auto started = Aggregator::Start(options_, clock_);
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(started.status().message(), HasSubstr("record 2 was changed"));
+  EXPECT_THAT(started.status().message(), HasSubstr("move it away"));
+}
+
+}  // namespace
+}  // namespace blink
