@@ -188,6 +188,7 @@ std::optional<Digest> Agent::FindDrawFor(const TrackedRound& round, NodeIndex no
 
 absl::Status Agent::CheckHeldDigest(const TrackedRound& round, NodeIndex node, const std::optional<Digest>& held) {
   if (!held.has_value() || held == FindDrawFor(round, node)) return absl::OkStatus();
+  link_.NoteForeignReport(round.view.round_id, node);
   return EndRun(
       ExitCode::kJournal,
       absl::FailedPreconditionError(absl::StrCat(

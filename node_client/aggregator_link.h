@@ -78,6 +78,9 @@ class AggregatorLink {
   using OnDigest = std::function<void(NodeIndex node, const Digest& digest)>;
   virtual LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
                                        const OnDigest& on_digest) = 0;
+
+  // Says that this node's journal did not draw the report that is held for it. Nothing depends on the answer.
+  virtual void NoteForeignReport(const std::string& /*round_id*/, NodeIndex /*node*/) {}
 };
 
 }  // namespace blink

@@ -204,6 +204,18 @@ LinkResult<std::string> GrpcLink::GetGroups(NodeIndex node, const std::string& r
   return {std::move(groups), std::nullopt};
 }
 
+void GrpcLink::NoteForeignReport(const std::string& round_id, NodeIndex node) {
+  constexpr absl::Duration kDeadline = absl::Seconds(5);  // the node is ending
+  v1::NoteForeignReportRequest request;
+  request.set_deployment(kit_.deployment);
+  request.set_node_id(node);
+  request.set_round_id(round_id);
+  Call call(this, kDeadline);
+  v1::NoteForeignReportResponse response;
+  const grpc::Status status = stub_->NoteForeignReport(call.context(), request, &response);
+  if (!status.ok()) spdlog::debug("the aggregator was not told of the report: {}", PeerText(status.error_message()));
+}
+
 void GrpcLink::FillHeader(const std::string& round_id, const OutgoingReport& report, v1::ReportHeader* header) const {
   header->set_deployment(kit_.deployment);
   header->set_round_id(round_id);

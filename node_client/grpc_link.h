@@ -42,6 +42,7 @@ class GrpcLink final : public AggregatorLink {
   LinkResult<Done> SubmitReports(const std::string& round_id, const NextReport& next, const OnReply& on_reply) override;
   LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
                                const OnDigest& on_digest) override;
+  void NoteForeignReport(const std::string& round_id, NodeIndex node) override;
 
   // Ends the call in progress and every later one at once, with CANCELLED. May be called from any thread.
   void Cancel();

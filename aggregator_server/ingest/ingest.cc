@@ -70,7 +70,8 @@ Ingest::Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, C
       store_(store),
       clock_(clock),
       stored_(std::move(stored)),
-      advisor_(clock) {}
+      advisor_(clock),
+      refused_reports_(clock.Now()) {}
 
 absl::Status Ingest::CheckPeer(const Identity& identity, const std::string& deployment, uint64_t first,
                                uint64_t last) const {
@@ -193,9 +194,27 @@ absl::StatusOr<std::shared_ptr<Ingest::Reservation>> Ingest::Reserve(const Ident
   return reservation;
 }
 
-absl::Status Ingest::Refuse(const absl::Status& why) {
+absl::Status Ingest::Refuse(const std::string& round_id, uint64_t node, const std::string& peer,
+                            const absl::Status& why) {
   refused_.Add(why.code());
+  refused_reports_.Note(round_id, node, peer, why, clock_.Now());
   return why;
+}
+
+absl::Status Ingest::NoteForeignReport(const Identity& identity, const v1::NoteForeignReportRequest& request) {
+  BLINK_RETURN_IF_ERROR(CheckPeer(identity, request.deployment(), request.node_id(), request.node_id()));
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(request.round_id()));
+  BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(request.round_id()));
+  BLINK_ASSIGN_OR_RETURN(const std::optional<Digest> held, store_.GetDigest(request.round_id(), request.node_id()));
+  if (!held.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat("no report of node ", request.node_id(), " is held"));
+  }
+  refused_reports_.Note(round.round_id(), request.node_id(), identity.Path(),
+                        absl::AlreadyExistsError("the node says that its journal did not draw the report that is held: "
+                                                 "its certificate is used twice, or an older copy of its journal was "
+                                                 "restored"),
+                        clock_.Now());
+  return absl::OkStatus();
 }
 
 IngestActivity Ingest::GetActivity() const {
@@ -204,8 +223,10 @@ IngestActivity Ingest::GetActivity() const {
 
 absl::StatusOr<Ingest::Admission> Ingest::Admit(const Identity& identity, const v1::ReportHeader& header) {
   absl::StatusOr<Admission> admission = CheckAndReserve(identity, header);
-  if (!admission.ok()) return Refuse(admission.status());
-  return admission;
+  if (admission.ok()) return admission;
+  // Only of rounds that there are: names that a peer makes up would fill the memory.
+  const bool is_known = ValidateRoundId(header.round_id()).ok() && store_.GetRound(header.round_id()).ok();
+  return Refuse(is_known ? header.round_id() : "", header.node_id(), identity.Path(), admission.status());
 }
 
 absl::StatusOr<Ingest::Admission> Ingest::CheckAndReserve(const Identity& identity, const v1::ReportHeader& header) {
@@ -225,9 +246,13 @@ absl::StatusOr<Ingest::Admission> Ingest::CheckAndReserve(const Identity& identi
   }
   BLINK_ASSIGN_OR_RETURN(const Rules rules, FindRules(round));  // only now: of a finished round they are seldom needed
   BLINK_ASSIGN_OR_RETURN(std::shared_ptr<Reservation> reservation, Reserve(identity, header.coded_bytes()));
-  Admission admission{header.round_id(),     static_cast<NodeIndex>(header.node_id()),
-                      rules.parameters,      header.node_id() % 2 == 0 ? rules.of_even : rules.of_odd,
-                      CodedReport(),         header.coded_bytes(),
+  Admission admission{header.round_id(),
+                      static_cast<NodeIndex>(header.node_id()),
+                      identity.Path(),
+                      rules.parameters,
+                      header.node_id() % 2 == 0 ? rules.of_even : rules.of_odd,
+                      CodedReport(),
+                      header.coded_bytes(),
                       std::move(reservation)};
   admission.report.digest = digest;
   if (header.has_noisy_degree()) admission.report.noisy_degree = header.noisy_degree();
@@ -236,23 +261,27 @@ absl::StatusOr<Ingest::Admission> Ingest::CheckAndReserve(const Identity& identi
 
 void Ingest::Submit(Admission admission, std::string coded_bits,
                     std::function<void(absl::StatusOr<v1::Receipt>)> done) {
+  const auto refuse = [&](const absl::Status& why) {
+    return Refuse(admission.round_id, admission.node, admission.peer, why);
+  };
   if (coded_bits.size() != admission.coded_bytes) {
-    return done(Refuse(absl::InvalidArgumentError(
+    return done(refuse(absl::InvalidArgumentError(
         absl::StrCat("the header says ", admission.coded_bytes, " coded bytes, ", coded_bits.size(), " arrived"))));
   }
   admission.report.coded_bits = std::move(coded_bits);
   const absl::StatusOr<PrivateReport> decoded = DecodeReport(admission.parameters, admission.node, admission.report);
-  if (!decoded.ok()) return done(Refuse(decoded.status()));
+  if (!decoded.ok()) return done(refuse(decoded.status()));
   CheckedReport checked;
-  checked.round_id = std::move(admission.round_id);
+  checked.round_id = admission.round_id;
   checked.node = admission.node;
   checked.received_minute = absl::ToUnixSeconds(clock_.Now()) / 60;
   checked.report = std::move(admission.report);
   checked.implausible = admission.screen.IsImplausible(decoded->bits.Count(), decoded->noisy_degree);
   store_.PutReport(std::move(checked),
                    [this, bytes = admission.coded_bytes, reservation = std::move(admission.reservation),
-                    fresh = std::move(admission.fresh), done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
-                     if (!outcome.ok()) return done(Refuse(outcome.status()));
+                    fresh = std::move(admission.fresh), round_id = std::move(admission.round_id), node = admission.node,
+                    peer = std::move(admission.peer), done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
+                     if (!outcome.ok()) return done(Refuse(round_id, node, peer, outcome.status()));
                      (outcome->fresh ? fresh_ : repeated_).fetch_add(1, std::memory_order_relaxed);
                      if (outcome->fresh && fresh != nullptr) fresh->fetch_add(1, std::memory_order_relaxed);
                      if (outcome->fresh) bytes_.fetch_add(bytes, std::memory_order_relaxed);

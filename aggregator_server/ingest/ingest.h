@@ -28,6 +28,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator_server/ingest/refused_reports.h"
 #include "aggregator_server/ingest/retry_advisor.h"
 #include "aggregator_server/plausibility/report_tests.h"
 #include "aggregator_server/store/report_store.h"
@@ -89,6 +90,7 @@ class Ingest {
   struct Admission {
     std::string round_id;
     NodeIndex node = 0;
+    std::string peer;  // whom the certificate names
     PrivacyParameters parameters;
     ReportScreen screen;
     CodedReport report;  // without the bits
@@ -118,6 +120,11 @@ class Ingest {
   // here or on the store's thread.
   void Submit(Admission admission, std::string coded_bits, std::function<void(absl::StatusOr<v1::Receipt>)> done);
 
+  // A node says that its journal did not draw the report that is held for it. The errors are those of CheckPeer and
+  // GetRound; FAILED_PRECONDITION: none is held.
+  absl::Status NoteForeignReport(const Identity& identity, const v1::NoteForeignReportRequest& request);
+  RefusedReports& refused_reports() { return refused_reports_; }
+
   RetryWindow WindowFor(const absl::Status& status) const;  // OK: the wait for the seal
   RetryAdvisor& advisor() { return advisor_; }
   const Deployment& deployment() const { return deployment_; }
@@ -127,7 +134,8 @@ class Ingest {
 
  private:
   absl::StatusOr<Admission> CheckAndReserve(const Identity& identity, const v1::ReportHeader& header);
-  absl::Status Refuse(const absl::Status& why);  // counts it
+  // Counts it, and keeps it for operators.
+  absl::Status Refuse(const std::string& round_id, uint64_t node, const std::string& peer, const absl::Status& why);
   absl::Status CheckMembership(uint64_t node, const v1::Round& round) const;
   absl::Status CheckHeader(const v1::ReportHeader& header, const v1::Round& round) const;
   struct Rules {
@@ -150,6 +158,7 @@ class Ingest {
   std::atomic<uint64_t> bytes_in_flight_{0};
   std::atomic<uint64_t> fresh_{0}, repeated_{0}, bytes_{0};
   CodeCounts refused_;
+  RefusedReports refused_reports_;
   struct InFlight {
     uint32_t reports = 0;
     uint64_t bytes = 0;

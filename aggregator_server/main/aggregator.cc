@@ -175,8 +175,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       std::make_unique<Authenticator>(options.deployment.name, !options.server.tls.has_value(), *aggregator->guard_);
   aggregator->node_service_ =
       std::make_unique<NodeServiceImpl>(*aggregator->authenticator_, *aggregator->ingest_, *aggregator->store_);
-  aggregator->operator_service_ =
-      std::make_unique<OperatorServiceImpl>(*aggregator->authenticator_, *rounds, *aggregator->audit_log_);
+  aggregator->operator_service_ = std::make_unique<OperatorServiceImpl>(
+      *aggregator->authenticator_, *rounds, aggregator->ingest_->refused_reports(), *aggregator->audit_log_);
   BLINK_RETURN_IF_ERROR(rounds->Start());
   aggregator->telemetry_ = std::make_unique<Telemetry>(
       Telemetry::Sources{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_, *aggregator->authenticator_,

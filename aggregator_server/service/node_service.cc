@@ -148,6 +148,18 @@ grpc::ServerUnaryReactor* NodeServiceImpl::GetGroups(grpc::CallbackServerContext
   return Finish(*context, FillGroups(*context, *request, *response));
 }
 
+grpc::ServerUnaryReactor* NodeServiceImpl::NoteForeignReport(grpc::CallbackServerContext* context,
+                                                             const v1::NoteForeignReportRequest* request,
+                                                             v1::NoteForeignReportResponse* /*response*/) {
+  const auto note = [&]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(
+        const Identity identity,
+        authenticator_.IdentifyNode(*context, request->deployment(), request->node_id(), request->node_id()));
+    return ingest_.NoteForeignReport(identity, *request);
+  };
+  return Finish(*context, note());
+}
+
 grpc::ServerReadReactor<v1::SubmitReportRequest>* NodeServiceImpl::SubmitReport(grpc::CallbackServerContext* context,
                                                                                 v1::SubmitReportResponse* response) {
   return LaunchReactor<SubmitReportReactor>(absl::OkStatus(), *context, *response, authenticator_, ingest_, timer_);

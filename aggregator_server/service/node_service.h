@@ -19,6 +19,9 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
 
   grpc::ServerUnaryReactor* GetRounds(grpc::CallbackServerContext* context, const v1::GetRoundsRequest* request,
                                       v1::GetRoundsResponse* response) override;
+  grpc::ServerUnaryReactor* NoteForeignReport(grpc::CallbackServerContext* context,
+                                              const v1::NoteForeignReportRequest* request,
+                                              v1::NoteForeignReportResponse* response) override;
   grpc::ServerUnaryReactor* GetGroups(grpc::CallbackServerContext* context, const v1::GetGroupsRequest* request,
                                       v1::GetGroupsResponse* response) override;
   grpc::ServerReadReactor<v1::SubmitReportRequest>* SubmitReport(grpc::CallbackServerContext* context,

@@ -268,6 +268,28 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::ListMissingNodes(grpc::CallbackSe
   });
 }
 
+grpc::ServerUnaryReactor* OperatorServiceImpl::ListRefusedReports(grpc::CallbackServerContext* context,
+                                                                  const v1::ListRefusedReportsRequest* request,
+                                                                  v1::ListRefusedReportsResponse* response) {
+  return Read({context, request->deployment(), Role::kRead, "refused", request->round_id()}, [&]() -> absl::Status {
+    BLINK_RETURN_IF_ERROR(pipeline_.GetRound(request->round_id()).status());
+    const RefusedReports::Listing listing = refused_reports_.List(request->round_id());
+    for (const RefusedReport& report : listing.reports) {
+      v1::RefusedReport& added = *response->add_refused();
+      added.set_node_id(report.node);
+      added.set_by(report.by);
+      added.set_code(static_cast<uint32_t>(report.why.code()));
+      added.set_message(std::string(report.why.message()));
+      added.set_first_ms(absl::ToUnixMillis(report.first));
+      added.set_last_ms(absl::ToUnixMillis(report.last));
+      added.set_count(report.count);
+    }
+    response->set_left_out(listing.left_out);
+    response->set_since_ms(absl::ToUnixMillis(listing.since));
+    return absl::OkStatus();
+  });
+}
+
 grpc::ServerWriteReactor<v1::Round>* OperatorServiceImpl::WatchRound(grpc::CallbackServerContext* context,
                                                                      const v1::WatchRoundRequest* request) {
   const absl::Status allowed =

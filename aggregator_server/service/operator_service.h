@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "aggregator_server/audit_log/audit_log.h"
+#include "aggregator_server/ingest/refused_reports.h"
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "blink/v1/operator.grpc.pb.h"
@@ -17,8 +18,9 @@ namespace blink {
 class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
  public:
   // All outlive the server that serves this.
-  OperatorServiceImpl(const Authenticator& authenticator, Pipeline& pipeline, AuditLog& audit_log)
-      : authenticator_(authenticator), pipeline_(pipeline), audit_log_(audit_log) {}
+  OperatorServiceImpl(const Authenticator& authenticator, Pipeline& pipeline, RefusedReports& refused_reports,
+                      AuditLog& audit_log)
+      : authenticator_(authenticator), pipeline_(pipeline), refused_reports_(refused_reports), audit_log_(audit_log) {}
 
   grpc::ServerUnaryReactor* CreateRound(grpc::CallbackServerContext* context, const v1::CreateRoundRequest* request,
                                         v1::Round* response) override;
@@ -35,6 +37,9 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   grpc::ServerUnaryReactor* ListMissingNodes(grpc::CallbackServerContext* context,
                                              const v1::ListMissingNodesRequest* request,
                                              v1::ListMissingNodesResponse* response) override;
+  grpc::ServerUnaryReactor* ListRefusedReports(grpc::CallbackServerContext* context,
+                                               const v1::ListRefusedReportsRequest* request,
+                                               v1::ListRefusedReportsResponse* response) override;
   grpc::ServerWriteReactor<v1::Round>* WatchRound(grpc::CallbackServerContext* context,
                                                   const v1::WatchRoundRequest* request) override;
   grpc::ServerWriteReactor<v1::GetResultResponse>* GetResult(grpc::CallbackServerContext* context,
@@ -62,6 +67,7 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
 
   const Authenticator& authenticator_;
   Pipeline& pipeline_;
+  RefusedReports& refused_reports_;
   AuditLog& audit_log_;
 };
 

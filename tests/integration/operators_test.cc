@@ -58,6 +58,17 @@ class OperatorsTest : public testing::TlsAggregatorTest {
     return Operator(who)->GetResult(&context, request)->Finish();
   }
 
+  v1::ListRefusedReportsResponse Refused(const std::string& who) {
+    v1::ListRefusedReportsRequest request;
+    request.set_deployment("demo");
+    request.set_round_id(round_id_);
+    grpc::ClientContext context;
+    v1::ListRefusedReportsResponse response;
+    const grpc::Status status = Operator(who)->ListRefusedReports(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
   // "asked create operator/ann", one for each record.
   std::vector<std::string> Records() {
     std::vector<std::string> records;
@@ -177,6 +188,66 @@ TEST_F(OperatorsTest, ANodeThatCallsAsAnOperatorIsRecordedOnceAMinute) {
   ASSERT_FALSE(Cancel("node/4", round_id_).ok());
   ASSERT_THAT(Records(), SizeIs(6));
   EXPECT_THAT(ReadRecords()[4].at("detail"), HasSubstr("the last of 19"));
+}
+
+TEST_F(OperatorsTest, AnOperatorSeesWhichReportsWereRefusedAndWhy) {
+  const PrivacyParameters parameters = testing::MakeParameters(kNodes);
+  const auto send = [&](const std::string& who, NodeIndex node, uint32_t variant) {
+    const CodedReport report = testing::MakeReport(parameters, node, variant);
+    grpc::ClientContext context;
+    v1::SubmitReportResponse response;
+    const auto writer = Node(who)->SubmitReport(&context, &response);
+    writer->Write(testing::HeaderMessage(testing::MakeHeader(parameters, node, report, round_id_)));
+    writer->Write(testing::ChunkMessage(report.coded_bits));
+    writer->WritesDone();
+    return writer->Finish().error_code();
+  };
+  ASSERT_EQ(send("node/7", 7, 0), grpc::StatusCode::OK);
+  ASSERT_EQ(send("node/7", 7, 1), grpc::StatusCode::ALREADY_EXISTS);
+  ASSERT_EQ(send("node/7", 7, 2), grpc::StatusCode::ALREADY_EXISTS);
+  ASSERT_EQ(send("node/8", 9, 0), grpc::StatusCode::PERMISSION_DENIED);
+  const v1::ListRefusedReportsResponse refused = Refused("reader/rob");
+  ASSERT_EQ(refused.refused_size(), 2);
+  EXPECT_EQ(refused.refused(0).node_id(), 7u);
+  EXPECT_EQ(refused.refused(0).by(), "node/7");
+  EXPECT_EQ(refused.refused(0).count(), 2u);
+  EXPECT_EQ(refused.refused(1).node_id(), 9u) << "as it was claimed";
+  EXPECT_EQ(refused.refused(1).by(), "node/8");
+  EXPECT_THAT(refused.refused(1).message(), HasSubstr("does not cover node 9"));
+}
+
+TEST_F(OperatorsTest, AnOperatorLearnsThatACertificateIsUsedTwiceFromTheDeviceThatStops) {
+  const auto note = [&](const std::string& who, uint64_t node) {
+    v1::NoteForeignReportRequest request;
+    request.set_deployment("demo");
+    request.set_node_id(node);
+    request.set_round_id(round_id_);
+    grpc::ClientContext context;
+    v1::NoteForeignReportResponse response;
+    return Node(who)->NoteForeignReport(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(note("node/7", 7), grpc::StatusCode::FAILED_PRECONDITION) << "none is held";
+  EXPECT_EQ(note("node/7", 8), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(note("operator/ann", 7), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Refused("operator/ann").refused_size(), 0);
+  const PrivacyParameters parameters = testing::MakeParameters(kNodes);
+  CheckedReport report{.round_id = round_id_, .node = 7, .report = testing::MakeReport(parameters, 7)};
+  ASSERT_TRUE(aggregator_->store().PutReportAndWait(report).ok());
+  EXPECT_EQ(note("node/7", 7), grpc::StatusCode::OK);
+  ASSERT_EQ(Refused("operator/ann").refused_size(), 1);
+  EXPECT_THAT(Refused("operator/ann").refused(0).message(), HasSubstr("its certificate is used twice"));
+}
+
+TEST_F(OperatorsTest, NobodyButAnOperatorSeesWhatWasRefused) {
+  v1::ListRefusedReportsRequest request;
+  request.set_deployment("demo");
+  request.set_round_id(round_id_);
+  v1::ListRefusedReportsResponse response;
+  grpc::ClientContext context, another;
+  EXPECT_EQ(Operator("node/7")->ListRefusedReports(&context, request, &response).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  request.set_round_id(std::string(32, 'f'));
+  EXPECT_EQ(Operator()->ListRefusedReports(&another, request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(OperatorsTest, WhatCannotBeRecordedIsNotDone) {

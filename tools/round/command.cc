@@ -389,6 +389,18 @@ void AddMissing(CLI::App* round, std::function<int()>* run) {
   });
 }
 
+void AddRefused(CLI::App* round, std::function<int()>* run) {
+  CLI::App* command = round->add_subcommand(
+      "refused", "Which reports of a round were refused and why, also where one certificate is used twice");
+  auto flags = std::make_shared<RoundFlags>();
+  flags->AddTo(command);
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    BLINK_ASSIGN_OR_RETURN(const v1::ListRefusedReportsResponse refused, client.ListRefused(flags->round_id));
+    BLINK_RETURN_IF_ERROR(flags->output.Print(flags->json ? RefusedJson(refused) : RefusedTable(refused)));
+    return ExitCode::kOk;
+  });
+}
+
 // Shows a bar for each state that the round passes through.
 void ShowProgress(const v1::Round& round, StageBars& bars) {
   if (round.state() == v1::ROUND_STATE_OPEN) {  // its text says no more than its bar
@@ -461,6 +473,7 @@ void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
          &OperatorClient::Cancel, run);
   AddRetry(round, run);
   AddMissing(round, run);
+  AddRefused(round, run);
   AddResult(round, run);
 }
 

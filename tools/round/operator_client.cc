@@ -196,6 +196,19 @@ absl::StatusOr<std::vector<NodeRange>> OperatorClient::ListMissing(const std::st
   }
 }
 
+absl::StatusOr<v1::ListRefusedReportsResponse> OperatorClient::ListRefused(const std::string& round_id) {
+  BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
+  v1::ListRefusedReportsRequest request;
+  request.set_deployment(config_.deployment);
+  request.set_round_id(round_id);
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
+  v1::ListRefusedReportsResponse response;
+  const grpc::Status status = stub_->ListRefusedReports(&context, request, &response);
+  if (!status.ok()) return Explain(status);
+  return response;
+}
+
 absl::StatusOr<v1::Round> OperatorClient::Watch(const std::string& round_id,
                                                 const std::function<void(const v1::Round&)>& seen,
                                                 absl::Duration give_up_after) {

@@ -49,6 +49,8 @@ class OperatorClient {
   absl::StatusOr<v1::Round> Retry(const std::string& round_id, const v1::TrainingSpec& training);
   // The active nodes without a report, ascending ranges. INTERNAL: pages without end.
   absl::StatusOr<std::vector<NodeRange>> ListMissing(const std::string& round_id);
+  // What was refused of a round.
+  absl::StatusOr<v1::ListRefusedReportsResponse> ListRefused(const std::string& round_id);
   // Calls `seen` with the round now and at every change, and returns the round when it has ended. Connects again, with
   // jitter, when the connection breaks, for as long as `give_up_after`.
   absl::StatusOr<v1::Round> Watch(const std::string& round_id, const std::function<void(const v1::Round&)>& seen,

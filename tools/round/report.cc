@@ -118,6 +118,10 @@ std::string HistoryText(const v1::Round& round) {
   return text;
 }
 
+std::string CodeName(const v1::RefusedReport& report) {
+  return absl::StatusCodeToString(static_cast<absl::StatusCode>(report.code()));
+}
+
 Json ToJson(const v1::Round& round) {
   Json json = {{"round_id", round.round_id()},
                {"deployment", round.deployment()},
@@ -208,6 +212,34 @@ std::string MissingJson(const std::vector<NodeRange>& missing) {
   json["ranges"] = Json::array();
   for (const auto& [first, last] : missing) json["ranges"].push_back({first, last});
   return json.dump(2) + "\n";
+}
+
+std::string RefusedJson(const v1::ListRefusedReportsResponse& refused) {
+  Json json = {{"format", 1}, {"program", ProgramJson()}, {"since", MillisText(refused.since_ms())}};
+  json["refused"] = Json::array();
+  for (const v1::RefusedReport& report : refused.refused()) {
+    json["refused"].push_back({{"node", report.node_id()},
+                               {"by", report.by()},
+                               {"code", CodeName(report)},
+                               {"message", report.message()},
+                               {"first", MillisText(report.first_ms())},
+                               {"last", MillisText(report.last_ms())},
+                               {"count", report.count()}});
+  }
+  json["left_out"] = refused.left_out();
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string RefusedTable(const v1::ListRefusedReportsResponse& refused) {
+  std::string table = TableLine("refused since", MillisText(refused.since_ms()));
+  for (const v1::RefusedReport& report : refused.refused()) {
+    absl::StrAppend(&table, "node ", report.node_id(), ", by ", PeerText(report.by()), ", ", report.count(),
+                    report.count() == 1 ? " time" : " times", ", last ", MillisText(report.last_ms()), ": ",
+                    CodeName(report), ": ", PeerText(report.message()), "\n");
+  }
+  if (refused.refused().empty()) absl::StrAppend(&table, "none\n");
+  if (refused.left_out() > 0) absl::StrAppend(&table, "and ", refused.left_out(), " refusals more\n");
+  return table;
 }
 
 std::string MissingTable(const std::vector<NodeRange>& missing) {

@@ -26,6 +26,10 @@ std::string RoundsTable(const std::vector<v1::Round>& rounds);
 std::string MissingJson(const std::vector<NodeRange>& missing);
 std::string MissingTable(const std::vector<NodeRange>& missing);
 
+// What was refused: {format, program, since, refused: [{node, by, code, message, first, last, count}, ..], left_out}.
+std::string RefusedJson(const v1::ListRefusedReportsResponse& refused);
+std::string RefusedTable(const v1::ListRefusedReportsResponse& refused);
+
 }  // namespace blink
 
 #endif  // BLINK_TOOLS_ROUND_REPORT_H_

@@ -365,6 +365,10 @@ TEST_F(AgentTest, AReportThatTheAggregatorHoldsAndTheJournalDoesNotKnowStopsTheN
     EXPECT_THAT(outcome.message, HasSubstr(absl::StrCat("holds a report of node ", foreign)));
     EXPECT_THAT(outcome.message, HasSubstr("older copy of the journal was restored"));
     EXPECT_THAT(outcome.message, HasSubstr("somebody else reports with this certificate"));
+    EXPECT_EQ(
+        std::count(link_.calls.begin(), link_.calls.end(), absl::StrCat("NoteForeignReport ", kRoundA, " ", foreign)),
+        1)
+        << "so that operators learn of it";
     EXPECT_EQ(link_.held[kRoundA][foreign].coded_bits, "other");
     EXPECT_EQ(link_.Submissions(), 0u);
     EXPECT_EQ(journal->draws(), 0u);

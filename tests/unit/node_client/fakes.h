@@ -132,6 +132,9 @@ class FakeLink final : public AggregatorLink {
       if (!taken.ok()) return {taken, window};
     }
   }
+  void NoteForeignReport(const std::string& round_id, NodeIndex node) override {
+    calls.push_back(absl::StrCat("NoteForeignReport ", round_id, " ", node));
+  }
   LinkResult<Done> ListDigests(const std::string& round_id, NodeIndex first, NodeIndex last,
                                const OnDigest& on_digest) override {
     calls.push_back(absl::StrCat("ListDigests ", round_id, " ", first, " ", last));

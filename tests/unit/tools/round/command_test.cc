@@ -95,6 +95,13 @@ class FakeAggregator final : public v1::OperatorService::Service {
     return refusal;
   }
 
+  grpc::Status ListRefusedReports(grpc::ServerContext*, const v1::ListRefusedReportsRequest*,
+                                  v1::ListRefusedReportsResponse* response) override {
+    *response = refused;
+    return refusal;
+  }
+
+  v1::ListRefusedReportsResponse refused;
   v1::RetryRoundRequest retried;
   int pages_left = 0;
   bool endless = false;
@@ -612,6 +619,32 @@ TEST_F(RoundCommand, MissingListsTheNodesOfAllPages) {
   EXPECT_NE(Round({"missing", kId}), 0);
   EXPECT_THAT(err_, HasSubstr("have no end"));
   EXPECT_EQ(Round({"missing", "7"}), 2);
+}
+
+TEST_F(RoundCommand, RefusedSaysWhichReportsWereRefusedAndWhy) {
+  service_.refused.set_since_ms(1'800'000'000'000);
+  ASSERT_EQ(Round({"refused", kId}), 0) << err_;
+  EXPECT_EQ(out_, "refused since            2027-01-15T08:00:00Z\nnone\n");
+  v1::RefusedReport& report = *service_.refused.add_refused();
+  report.set_node_id(7);
+  report.set_by("nodes/0-9");
+  report.set_code(7);
+  report.set_message("node 7 is \x1b[31mretired");
+  report.set_last_ms(1'800'000'060'000);
+  report.set_count(2);
+  service_.refused.set_left_out(3);
+  ASSERT_EQ(Round({"refused", kId}), 0) << err_;
+  EXPECT_THAT(out_,
+              HasSubstr("node 7, by nodes/0-9, 2 times, last 2027-01-15T08:01:00Z: PERMISSION_DENIED: node 7 is"));
+  EXPECT_THAT(out_, HasSubstr("and 3 refusals more\n"));
+  EXPECT_THAT(out_, Not(HasSubstr("\x1b"))) << "a peer's text moves no cursor";
+  ASSERT_EQ(Round({"refused", kId, "--json"}), 0) << err_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["refused"][0]["code"], "PERMISSION_DENIED");
+  EXPECT_EQ(json["left_out"], 3);
+  EXPECT_EQ(Round({"refused", "7"}), 2);
+  service_.refusal = grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such round");
+  EXPECT_EQ(Round({"refused", kId}), 7);
 }
 
 TEST_F(RoundCommand, CreateNamesAWrongTimeInTheUnitsThatWereTyped) {
