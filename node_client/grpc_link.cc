@@ -84,17 +84,18 @@ class GrpcLink::Call {
 absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit, GrpcLinkOptions options) {
   InstallGrpcLog();
   const TlsFiles files{kit.certificate_path(), kit.key_path(), kit.ca_path()};
+  BLINK_RETURN_IF_ERROR(PrepareProxy(kit.proxy, kit.insecure));
   if (kit.insecure) {
     BLINK_RETURN_IF_ERROR(RequireLoopback(kit.aggregator));
   } else {
     BLINK_RETURN_IF_ERROR(MakeClientCredentials(files, kit.deployment).status());
   }
   // Makes nothing while the files do not fit each other, since they are being replaced.
-  auto connect = [address = kit.aggregator, deployment = kit.deployment, insecure = kit.insecure,
+  auto connect = [address = kit.aggregator, deployment = kit.deployment, insecure = kit.insecure, proxy = kit.proxy,
                   files]() -> std::shared_ptr<grpc::Channel> {
     if (insecure) return MakeChannel(address, grpc::InsecureChannelCredentials());
     const auto credentials = MakeClientCredentials(files, deployment);
-    return credentials.ok() ? MakeChannel(address, *credentials) : nullptr;
+    return credentials.ok() ? MakeChannelThrough(proxy, address, *credentials) : nullptr;
   };
   std::shared_ptr<grpc::Channel> channel = connect();
   if (channel == nullptr) return absl::UnavailableError("the TLS files change at this moment: start again");
@@ -152,7 +153,7 @@ absl::Status GrpcLink::ExplainFailure(const grpc::Status& reply) {
     explained_ = status;
     explanation_ = kit_.insecure ? DiagnosePlaintext(kit_.aggregator)
                                  : DiagnoseHandshake(TlsFiles{kit_.certificate_path(), kit_.key_path(), kit_.ca_path()},
-                                                     kit_.aggregator);
+                                                     kit_.aggregator, kit_.proxy);
   }
   return absl::Status(status.code(),
                       absl::StrCat("no answer from the aggregator at ", kit_.aggregator, ": ", status.message(),

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
+#include "common/base/http_proxy.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/base/text_file.h"
@@ -83,7 +84,7 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
         "policy.json beside this file (deploy/policy.json is a sample), and remove it here");
   }
   BLINK_RETURN_IF_ERROR(members.RefuseUnknown(
-      {"format", "deployment", "nodes", "node_count", "roster_version", "aggregator", "insecure", "retired"}));
+      {"format", "deployment", "nodes", "node_count", "roster_version", "aggregator", "proxy", "insecure", "retired"}));
   KitConfig config;
   BLINK_ASSIGN_OR_RETURN(config.deployment, members.Text("deployment"));
   if (const absl::Status valid = ValidateDeployment(config.deployment); !valid.ok()) {
@@ -101,6 +102,12 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
     return members.Error(absl::StrCat("\"aggregator\": ", valid.message()));
   }
   BLINK_ASSIGN_OR_RETURN(config.insecure, members.Bool("insecure"));
+  if (members.Has("proxy")) {
+    BLINK_ASSIGN_OR_RETURN(const std::string proxy, members.Text("proxy"));
+    const absl::StatusOr<HttpProxy> parsed = ParseHttpProxy(proxy);
+    if (!parsed.ok()) return members.Error(absl::StrCat("\"proxy\": ", parsed.status().message()));
+    config.proxy = parsed->ToUri();
+  }
   if (members.Has("retired")) {
     BLINK_ASSIGN_OR_RETURN(config.retired, ParseRetired(members, config));
   }

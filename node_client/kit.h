@@ -29,6 +29,7 @@ struct KitConfig {
   uint32_t node_count = 0;   // n
   uint64_t roster_version = 0;
   std::string aggregator;  // HOST:PORT
+  std::string proxy;       // the only way to it (http_proxy.h); empty: none is needed
   bool insecure = false;   // plaintext, loopback only
   std::string folder;      // where the kit was read from
   // The hosted nodes that have left, ascending and disjoint. Their reports are drawn and debited like all others, but

@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
+#include "common/base/http_proxy.h"
 #include "common/base/ignored_proxy.h"
 #include "common/base/logging.h"
 #include "common/base/program.h"
@@ -38,7 +39,7 @@ namespace blink {
 namespace {
 
 struct Flags {
-  std::string kit, policy, journal, anchor, round_id, leave = "when-sealed";
+  std::string kit, policy, journal, anchor, round_id, proxy, leave = "when-sealed";
   LogOptions log;
   std::optional<NodeIndex> node;
   bool daemon = false, json = false, replace = false;
@@ -178,6 +179,7 @@ int Run(const Flags& flags) {
   const absl::Time started = absl::Now();
   StopSignal stop;
   auto kit = LoadKit(flags.kit, flags.policy);
+  if (kit.ok() && !flags.proxy.empty()) kit->config.proxy = flags.proxy;
   if (absl::IsFailedPrecondition(kit.status()))
     return ExitWith(ExitCode::kRefusedByPolicy, std::string(kit.status().message()));
   if (!kit.ok()) return ExitWith(kit.status());
@@ -268,6 +270,11 @@ int Main(int argc, char** argv) {
   run->add_option("--leave", flags.leave, "when to end")
       ->transform(OneOf({"when-sealed", "at-receipt"}))
       ->capture_default_str();
+  run->add_option("--proxy", flags.proxy,
+                  "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT of the proxy (HTTP CONNECT) that is the only way "
+                  "to the aggregator, instead of the kit's")
+      ->check(
+          CLI::Validator([](std::string& text) { return std::string(ParseHttpProxy(text).status().message()); }, ""));
   CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
   for (CLI::App* command : {run, account}) {
     command->add_option("--policy", flags.policy,

@@ -13,7 +13,7 @@ inline std::string DescribeIgnoredProxy() {
        {"grpc_proxy", "https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
-    return std::string(name) + " is set, and is not used: blink always connects to the aggregator directly";
+    return std::string(name) + " is set, and is not used: where a proxy is the only way out, give --proxy";
   }
   return "";
 }

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
+#include "common/base/http_proxy.h"
 #include "common/base/limits.h"
 #include "common/base/private_file.h"
 #include "common/base/status_macros.h"
@@ -111,9 +112,10 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            std::shared_ptr<grpc::ChannelCredentials> credentials, int keepalive_ms,
-                                           int keepalive_timeout_ms) {
+                                           int keepalive_timeout_ms, const std::string& proxy) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);                  // the environment's proxy is nobody's business here
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, proxy.empty() ? 0 : 1);  // the environment's is nobody's business here
+  if (!proxy.empty()) arguments.SetString(GRPC_ARG_HTTP_PROXY, proxy);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);  // nor is what DNS says about calls
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);                     // retries are the caller's, with its window
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);          // a new channel really connects anew
@@ -136,6 +138,14 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
 void AllowKeepalive(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 2);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+absl::Status PrepareProxy(const std::string& proxy, bool insecure) {
+  if (proxy.empty()) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(ParseHttpProxy(proxy).status());
+  if (insecure) return absl::FailedPreconditionError("a proxy is for TLS: without TLS there is loopback alone");
+  for (const char* name : {"no_grpc_proxy", "no_proxy", "NO_PROXY"}) ::unsetenv(name);
+  return absl::OkStatus();
 }
 
 absl::Status RequireLoopback(const std::string& address) {

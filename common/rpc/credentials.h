@@ -48,11 +48,22 @@ inline constexpr int kKeepaliveMs = 60'000;
 inline constexpr int kKeepaliveTimeoutMs = 20'000;
 
 // Makes a channel with keepalive, message limits and its own reconnect backoff. It ignores a proxy that the environment
-// names.
+// names, and goes through `proxy` (http_proxy.h) unless that is empty; then the proxy looks the host name up.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            std::shared_ptr<grpc::ChannelCredentials> credentials,
                                            int keepalive_ms = kKeepaliveMs,
-                                           int keepalive_timeout_ms = kKeepaliveTimeoutMs);
+                                           int keepalive_timeout_ms = kKeepaliveTimeoutMs,
+                                           const std::string& proxy = "");
+
+// The same through a proxy, with the usual keepalive.
+inline std::shared_ptr<grpc::Channel> MakeChannelThrough(const std::string& proxy, const std::string& address,
+                                                         std::shared_ptr<grpc::ChannelCredentials> credentials) {
+  return MakeChannel(address, std::move(credentials), kKeepaliveMs, kKeepaliveTimeoutMs, proxy);
+}
+
+// FAILED_PRECONDITION: a proxy beside --insecure, which is for loopback alone. INVALID_ARGUMENT: as ParseHttpProxy.
+// Takes the variables out of the environment that would lead around it. Call it before there are channels.
+absl::Status PrepareProxy(const std::string& proxy, bool insecure);
 void AllowKeepalive(grpc::ServerBuilder& builder);
 
 // Returns OK for "127.0.0.1:port", "[::1]:port" and "localhost:port". Returns FAILED_PRECONDITION for other hosts, as
@@ -68,7 +79,9 @@ absl::StatusOr<Identity> PeerIdentity(const grpc::ServerContextBase& context);
 // CA. When they are sound, it makes one connection to `address`: refused, not a TLS port, a server of another authority
 // or deployment, our certificate refused. It takes up to about five seconds. Returns an empty text when nothing
 // explains it.
-std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address);
+//
+// With a `proxy` it asks that for the connection, and says why the proxy does not make it.
+std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address, const std::string& proxy = "");
 // As DiagnoseHandshake, for --insecure: connection refused, a silent server, or a server that wants TLS.
 std::string DiagnosePlaintext(const std::string& address);
 

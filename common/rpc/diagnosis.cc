@@ -16,16 +16,20 @@
 #include <cstring>
 #include <memory>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
+#include "common/base/http_proxy.h"
 #include "common/base/ignored_proxy.h"
 #include "common/base/status_macros.h"
 #include "common/pki/pki.h"
 #include "common/pki/server_certificate.h"
 #include "common/rpc/credentials.h"
+#include "common/rpc/status.h"
 
 namespace blink {
 namespace {
@@ -96,6 +100,48 @@ std::string ConnectTo(const std::string& address, SocketCloser& socket) {
     return absl::StrCat("nothing listens at ", address, ": is the aggregator running there?", note);
   }
   return absl::StrCat("no connection to ", address, ": ", std::strerror(error), note);
+}
+
+// Reads from a socket that does not block until the empty line behind HTTP's headers. Empty: nothing came in time.
+std::string ReadHeaders(int fd) {
+  constexpr size_t kBytesMax = 8 << 10;
+  const absl::Time end = absl::Now() + absl::Milliseconds(kHandshakeMs);
+  std::string headers;
+  while (headers.size() < kBytesMax && !absl::EndsWith(headers, "\r\n\r\n")) {
+    pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
+    const int64_t left_ms = absl::ToInt64Milliseconds(end - absl::Now());
+    if (left_ms <= 0 || ::poll(&waiting, 1, static_cast<int>(left_ms)) <= 0) return "";
+    char byte = 0;  // one at a time: what follows is the aggregator's
+    if (::recv(fd, &byte, 1, 0) != 1) break;
+    headers.push_back(byte);
+  }
+  return headers;
+}
+
+// Connects to `address` through the proxy; the reason otherwise.
+std::string ConnectThrough(const HttpProxy& proxy, const std::string& address, SocketCloser& socket) {
+  const std::string place = proxy.address.ToString();
+  if (const std::string reason = ConnectTo(place, socket); !reason.empty()) {
+    return absl::StrCat("the proxy at ", place, " is not reached: ", reason);
+  }
+  const std::string authorization =
+      proxy.credentials.empty()
+          ? ""
+          : absl::StrCat("Proxy-Authorization: Basic ", absl::Base64Escape(proxy.credentials), "\r\n");
+  const std::string request =
+      absl::StrCat("CONNECT ", address, " HTTP/1.1\r\nHost: ", address, "\r\n", authorization, "\r\n");
+  if (::send(socket.fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
+    return absl::StrCat("the proxy at ", place, " hangs up");
+  }
+  const std::string headers = ReadHeaders(socket.fd);
+  if (headers.empty()) return absl::StrCat("the proxy at ", place, " says nothing: is it a proxy for HTTP CONNECT?");
+  const std::string line = headers.substr(0, std::min<size_t>(headers.find_first_of("\r\n"), 100));
+  const bool is_http = absl::StartsWith(line, "HTTP/1.");
+  if (is_http && absl::StrContains(line, " 200")) return "";
+  const char* const hint = absl::StrContains(line, " 407") ? ": it wants http://USER:PASSWORD@HOST:PORT"
+                           : !is_http                      ? ": is it a proxy for HTTP CONNECT?"
+                                                           : "";
+  return absl::StrCat("the proxy at ", place, " does not connect to ", address, ": ", PeerText(line), hint);
 }
 
 void MakeBlocking(int fd) {
@@ -279,10 +325,13 @@ std::string DiagnosePlaintext(const std::string& address) {
                       "insecure; or it is another program");
 }
 
-std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address) {
+std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address, const std::string& proxy) {
   if (const absl::Status sound = CheckTlsFiles(files); !sound.ok()) return std::string(sound.message());
+  const absl::StatusOr<HttpProxy> through = ParseHttpProxy(proxy);
+  if (!proxy.empty() && !through.ok()) return std::string(through.status().message());
   SocketCloser socket;
-  if (const std::string reason = ConnectTo(address, socket); !reason.empty()) return reason;
+  const std::string reason = proxy.empty() ? ConnectTo(address, socket) : ConnectThrough(*through, address, socket);
+  if (!reason.empty()) return reason;
   if (!CheckChain(files).ok()) {
     return absl::StrCat(files.certificate, " was not issued by the authority in ", files.ca,
                         ": they belong to different deployments, and the aggregator will refuse it");

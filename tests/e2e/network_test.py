@@ -1,5 +1,6 @@
 """Hostile peers and ordinary bad networks, with the real programs: what comes in at the port, and what surrounds a
 node. Beside every nuisance a fleet has to complete its round."""
+import base64
 import contextlib
 import json
 import os
@@ -477,6 +478,78 @@ class Networks(BlinkTest):
         self.assertEnds(run("blink", "round", "list", "--config", self.blink.operator, environment=environment),
                         blinktest.OK)
         self.assertFalse(asked.is_set(), "somebody asked the proxy")
+
+    def start_proxy(self, *, credentials=None, names=None):
+        """A proxy for CONNECT that knows these names; returns its address and what it was asked for."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+        wanted = credentials and "Basic " + base64.b64encode(credentials.encode()).decode()
+        asked = []
+
+        def copy(source, target):
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    target.sendall(data)
+            for end in (source, target):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+        def serve(client):
+            with contextlib.suppress(OSError), client:
+                head = b""
+                while not head.endswith(b"\r\n\r\n"):
+                    head += client.recv(1)
+                lines = head.decode().split("\r\n")
+                asked.append(lines[0])
+                given = dict(line.split(": ", 1) for line in lines[1:] if line).get("Proxy-Authorization")
+                if wanted and given != wanted:
+                    return client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+                host, port = lines[0].split()[1].rsplit(":", 1)
+                with socket.create_connection((names.get(host, host), int(port))) as upstream:
+                    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                    other = threading.Thread(target=copy, args=(upstream, client), daemon=True)
+                    other.start()
+                    copy(client, upstream)
+                    other.join()
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        return f"127.0.0.1:{server.getsockname()[1]}", asked
+
+    def test_a_node_and_an_operator_whose_only_way_out_is_a_proxy(self):
+        hidden = f"aggregator.invalid:{self.blink.port}"  # which no DNS knows, but the proxy does
+        address, asked = self.start_proxy(credentials="node:s3cret", names={"aggregator.invalid": "127.0.0.1"})
+        self.blink.start_aggregator()
+        self.blink.create_round()
+        around = {"no_proxy": "*", "NO_PROXY": "aggregator.invalid", "no_grpc_proxy": "aggregator.invalid"}
+        self.blink.edit_kit(self.name, aggregator=hidden)
+        refused = self.node("--proxy", f"http://{address}", environment=around, give_up_after=3)
+        self.assertEnds(refused, blinktest.UNREACHABLE)
+        self.assertIn("407 Proxy Authentication Required", refused.err)
+        self.blink.edit_kit(self.name, aggregator=hidden, proxy=f"http://node:s3cret@{address}")
+        sent = self.node(environment=around)
+        self.assertEnds(sent, blinktest.OK)
+        self.assertNotIn("s3cret", sent.err)
+        listed = run("blink", "round", "list", "--config", self.blink.operator, "--aggregator", hidden, "--proxy",
+                     f"http://node:s3cret@{address}", environment=around)
+        self.assertEnds(listed, blinktest.OK)
+        self.assertEqual(set(asked), {f"CONNECT {hidden} HTTP/1.1"}, "the proxy sees where to, and TLS")
+
+    def test_a_proxy_that_is_none_or_stands_beside_insecure_is_refused(self):
+        for wrong in ("https://proxy:1", "proxy", "http://user@proxy:1", "http://a:b%40c@proxy:1", "socks5://proxy:1"):
+            refused = self.node("--proxy", wrong)
+            self.assertEnds(refused, blinktest.USAGE)
+            self.blink.edit_kit(self.name, proxy=wrong)
+            self.assertEnds(self.node(), blinktest.BAD_INPUT)
+        self.blink.edit_kit(self.name, proxy="http://user:s3cret@127.0.0.1:1", insecure=True)
+        refused = self.node()
+        self.assertEnds(refused, blinktest.BAD_INPUT)
+        self.assertIn("a proxy is for TLS", refused.err)
+        self.assertNotIn("s3cret", refused.err)
 
     def test_an_aggregator_on_ipv6(self):
         try:

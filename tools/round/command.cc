@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
 #include "common/base/exit_code.h"
+#include "common/base/http_proxy.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
@@ -36,7 +37,7 @@ namespace {
 
 struct Connection {
   std::string config;
-  std::string aggregator;
+  std::string aggregator, proxy;
   bool json = false;
   bool quiet = false;
 
@@ -45,12 +46,19 @@ struct Connection {
     command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration")
         ->check(
             CLI::Validator([](std::string& text) { return std::string(ParseAddress(text).status().message()); }, ""));
+    command
+        ->add_option("--proxy", proxy,
+                     "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT of the proxy (HTTP CONNECT) that is the "
+                     "only way to it, instead of the one in the configuration")
+        ->check(
+            CLI::Validator([](std::string& text) { return std::string(ParseHttpProxy(text).status().message()); }, ""));
     command->add_flag("--json", json, "Print JSON");
     command->add_flag("--quiet", quiet, "Show no progress");
   }
   absl::StatusOr<OperatorClient> Connect() const {
     BLINK_ASSIGN_OR_RETURN(OperatorConfig loaded, LoadOperatorConfig(config));
     if (!aggregator.empty()) loaded.aggregator = aggregator;
+    if (!proxy.empty()) loaded.proxy = proxy;
     return OperatorClient::Connect(std::move(loaded));
   }
 };

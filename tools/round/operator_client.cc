@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
+#include "common/base/http_proxy.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
@@ -38,6 +39,7 @@ absl::Status CheckConfig(const OperatorConfig& config) {
   }
   BLINK_RETURN_IF_ERROR(ValidateDeployment(config.deployment));
   BLINK_RETURN_IF_ERROR(ParseAddress(config.aggregator).status());
+  if (!config.proxy.empty()) BLINK_RETURN_IF_ERROR(ParseHttpProxy(config.proxy).status());
   if (config.insecure) return RequireLoopback(config.aggregator);
   if (config.tls.certificate.empty() || config.tls.key.empty() || config.tls.ca.empty()) {
     return absl::InvalidArgumentError(
@@ -65,14 +67,16 @@ absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path) {
       config.tls.key = Resolve(folder, value);
     else if (key == "tls-ca")
       config.tls.ca = Resolve(folder, value);
+    else if (key == "proxy")
+      config.proxy = value;
     else if (key == "insecure" && (value == "true" || value == "false"))
       config.insecure = value == "true";
     else if (key == "insecure")
       return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": insecure is true or false"));
     else
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", line, ": the key ", key, " is unknown",
-                       Suggest(key, {"aggregator", "deployment", "tls-certificate", "tls-key", "tls-ca", "insecure"})));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ":", line, ": the key ", key, " is unknown",
+          Suggest(key, {"aggregator", "deployment", "tls-certificate", "tls-key", "tls-ca", "proxy", "insecure"})));
   }
   if (const absl::Status sound = CheckConfig(config); !sound.ok()) return refuse(sound.message());
   return config;
@@ -82,6 +86,7 @@ bool IsAggregatorsAnswer(const absl::Status& status) { return status.GetPayload(
 
 absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, absl::Duration timeout) {
   BLINK_RETURN_IF_ERROR(CheckConfig(config));
+  BLINK_RETURN_IF_ERROR(PrepareProxy(config.proxy, config.insecure));
   InstallGrpcLog();
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!config.insecure) {
@@ -97,7 +102,9 @@ absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, ab
   return client;
 }
 
-void OperatorClient::MakeStub() { stub_ = v1::OperatorService::NewStub(MakeChannel(config_.aggregator, credentials_)); }
+void OperatorClient::MakeStub() {
+  stub_ = v1::OperatorService::NewStub(MakeChannelThrough(config_.proxy, config_.aggregator, credentials_));
+}
 
 absl::Status OperatorClient::Explain(const grpc::Status& status) const {
   const absl::Status plain = FromGrpcStatus(status);
@@ -111,8 +118,8 @@ absl::Status OperatorClient::Explain(const grpc::Status& status) const {
     answer.SetPayload(kAnswerPayload, absl::Cord());
     return answer;
   }
-  const std::string reason =
-      config_.insecure ? DiagnosePlaintext(config_.aggregator) : DiagnoseHandshake(config_.tls, config_.aggregator);
+  const std::string reason = config_.insecure ? DiagnosePlaintext(config_.aggregator)
+                                              : DiagnoseHandshake(config_.tls, config_.aggregator, config_.proxy);
   if (!reason.empty()) {
     return absl::UnavailableError(absl::StrCat("the aggregator at ", config_.aggregator, " is not reached: ", reason));
   }

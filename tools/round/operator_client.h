@@ -25,7 +25,8 @@ namespace blink {
 struct OperatorConfig {
   std::string aggregator;  // HOST:PORT
   std::string deployment;
-  TlsFiles tls;  // unused when insecure
+  std::string proxy;  // the only way to it (http_proxy.h); empty: none is needed
+  TlsFiles tls;       // unused when insecure
   bool insecure = false;
 };
 

@@ -118,6 +118,34 @@ class DiagnosisTest : public ::testing::Test {
   TlsFiles node_;
 };
 
+TEST_F(DiagnosisTest, SaysWhyAProxyDoesNotConnect) {
+  const auto ask = [&](const std::string& answer) {
+    const Peer proxy([&](int fd) { Answer(fd, answer); });
+    return DiagnoseHandshake(node_, "aggregator.invalid:7443", proxy.address());
+  };
+  EXPECT_THAT(ask("HTTP/1.1 403 Forbidden\r\n\r\n"),
+              HasSubstr("does not connect to aggregator.invalid:7443: HTTP/1.1 403 Forbidden"));
+  EXPECT_THAT(ask("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n"),
+              HasSubstr("it wants http://USER:PASSWORD@HOST:PORT"));
+  EXPECT_THAT(ask("SSH-2.0-server\r\n\r\n"), HasSubstr("is it a proxy for HTTP CONNECT?"));
+  EXPECT_THAT(ask(""), HasSubstr("says nothing"));
+  EXPECT_THAT(ask("HTTP/1.1 500 \x1b[2J" + std::string(20'000, 'x')), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(DiagnoseHandshake(node_, "aggregator.invalid:7443", "http://127.0.0.1:1"),
+              HasSubstr("the proxy at 127.0.0.1:1 is not reached: nothing listens"));
+  EXPECT_THAT(DiagnoseHandshake(node_, "aggregator.invalid:7443", "https://127.0.0.1:1"), HasSubstr("http://"));
+}
+
+TEST_F(DiagnosisTest, BehindAProxyItSpeaksToTheAggregatorAsBefore) {
+  const Peer proxy([&](int fd) {
+    Listen(fd);
+    const std::string connected = "HTTP/1.1 200 Connection established\r\n\r\n";
+    ::send(fd, connected.data(), connected.size(), MSG_NOSIGNAL);
+    Answer(fd, FatalAlert(48));
+  });
+  EXPECT_THAT(DiagnoseHandshake(node_, "aggregator.invalid:7443", proxy.address()),
+              HasSubstr("the server at aggregator.invalid:7443 does not know the authority"));
+}
+
 TEST_F(DiagnosisTest, NamesTheCauseOfEveryAlertAboutOurCertificate) {
   EXPECT_THAT(DiagnoseAnswer(FatalAlert(48)), HasSubstr("does not know the authority that signed our certificate"));
   EXPECT_THAT(DiagnoseAnswer(FatalAlert(45)), HasSubstr("holds our certificate for expired: do the clocks agree?"));
