@@ -125,6 +125,9 @@ class Ingest {
   absl::Status NoteForeignReport(const Identity& identity, const v1::NoteForeignReportRequest& request);
   RefusedReports& refused_reports() { return refused_reports_; }
 
+  // From now on every new report is refused with UNAVAILABLE, or no longer.
+  void SetDraining(bool draining) { draining_ = draining; }
+
   RetryWindow WindowFor(const absl::Status& status) const;  // OK: the wait for the seal
   RetryAdvisor& advisor() { return advisor_; }
   const Deployment& deployment() const { return deployment_; }
@@ -154,6 +157,7 @@ class Ingest {
   RetryAdvisor advisor_;
   std::mutex rules_mutex_;
   std::map<std::string, Rules> rules_;  // of the rounds that reports came for lately
+  std::atomic<bool> draining_{false};
   std::atomic<uint32_t> reports_in_flight_{0};
   std::atomic<uint64_t> bytes_in_flight_{0};
   std::atomic<uint64_t> fresh_{0}, repeated_{0}, bytes_{0};

@@ -182,6 +182,15 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       Telemetry::Sources{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_, *aggregator->authenticator_,
                          *aggregator->guard_, options.data_folder});
   Telemetry* const telemetry = aggregator->telemetry_.get();
+  const auto set_draining = [ingest = aggregator->ingest_.get(), operators = aggregator->operator_service_.get(),
+                             telemetry](bool draining) {
+    telemetry->SetDraining(draining);
+    operators->SetDraining(draining);
+    ingest->SetDraining(draining);
+  };
+  aggregator->admin_service_ = std::make_unique<AdminServiceImpl>(
+      AdminServiceImpl::Parts{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_,
+                              *aggregator->audit_log_, options.data_folder, set_draining});
   ServerOptions server = options.server;
   server.can_serve = [telemetry] { return telemetry->CheckReady(); };
   server.deployment = options.deployment.name;
@@ -190,7 +199,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   const AuditChain chain = aggregator->audit_log_->chain();
   spdlog::info("audit log: {} records, the last has the hash {}", chain.records, chain.head);
   BLINK_ASSIGN_OR_RETURN(aggregator->server_, AggregatorServer::Start(server, {aggregator->node_service_.get(),
-                                                                               aggregator->operator_service_.get()}));
+                                                                               aggregator->operator_service_.get(),
+                                                                               aggregator->admin_service_.get()}));
   telemetry->SetServer(aggregator->server_.get());
   if (aggregator->http_ != nullptr) {
     aggregator->http_->Start([telemetry](const std::string& path) { return telemetry->Answer(path); });

@@ -11,6 +11,7 @@
 #include "aggregator_server/audit_log/audit_log.h"
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
+#include "aggregator_server/service/admin_service.h"
 #include "aggregator_server/service/node_service.h"
 #include "aggregator_server/service/operator_service.h"
 #include "aggregator_server/store/report_store.h"
@@ -74,6 +75,7 @@ class Aggregator {
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<NodeServiceImpl> node_service_;
   std::unique_ptr<OperatorServiceImpl> operator_service_;
+  std::unique_ptr<AdminServiceImpl> admin_service_;
   std::unique_ptr<AggregatorServer> server_;
   std::unique_ptr<Telemetry> telemetry_;
   std::unique_ptr<HttpServer> http_;

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
+#include "aggregator_server/main/commands.h"
 #include "aggregator_server/transport/acceptor.h"
 #include "aggregator_server/transport/health.h"
 #include "common/base/address.h"
@@ -106,7 +108,8 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
   AddLogFlags(&app, flags.log);
   app.set_version_flag("--version", VersionText("blink-aggregator"));
-  app.footer(ExitCodeTable());
+  app.footer(
+      absl::StrCat("Other commands: backup, verify-backup, restore, drain (each has --help).\n\n", ExitCodeTable()));
   AddExamples(app, {{{"",
                       {"blink-aggregator --config aggregator.conf",
                        "blink-aggregator --data data --attributes attributes --deployment demo --roster roster.json "
@@ -267,6 +270,7 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
+  if (const std::optional<int> code = RunCommand(argc, argv); code.has_value()) return *code;
   ::signal(SIGPIPE, SIG_IGN);
   CLI::App app("Collects the private reports of a deployment's nodes, denoises them and trains on them.",
                "blink-aggregator");

@@ -137,6 +137,11 @@ std::string Shortened(const google::protobuf::Message& request) {
 
 }  // namespace
 
+absl::Status OperatorServiceImpl::CheckTakesRounds() const {
+  if (!draining_) return absl::OkStatus();
+  return absl::UnavailableError("the aggregator is about to stop: try again when it has started again");
+}
+
 absl::Status OperatorServiceImpl::CheckIsCreator(const Identity& who, const std::string& round_id) {
   if (who.role != Role::kCreate || round_id.empty()) return absl::OkStatus();
   const absl::StatusOr<v1::Round> round = pipeline_.GetRound(round_id);
@@ -199,6 +204,7 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::CreateRound(grpc::CallbackServerC
                                                            const v1::CreateRoundRequest* request, v1::Round* response) {
   return Change({context, request->deployment(), Role::kCreate, "create", "", Shortened(*request)},
                 [&](const std::string& by, std::string& round_id) {
+                  BLINK_RETURN_IF_ERROR(CheckTakesRounds());
                   const absl::Status created = StoreRound(pipeline_.CreateRound(*request, by), response);
                   round_id = response->round_id();
                   return created;
@@ -248,6 +254,7 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::RetryRound(grpc::CallbackServerCo
                                                           const v1::RetryRoundRequest* request, v1::Round* response) {
   return Change({context, request->deployment(), Role::kCreate, "retry", request->round_id(), Shortened(*request)},
                 [&](const std::string& by, std::string&) {
+                  BLINK_RETURN_IF_ERROR(CheckTakesRounds());
                   return StoreRound(pipeline_.AnalyseAgain(request->round_id(), request->training(), by), response);
                 });
 }

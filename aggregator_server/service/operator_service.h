@@ -3,6 +3,7 @@
 #ifndef BLINK_AGGREGATOR_SERVER_SERVICE_OPERATOR_SERVICE_H_
 #define BLINK_AGGREGATOR_SERVER_SERVICE_OPERATOR_SERVICE_H_
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -21,6 +22,9 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   OperatorServiceImpl(const Authenticator& authenticator, Pipeline& pipeline, RefusedReports& refused_reports,
                       AuditLog& audit_log)
       : authenticator_(authenticator), pipeline_(pipeline), refused_reports_(refused_reports), audit_log_(audit_log) {}
+
+  // From now on no round is created or retried, or again.
+  void SetDraining(bool draining) { draining_ = draining; }
 
   grpc::ServerUnaryReactor* CreateRound(grpc::CallbackServerContext* context, const v1::CreateRoundRequest* request,
                                         v1::Round* response) override;
@@ -62,6 +66,7 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   grpc::ServerUnaryReactor* Read(const Call& call, const std::function<absl::Status()>& read);
   // Who asks, if that is allowed. The audit log has a refusal.
   absl::StatusOr<Identity> Allow(const Call& call);
+  absl::Status CheckTakesRounds() const;
   absl::Status CheckIsCreator(const Identity& who, const std::string& round_id);
   AuditRecord RecordOf(const Call& call, const std::string& event) const;
 
@@ -69,6 +74,7 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   Pipeline& pipeline_;
   RefusedReports& refused_reports_;
   AuditLog& audit_log_;
+  std::atomic<bool> draining_{false};
 };
 
 }  // namespace blink

@@ -42,4 +42,8 @@ absl::StatusOr<std::string> ReportStore::GetGroups(const v1::Round& round) {
   return groups;
 }
 
+absl::Status ReportStore::MakeSnapshot(const std::string& /*folder*/) {
+  return absl::UnimplementedError("this store makes no snapshot: back it up with its own tools");
+}
+
 }  // namespace blink

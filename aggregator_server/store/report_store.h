@@ -108,6 +108,9 @@ class ReportStore {
   // How many rounds are in each state. The cost does not grow with what a round holds.
   virtual std::map<v1::RoundState, uint64_t> CountRounds();
   virtual StoreActivity GetActivity() { return {}; }
+  // Copies the store as of its turn in the order of changes to `folder`, which must not exist; OpenRocksDbStore opens
+  // it. It takes little room while both are on one disk. UNIMPLEMENTED: the store has backups of its own.
+  virtual absl::Status MakeSnapshot(const std::string& folder);
   // All reports of a round as of now, ascending nodes. DATA_LOSS when one is damaged.
   virtual absl::Status VisitReports(
       const std::string& round_id,

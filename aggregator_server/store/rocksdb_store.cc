@@ -15,6 +15,7 @@
 #include "aggregator_server/store/report_batch.h"
 #include "aggregator_server/store/synced_db.h"
 #include "aggregator_server/store/write_mark.h"
+#include "common/base/durable_file.h"
 #include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
@@ -62,6 +63,7 @@ class RocksDbStore final : public ReportStore {
   StoreActivity GetActivity() override;
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
+  absl::Status MakeSnapshot(const std::string& folder) override;
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
@@ -81,6 +83,7 @@ class RocksDbStore final : public ReportStore {
   void Commit();
   void Gather(Operation operation, ReportBatch& batch);
   void Flush(ReportBatch& batch, SteadyTime since);
+  Acknowledged CountAcknowledged() const;         // committer thread
   void SetMark();                                 // committer thread, after each write
   RoundEntry* Find(const std::string& round_id);  // committer thread
   absl::Status RequireRound(const std::string& round_id);
@@ -249,8 +252,19 @@ void RocksDbStore::Flush(ReportBatch& batch, SteadyTime since) {
   batch_seconds_.Add(std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count());
 }
 
-void RocksDbStore::SetMark() {
-  mark_.Set({.sequence = db_->LastSequence(), .rounds = rounds_.size(), .reports = reports_});
+Acknowledged RocksDbStore::CountAcknowledged() const {
+  return {.sequence = db_->LastSequence(), .rounds = rounds_.size(), .reports = reports_};
+}
+
+void RocksDbStore::SetMark() { mark_.Set(CountAcknowledged()); }
+
+absl::Status RocksDbStore::MakeSnapshot(const std::string& folder) {
+  return RunAlone([&]() -> absl::StatusOr<v1::Round> {
+           BLINK_RETURN_IF_ERROR(db_->MakeCheckpoint(folder));
+           BLINK_RETURN_IF_ERROR(WriteFileAtomically(folder + "/acknowledged", MarkToText(CountAcknowledged())));
+           return v1::Round();
+         })
+      .status();
 }
 
 RoundEntry* RocksDbStore::Find(const std::string& round_id) {

@@ -18,6 +18,7 @@
 #include "rocksdb/cache.h"
 #include "rocksdb/env.h"
 #include "rocksdb/table.h"
+#include "rocksdb/utilities/checkpoint.h"
 
 namespace blink {
 namespace {
@@ -209,6 +210,14 @@ absl::Status SyncedDb::CheckSpace(uint64_t bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat("No space left on device: the disk of ", db_->GetName(), " has ",
                                                    available >> 20, " MiB left, and ", space_reserve_ >> 20,
                                                    " MiB of it are kept free; free space on the aggregator's disk"));
+}
+
+absl::Status SyncedDb::MakeCheckpoint(const std::string& folder) {
+  const std::string what = absl::StrCat("make a snapshot of the store in ", folder);
+  rocksdb::Checkpoint* raw = nullptr;
+  BLINK_RETURN_IF_ERROR(FromRocksDb(rocksdb::Checkpoint::Create(db_.get(), &raw), what));
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  return FromRocksDb(checkpoint->CreateCheckpoint(folder), what);
 }
 
 absl::Status SyncedDb::CheckCanWrite() {

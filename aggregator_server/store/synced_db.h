@@ -34,6 +34,9 @@ class SyncedDb {
   // OK: all of `writes` are on the disk. After an error none of them are, or as many as a crash would leave.
   absl::Status Write(rocksdb::WriteBatch& writes, absl::string_view what);
 
+  // A copy of what was written so far, in `folder`, which must not exist. Errors as of Write.
+  absl::Status MakeCheckpoint(const std::string& folder);
+
   // Whether a write would find space now; otherwise, why the last one failed.
   absl::Status CheckCanWrite();
   Tally::Counts write_seconds() const { return write_seconds_.Read(); }  // with the fsync

@@ -42,6 +42,7 @@ uint32_t CountActive(const v1::Round& round) {
 
 absl::Status Telemetry::CheckReady() {
   if (stopping_) return absl::UnavailableError("the aggregator stops: it takes no new call");
+  if (draining_) return absl::UnavailableError("the aggregator drains: it takes no new report or round");
   return sources_.store.CheckCanStore();
 }
 

@@ -51,8 +51,10 @@ class Telemetry {
   void SetServer(AggregatorServer* server) { server_ = server; }
   // From now on it is not ready.
   void BeginStop() { stopping_ = true; }
+  // The same, until it is taken back.
+  void SetDraining(bool draining) { draining_ = draining; }
 
-  // UNAVAILABLE: it stops. Otherwise what ReportStore::CheckCanStore says.
+  // UNAVAILABLE: it stops, or drains. Otherwise what ReportStore::CheckCanStore says.
   absl::Status CheckReady();
   // Any thread.
   HttpResponse Answer(const std::string& path);
@@ -69,7 +71,7 @@ class Telemetry {
 
   const Sources sources_;
   std::atomic<AggregatorServer*> server_{nullptr};
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, draining_{false};
 };
 
 }  // namespace blink

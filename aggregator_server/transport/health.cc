@@ -72,9 +72,14 @@ void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder) {
   builder.AddListeningPort(UriOf(socket), grpc::InsecureServerCredentials());
 }
 
-absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelToSocket(const std::string& socket) {
   BLINK_RETURN_IF_ERROR(CheckLength(socket));
-  grpc::GenericStub stub(grpc::CreateChannel(UriOf(socket), grpc::InsecureChannelCredentials()));
+  return grpc::CreateChannel(UriOf(socket), grpc::InsecureChannelCredentials());
+}
+
+absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
+  BLINK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, ChannelToSocket(socket));
+  grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   grpc::CompletionQueue queue;

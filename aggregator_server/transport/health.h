@@ -6,11 +6,14 @@
 #ifndef BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
 #define BLINK_AGGREGATOR_SERVER_TRANSPORT_HEALTH_H_
 
+#include <grpcpp/channel.h>
 #include <grpcpp/server_builder.h>
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace blink {
@@ -20,6 +23,9 @@ std::string HealthSocketIn(const std::string& data_folder);
 // Lets the server answer at `socket`. Call this before anything else of the builder. Where no socket can be made (the
 // path is too long, something else is there, the file system knows none), the log says so, and then nothing answers.
 void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder);
+
+// A channel to the server at `socket`, which only its own user may open. UNAVAILABLE: no socket can have this path.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelToSocket(const std::string& socket);
 
 // Asks the server at `socket`. Returns UNAVAILABLE, with the reason, when it gives no good answer within `timeout`.
 absl::Status CheckHealth(const std::string& socket, absl::Duration timeout);

@@ -1,0 +1,72 @@
+#include "aggregator_server/service/admin_service.h"
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/logging.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/status.h"
+
+namespace blink {
+
+grpc::ServerUnaryReactor* AdminServiceImpl::Answer(grpc::CallbackServerContext& context, const char* action,
+                                                   const std::string& detail,
+                                                   const std::function<absl::Status()>& act) {
+  const auto answer = [&]() -> absl::Status {
+    AuditRecord record{.event = "asked", .who = "local", .peer = context.peer(), .action = action, .detail = detail};
+    if (!absl::StartsWith(context.peer(), "unix:")) {  // the same server also has a port
+      const absl::Status refused =
+          absl::PermissionDeniedError("this is asked over the socket in the data folder alone");
+      parts_.audit_log.Refuse(record, refused);
+      return refused;
+    }
+    BLINK_RETURN_IF_ERROR(parts_.audit_log.Append(record));
+    const absl::Status done = act();
+    record.event = "answered";
+    record.outcome = done.ToString(absl::StatusToStringMode::kWithNoExtraData);
+    const absl::Status written = parts_.audit_log.Append(record);
+    if (!written.ok()) {
+      spdlog::error("the answer to {} is not in the audit log: {}", action, std::string(written.message()));
+    }
+    return done;
+  };
+  grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
+  reactor->Finish(ToGrpcStatus(answer()));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AdminServiceImpl::MakeSnapshot(grpc::CallbackServerContext* context,
+                                                         const v1::MakeSnapshotRequest* /*request*/,
+                                                         v1::MakeSnapshotResponse* response) {
+  return Answer(*context, "snapshot", "", [&]() -> absl::Status {
+    const std::lock_guard<std::mutex> lock(snapshot_mutex_);
+    // Before the snapshot: a round that is sealed after it would be open in it, and have a folder.
+    std::vector<std::string> sealed;
+    for (const v1::Round& round : parts_.store.ListRounds()) {
+      if (round.state() != v1::ROUND_STATE_OPEN) sealed.push_back(round.round_id());
+    }
+    const std::string folder = parts_.data_folder + "/store.snapshot";
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);  // of a backup that was killed
+    BLINK_RETURN_IF_ERROR(parts_.store.MakeSnapshot(folder));
+    response->set_folder(folder);
+    for (std::string& id : sealed) response->add_round_ids(std::move(id));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AdminServiceImpl::Drain(grpc::CallbackServerContext* context, const v1::DrainRequest* request,
+                                                  v1::DrainResponse* response) {
+  return Answer(*context, request->undo() ? "undrain" : "drain", "", [&] {
+    parts_.set_draining(!request->undo());
+    spdlog::info(request->undo() ? "serving again" : "draining: no new report or round is taken");
+    response->set_reports_in_flight(parts_.ingest.reports_in_flight());
+    response->set_worker_runs(parts_.pipeline.GetActivity().worker.has_value());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace blink

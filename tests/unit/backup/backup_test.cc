@@ -1,0 +1,169 @@
+#include "aggregator_server/backup/backup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/durable_file.h"
+#include "nlohmann/json.hpp"
+#include "tests/testing/temp_folder.h"
+
+namespace blink {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+class BackupTest : public testing::FolderTest {
+ protected:
+  void SetUp() override {
+    Write("data/rosters/1.json", "roster");
+    Write("data/rounds/aa/round.json", "round");
+    Write("data/rounds/aa/reports.blr", std::string(3 << 20, 'r'));
+    Write("data/rounds/aa/result/metrics.json", "{}");
+    Write("data/rounds/aa/result.tmp/half", "half");
+    Write("data/rounds/aa/result.checkpoint/0.checkpoint", "work");
+    Write("data/rounds/bb/reports.blr", "sealed after the snapshot");
+    Write("data/audit.log", "records");
+    Write("data/revoked.crl.pem", "list");
+    Write("data/health.sock.not", "no part of it");
+    Write("snapshot/CURRENT", "MANIFEST-1\n");
+    Write("snapshot/000001.sst", std::string("\0\1\2", 3));
+  }
+  absl::StatusOr<BackupSummary> Make(const std::string& name = "backup") {
+    return MakeBackup(
+        {.data_folder = Path("data"), .store_snapshot = Path("snapshot"), .round_ids = {"aa", "never-had-a-folder"}},
+        Path(name), kNow, nullptr);
+  }
+  std::string Read(const std::string& name) { return ReadFile(Path(name), 1 << 30).value_or("<none>"); }
+  void ExpectDamaged(const std::string& why) {
+    for (const auto& summary :
+         {VerifyBackup(Path("backup"), nullptr), RestoreBackup(Path("backup"), Path("restored"), nullptr)}) {
+      EXPECT_EQ(summary.status().code(), absl::StatusCode::kDataLoss) << summary.status();
+      EXPECT_THAT(std::string(summary.status().message()), HasSubstr(why));
+    }
+    EXPECT_FALSE(fs::exists(Path("restored"))) << "what is not whole has not its name";
+  }
+  void EditManifest(const std::function<void(nlohmann::json&)>& edit) {
+    nlohmann::json json = nlohmann::json::parse(Read("backup/backup.json"));
+    edit(json);
+    Write("backup/backup.json", json.dump());
+  }
+};
+
+TEST_F(BackupTest, ARestoredFolderHasTheStoreTheSealedRoundsAndTheRecords) {
+  const auto made = Make();
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->rounds, 1u);
+  const auto verified = VerifyBackup(Path("backup"), nullptr);
+  ASSERT_TRUE(verified.ok()) << verified.status();
+  EXPECT_EQ(verified->digest, made->digest);
+  EXPECT_EQ(verified->made, kNow);
+  const auto restored = RestoreBackup(Path("backup"), Path("restored"), nullptr);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->files, made->files);
+  for (const char* file : {"rosters/1.json", "rounds/aa/round.json", "rounds/aa/reports.blr",
+                           "rounds/aa/result/metrics.json", "audit.log", "revoked.crl.pem"}) {
+    EXPECT_EQ(Read(absl::StrCat("restored/", file)), Read(absl::StrCat("data/", file))) << file;
+  }
+  EXPECT_EQ(Read("restored/store/000001.sst"), Read("snapshot/000001.sst"));
+  for (const char* left_out : {"rounds/bb", "rounds/aa/result.tmp", "rounds/aa/result.checkpoint", "health.sock.not"}) {
+    EXPECT_FALSE(fs::exists(Path(absl::StrCat("restored/", left_out)))) << left_out;
+  }
+}
+
+TEST_F(BackupTest, ItsFilesAreForTheirOwnerAlone) {
+  ASSERT_TRUE(Make().ok());
+  for (const auto& entry : fs::recursive_directory_iterator(Path("backup"))) {
+    EXPECT_EQ(fs::status(entry).permissions() & fs::perms(077), fs::perms::none) << entry.path();
+  }
+}
+
+TEST_F(BackupTest, TellsHowFarItIs) {
+  uint64_t last = 0, total = 0;
+  const auto note = [&](uint64_t done, uint64_t of) {
+    EXPECT_EQ(done, last + 1);
+    last = done;
+    total = of;
+  };
+  ASSERT_TRUE(MakeBackup({.data_folder = Path("data"), .store_snapshot = Path("snapshot"), .round_ids = {"aa"}},
+                         Path("backup"), kNow, note)
+                  .ok());
+  EXPECT_EQ(last, total);
+  EXPECT_GT(total, 5u);
+}
+
+TEST_F(BackupTest, FindsAChangedAMissingAndAForeignFile) {
+  ASSERT_TRUE(Make().ok());
+  fs::copy(Path("backup"), Path("kept"), fs::copy_options::recursive);
+  const auto renew = [&] {
+    fs::remove_all(Path("backup"));
+    fs::copy(Path("kept"), Path("backup"), fs::copy_options::recursive);
+  };
+  Write("backup/data/rounds/aa/round.json", "rounD");
+  ExpectDamaged("round.json is not what was copied");
+  renew();
+  Write("backup/data/rounds/aa/round.json", "round and more");
+  ExpectDamaged("round.json is not what was copied");
+  renew();
+  fs::remove(Path("backup/data/audit.log"));
+  ExpectDamaged("the backup lacks");
+  renew();
+  Write("backup/data/rounds/cc/reports.blr", "from elsewhere");
+  ExpectDamaged("does not belong to the backup");
+}
+
+TEST_F(BackupTest, RefusesAListThatLeadsOutOfIt) {
+  ASSERT_TRUE(Make().ok());
+  for (const char* path : {"../evil", "rounds/../../evil", "/etc/passwd", "a//b", "./a", ""}) {
+    EditManifest([&](nlohmann::json& json) { json["files"][0]["path"] = path; });
+    const auto verified = VerifyBackup(Path("backup"), nullptr);
+    EXPECT_EQ(verified.status().code(), absl::StatusCode::kDataLoss) << path << verified.status();
+  }
+}
+
+TEST_F(BackupTest, RefusesAListThatIsNoneAndANewerOne) {
+  EXPECT_EQ(VerifyBackup(Path("nothing"), nullptr).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(Make().ok());
+  EditManifest([](nlohmann::json& json) { json["format"] = 2; });
+  EXPECT_EQ(VerifyBackup(Path("backup"), nullptr).status().code(), absl::StatusCode::kFailedPrecondition);
+  for (const char* text : {"", "{", "[]", "{\"format\": 1}", "{\"format\": 1, \"made\": \"x\", \"files\": []}"}) {
+    Write("backup/backup.json", text);
+    EXPECT_EQ(VerifyBackup(Path("backup"), nullptr).status().code(), absl::StatusCode::kDataLoss) << text;
+  }
+}
+
+TEST_F(BackupTest, OverwritesNothing) {
+  ASSERT_TRUE(Make().ok());
+  EXPECT_EQ(Make().status().code(), absl::StatusCode::kInvalidArgument);
+  Write("in-use/file", "x");
+  const auto restored = RestoreBackup(Path("backup"), Path("in-use"), nullptr);
+  EXPECT_EQ(restored.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Read("in-use/file"), "x");
+  fs::create_directories(Path("empty"));
+  EXPECT_TRUE(RestoreBackup(Path("backup"), Path("empty"), nullptr).ok());
+}
+
+TEST_F(BackupTest, AFullDiskLeavesNoBackupUnderItsName) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1 << 20, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto made = Make();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, old);
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kResourceExhausted) << made.status();
+  EXPECT_FALSE(fs::exists(Path("backup")));
+  EXPECT_TRUE(Make().ok()) << "the rest of the first try is cleared";
+}
+
+}  // namespace
+}  // namespace blink
