@@ -331,8 +331,10 @@ absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
+  v1::Round written = round;
+  written.clear_history();  // who did what is nothing that an analysis needs, and an older worker would not read it
   std::string json;
-  if (const auto status = google::protobuf::util::MessageToJsonString(round, &json, options); !status.ok()) {
+  if (const auto status = google::protobuf::util::MessageToJsonString(written, &json, options); !status.ok()) {
     return absl::InternalError(absl::StrCat("cannot write the round as JSON: ", status.ToString()));
   }
   return WriteFileAtomically(folder + "/round.json", json);

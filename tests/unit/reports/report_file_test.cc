@@ -116,6 +116,14 @@ TEST_F(ReportFileTest, ReturnsEveryReportOfOneEnd) {
   EXPECT_EQ(ReadRoundFolder(folder_).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(ReportFileTest, TheRoundFileNamesNoOperator) {
+  v1::Round round;
+  round.set_round_id(std::string(32, 'a'));
+  round.add_history()->set_by("operator/ann");
+  ASSERT_TRUE(WriteRoundJson(round, folder_).ok());
+  EXPECT_THAT(ReadFile(folder_ + "/round.json", 1 << 20).value(), Not(HasSubstr("ann")));
+}
+
 TEST_F(ReportFileTest, AnEmptyRoundIsAFileToo) {
   Write(Parameters(), {});
   const auto read = ReadRoundFolder(folder_);
