@@ -26,7 +26,10 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path
   AuditLogSummary summary;
   const auto prepare = [&]() -> absl::Status {
     BLINK_RETURN_IF_ERROR(CheckRegularFile(path));
-    BLINK_RETURN_IF_ERROR(LockDescriptor(fd, path));
+    if (const absl::Status lock = LockDescriptor(fd, path); !lock.ok()) {
+      return Reworded(lock, absl::StrCat("cannot open the audit log: ", lock.message(),
+                                         ": end it first, or give --audit-log another file"));
+    }
     const absl::StatusOr<AuditLogSummary> read = ReadAuditLog(path);
     if (absl::IsDataLoss(read.status())) {
       return absl::DataLossError(absl::StrCat(

@@ -139,12 +139,12 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     if (!http.ok()) return Reworded(http.status(), absl::StrCat("--http-listen: ", http.status().message()));
     aggregator->http_ = *std::move(http);
   }
-  BLINK_ASSIGN_OR_RETURN(
-      aggregator->audit_log_,
-      AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));
   BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
                                                               {.accept_loss = options.accept_data_loss}));
+  BLINK_ASSIGN_OR_RETURN(
+      aggregator->audit_log_,
+      AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));
   BLINK_RETURN_IF_ERROR(CheckRoundFolders(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_RETURN_IF_ERROR(CheckResultsAreThere(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_RETURN_IF_ERROR(CheckRounds(aggregator->store_->ListRounds(), roster, options.data_folder));
