@@ -72,6 +72,11 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--http-listen", options.http_listen,
                  "HOST:PORT for metrics and health over HTTP, without TLS: /metrics, /healthz, /readyz; without HOST: "
                  "127.0.0.1; absent: none");
+  app.add_option("--proxy-protocol-from", options.server.balancers,
+                 "address of a balancer that passes TLS on, repeatable: its connections begin with a header of the "
+                 "PROXY protocol (version 1 or 2), and limits, log and audit log see the caller that it names")
+      ->check(
+          CLI::Validator([](std::string& text) { return std::string(HostOfBalancer(text).status().message()); }, ""));
   app.add_flag("--grpc-reflection", options.server.reflection,
                "tell whoever has a certificate the services and messages of this program (gRPC reflection)");
   app.add_option("--tls-certificate", flags.tls.certificate,
@@ -204,6 +209,9 @@ absl::Status CompleteOptions(Flags& flags) {
   }
   if (flags.insecure && !options.revocations_file.empty()) {
     return absl::InvalidArgumentError("--insecure and --revocations exclude each other");
+  }
+  if (flags.insecure && !options.server.balancers.empty()) {
+    return absl::InvalidArgumentError("--insecure and --proxy-protocol-from exclude each other");
   }
   if (const absl::Status sound = ParseAddress(options.server.listen, AddressUse::kListen).status(); !sound.ok()) {
     return Reworded(sound, absl::StrCat("--listen: ", sound.message()));

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/rounds/round_history.h"
+#include "aggregator_server/transport/caller_names.h"
 #include "aggregator_server/transport/guarded_reactor.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
@@ -167,7 +168,7 @@ absl::StatusOr<Identity> OperatorServiceImpl::Allow(const Call& call) {
 AuditRecord OperatorServiceImpl::RecordOf(const Call& call, const std::string& event) const {
   return {.event = event,
           .who = authenticator_.Describe(*call.context),
-          .peer = call.context->peer(),
+          .peer = PeerOf(*call.context),
           .action = call.action,
           .round_id = ValidateRoundId(call.round_id).ok() ? call.round_id : "",
           .detail = call.detail};

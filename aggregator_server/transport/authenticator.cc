@@ -4,6 +4,7 @@
 #include <grpcpp/security/auth_context.h>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/transport/caller_names.h"
 #include "aggregator_server/transport/refusal_log.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/credentials.h"
@@ -72,11 +73,11 @@ absl::StatusOr<uint64_t> Authenticator::OpenStream(const grpc::ServerContextBase
                                                    CertificateGuard::Cut cut) const {
   if (insecure_) return 0;
   BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
-  return guard_.OpenStream(certificate, context.peer(), std::move(cut));
+  return guard_.OpenStream(certificate, PeerOf(context), std::move(cut));
 }
 
 void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status) {
-  Refusals().Report(context.peer(), status);
+  Refusals().Report(PeerOf(context), status);
 }
 
 }  // namespace blink

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "aggregator_server/transport/caller_names.h"
 #include "aggregator_server/transport/handshake_words.h"
 #include "common/base/logging.h"
 #include "common/pki/identity.h"
@@ -119,6 +120,7 @@ void OnBirth(void* parent, void*, CRYPTO_EX_DATA* data, int index, long, void*) 
 void OnDeath(void* parent, void* ours, CRYPTO_EX_DATA*, int, long, void*) {
   const std::unique_ptr<Observed> observed(static_cast<Observed*>(ours));
   if (observed == nullptr) return;
+  if (!observed->address.connection.empty()) Callers().Forget(observed->address.connection);
   const bool was_cut = observed->books->ledger.Leave(observed->id);
   if (observed->seen == nullptr) return;
   if (was_cut) return observed->books->failures.Count("cut in the handshake, to make room", observed->address.host);
@@ -148,7 +150,7 @@ PeerAddress PeerAddress::Of(const sockaddr_storage& address, socklen_t size) {
   if (shown.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
     const std::string own = Show(&shown, size, port, sizeof(port));
     std::memset(six->sin6_addr.s6_addr + 8, 0, 8);
-    return {absl::StrCat("[", own, "]:", port), absl::StrCat(Show(&shown, size, nullptr, 0), "/64")};
+    return {absl::StrCat("[", own, "]:", port), absl::StrCat(Show(&shown, size, nullptr, 0), "/64"), ""};
   }
   if (shown.ss_family == AF_INET6) {
     sockaddr_in four{};
@@ -160,7 +162,7 @@ PeerAddress PeerAddress::Of(const sockaddr_storage& address, socklen_t size) {
     size = sizeof(four);
   }
   const std::string host = Show(&shown, size, port, sizeof(port));
-  return {absl::StrCat(host, ":", port), host};
+  return {absl::StrCat(host, ":", port), host, ""};
 }
 
 absl::Status ConnectionBooks::CheckSerial(const std::string& serial) const {

@@ -31,6 +31,8 @@ struct PeerAddress {
   static PeerAddress Of(const sockaddr_storage& address, socklen_t size);
   std::string peer;  // host:port
   std::string host;  // IPv6: the /64, as 2001:db8::/64
+  // Behind a balancer, which these are of: its connection in CallerNames. Otherwise empty.
+  std::string connection;
 };
 
 // What one acceptor keeps of its connections. They may outlive it.

@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
     BLINK_RETURN_IF_ERROR(RequireLoopback(options.listen));
     credentials = grpc::InsecureServerCredentials();
   }
-  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen));
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<Acceptor> acceptor, Acceptor::Listen(options.listen, options.balancers));
   acceptor->books().revocations = options.revocations;
   grpc::EnableDefaultHealthCheckService(true);  // of builders that are made from now on
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

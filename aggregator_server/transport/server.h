@@ -24,6 +24,7 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0: chosen by the system
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
   std::string deployment;              // that the certificate must name
+  std::vector<std::string> balancers;  // whose connections begin with a header of the PROXY protocol (acceptor.h)
   std::string health_socket;           // where health checks ask (health.h); empty: nowhere
   // Connections of certificates on this list are cut; absent: there is none.
   std::shared_ptr<const Revocations> revocations;

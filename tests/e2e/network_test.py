@@ -551,6 +551,83 @@ class Networks(BlinkTest):
         self.assertIn("a proxy is for TLS", refused.err)
         self.assertNotIn("s3cret", refused.err)
 
+    def start_balancer(self, header):
+        """Passes connections on from 127.0.0.2, each behind this header; returns its port."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+
+        def copy(source, target):
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    target.sendall(data)
+            for end in (source, target):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+        def serve(client):
+            with contextlib.suppress(OSError), client, socket.create_connection(
+                    ("127.0.0.1", self.blink.port), source_address=("127.0.0.2", 0)) as upstream:
+                upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for byte in header:  # the worst way to send it
+                    upstream.sendall(bytes([byte]))
+                other = threading.Thread(target=copy, args=(upstream, client), daemon=True)
+                other.start()
+                copy(client, upstream)
+                other.join()
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        return server.getsockname()[1]
+
+    def test_behind_a_balancer_limits_and_logs_see_the_caller(self):
+        aggregator = self.blink.start_aggregator("--proxy-protocol-from", "127.0.0.2")
+        self.blink.create_round()
+        port = self.start_balancer(b"PROXY TCP4 203.0.113.9 127.0.0.1 40112 7443\r\n")
+        self.blink.edit_kit(self.name, aggregator=f"127.0.0.1:{port}")
+        self.assertEnds(self.node(), blinktest.OK)
+        refused = run("blink", "round", "cancel", "--config", self.blink.operator, "--aggregator", f"127.0.0.1:{port}",
+                      "f" * 32)
+        self.assertEnds(refused, blinktest.REFUSED_BY_PEER)
+        records = (self.blink.data / "audit.log").read_text()
+        self.assertIn('"peer":"ipv4:203.0.113.9:40112","action":"cancel"', records)
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            plain.recv(100)
+        wait_until(lambda: "TLS handshake with 203.0.113.9:40112 failed" in aggregator.log(), "the caller in the log")
+
+    def test_a_balancer_that_sends_no_header_is_refused_and_others_are_served_meanwhile(self):
+        aggregator = self.blink.start_aggregator("--proxy-protocol-from", "127.0.0.2")
+        self.blink.create_round()
+        silent = [socket.create_connection(("127.0.0.1", self.blink.port), source_address=("127.0.0.2", 0))
+                  for _ in range(300)]
+        for connection in silent:
+            self.addCleanup(connection.close)
+        self.assertEnds(self.node(), blinktest.OK)
+        silent[-1].settimeout(30)
+        self.assertEqual(silent[-1].recv(1), b"", "it is closed")
+        port = self.start_balancer(b"")
+        self.blink.edit_kit(self.name, aggregator=f"127.0.0.1:{port}")
+        self.assertEnds(self.node(give_up_after=3), blinktest.UNREACHABLE)
+        wait_until(lambda: "does it send the PROXY protocol?" in aggregator.log(), "the reason in the log")
+        busy = sum(int(field) for field in (pathlib.Path(f"/proc/{aggregator.pid}/stat").read_text()
+                                            .rsplit(")", 1)[1].split()[11:13]))
+        self.assertLess(busy / os.sysconf("SC_CLK_TCK"), 20, "it waits, and does not spin")
+
+    def test_a_header_from_elsewhere_is_believed_by_nobody(self):
+        aggregator = self.blink.start_aggregator("--proxy-protocol-from", "192.0.2.1")
+        port = self.start_balancer(b"PROXY TCP4 203.0.113.9 127.0.0.1 40112 7443\r\n")
+        self.blink.edit_kit(self.name, aggregator=f"127.0.0.1:{port}")
+        self.assertEnds(self.node(give_up_after=3), blinktest.UNREACHABLE)
+        self.assertNotIn("203.0.113.9", aggregator.log())
+        for wrong in ("balancer.example.org", "10.0.0.0/8", "10.0.0.5:7443", ""):
+            refused = run("blink-aggregator", "--config", self.blink.out / "aggregator" / "aggregator.conf",
+                          "--proxy-protocol-from", wrong, "--listen", "127.0.0.1:0")
+            self.assertEnds(refused, blinktest.USAGE, "--proxy-protocol-from")
+
     def test_an_aggregator_on_ipv6(self):
         try:
             socket.create_server(("::1", 0), family=socket.AF_INET6).close()
