@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -21,9 +22,11 @@
 #include "common/base/logging.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/cli/config_file.h"
 #include "common/cli/help.h"
 #include "common/cli/log_flags.h"
 #include "common/cli/output_file.h"
+#include "common/cli/settings.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
@@ -38,11 +41,13 @@
 namespace blink {
 namespace {
 
+constexpr char kPrefix[] = "BLINK_NODE";
+
 struct Flags {
   std::string kit, policy, journal, anchor, round_id, proxy, leave = "when-sealed";
   LogOptions log;
   std::optional<NodeIndex> node;
-  bool daemon = false, json = false, replace = false;
+  bool daemon = false, json = false, replace = false, check_config = false, print_config = false;
   double give_up_after_seconds = 0;
   OutputFile output;
 };
@@ -175,6 +180,61 @@ int GiveAnchor(const Flags& flags) {
   return 0;
 }
 
+// The settings that the kit decides, each with its file.
+std::string PrintKit(const KitConfig& kit) {
+  const std::string place = kit.folder + "/kit.json";
+  std::string text;
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"deployment", kit.deployment},
+                                                        {"nodes", kit.NodesName()},
+                                                        {"node_count", absl::StrCat(kit.node_count)},
+                                                        {"roster_version", absl::StrCat(kit.roster_version)},
+                                                        {"aggregator", kit.aggregator},
+                                                        {"proxy", kit.proxy},
+                                                        {"insecure", kit.insecure ? "true" : "false"}}) {
+    absl::StrAppend(&text, "# kit: ", SettingLine(key, value, place));
+  }
+  return text;
+}
+
+absl::Status CheckTls(const KitConfig& kit) {
+  const absl::Status sound = GrpcLink::Create(kit).status();
+  // an expired certificate is bad input, and nothing that the owner's policy refuses
+  return absl::IsFailedPrecondition(sound) ? absl::InvalidArgumentError(sound.message()) : sound;
+}
+
+// What a start would refuse, as far as that can be told without reading a list or opening the journal.
+int CheckConfig(const Flags& flags) {
+  const auto kit = LoadKitConfig(flags.kit);
+  if (!kit.ok()) return ExitWith(kit.status());
+  const std::string policy_path = flags.policy.empty() ? DefaultPolicyPath(flags.kit) : flags.policy;
+  const auto policy = LoadPolicy(policy_path);
+  if (!policy.ok()) return ExitWith(policy.status());
+  if (const absl::Status allowed = CheckDeployment(*policy, kit->deployment); !allowed.ok()) {
+    return ExitWith(ExitCode::kRefusedByPolicy, std::string(allowed.message()));
+  }
+  if (const absl::Status sound = CheckTls(*kit); !sound.ok()) return ExitWith(sound);
+  for (const std::string& path : {kit->folder + "/lists.csv", flags.anchor}) {
+    if (path.empty()) continue;
+    if (const absl::Status there = CheckReadable(path); !there.ok()) return ExitWith(there);
+  }
+  if (const absl::Status there = CheckReadable(flags.journal + "/journal.blj"); !there.ok()) {
+    return ExitWith(ExitCode::kJournal, absl::StrCat(there.message(), ": blink-node init makes the journal, once"));
+  }
+  std::cout << "blink-node: the configuration is good: " << kit->NodesName() << " of deployment " << kit->deployment
+            << " reports to " << kit->aggregator << "; the lists and the journal were not read\n";
+  return 0;
+}
+
+// Prints what --print-config asks for, and checks what --check-config asks for.
+int TellOfConfig(const Flags& flags, const std::string& settings) {
+  if (!flags.print_config) return CheckConfig(flags);
+  const auto kit = LoadKitConfig(flags.kit);
+  std::cout << settings << (kit.ok() ? PrintKit(*kit) : "");
+  if (flags.check_config) return CheckConfig(flags);
+  return kit.ok() ? 0 : ExitWith(kit.status());
+}
+
 int Run(const Flags& flags) {
   const absl::Time started = absl::Now();
   StopSignal stop;
@@ -239,6 +299,7 @@ const std::vector<CommandExamples> kExamples = {
       "blink-node init --kit kit --journal journal --anchor /mnt/other/journal.anchor"}},
     {"run",
      {"blink-node run --kit kit --journal journal --daemon",
+      "blink-node run --kit kit --journal journal --check-config",
       "blink-node run --kit kit --journal journal --leave at-receipt --give-up-after 600"}},
     {"account",
      {"blink-node account --kit kit --journal journal",
@@ -254,14 +315,17 @@ int Main(int argc, char** argv) {
   CLI::App app{"Sends privatised reports on adjacency lists to an aggregator that is not trusted", "blink-node"};
   Flags flags;
   app.set_version_flag("--version", VersionText("blink-node"));
-  app.footer(ExitCodeTable());
+  const std::string footer =
+      absl::StrCat("Every flag may also be set by a variable of the environment: --log-level by ",
+                   VariableName(kPrefix, "log-level"), ".\nA flag goes before a variable.\n\n", ExitCodeTable());
+  app.footer(footer);
   app.require_subcommand(1);
   auto add = [&](const char* name, const char* what) {
     CLI::App* command = app.add_subcommand(name, what);
     command->add_option("--kit", flags.kit, "folder of the start-up kit")->required();
     command->add_option("--journal", flags.journal, "folder of the journal")->required();
     AddLogFlags(command, flags.log);
-    command->footer(ExitCodeTable());
+    command->footer(footer);
     return command;
   };
   CLI::App* init = add("init", "make key and certificate request (where the kit has no key) and the journal, once");
@@ -280,6 +344,10 @@ int Main(int argc, char** argv) {
     command->add_option("--policy", flags.policy,
                         "file with the policy of the lists' owner; default: policy.json of the kit");
   }
+  run->add_flag("--check-config", flags.check_config,
+                "check the flags, the kit and the policy, say what is wrong, and do nothing else: no list is read");
+  run->add_flag("--print-config", flags.print_config,
+                "print every setting and where it comes from: a flag, the environment, the kit, the default");
   run->add_option("--round", flags.round_id, "only this round (32 hexadecimal digits)");
   run->add_option("--give-up-after", flags.give_up_after_seconds,
                   "end after so many seconds without an answer or an open round; 0: never")
@@ -297,10 +365,12 @@ int Main(int argc, char** argv) {
   account->add_flag("--json", flags.json, "one JSON object");
   flags.output.AddTo(account);
   AddExamples(app, kExamples);
+  Settings settings(kPrefix, {"check-config", "print-config", "json", "replace", "output", "node"});
   try {
-    ParseStrictly(app, argc, argv);
+    ParseStrictly(app, settings.TakeEnvironment(app, argc, argv, ReadEnvironment()));
   } catch (const CLI::ParseError& error) {
-    return EndOfParsing(app, error, "blink-node");
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    return EndOfParsing(app, CLI::ConfigError(settings.WithPlace(error.what())), "blink-node");
   }
   if (const absl::Status logging = InitLogging("blink-node", flags.log); !logging.ok()) {
     return ExitWith(logging);
@@ -313,6 +383,7 @@ int Main(int argc, char** argv) {
   if (init->parsed()) return Init(flags);
   if (anchor->parsed()) return GiveAnchor(flags);
   if (account->parsed()) return ShowAccount(flags);
+  if (flags.check_config || flags.print_config) return TellOfConfig(flags, settings.Print(*run));
   return Run(flags);
 }
 

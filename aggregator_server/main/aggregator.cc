@@ -208,6 +208,27 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   return aggregator;
 }
 
+absl::Status Aggregator::Check(const AggregatorOptions& options) {
+  BLINK_RETURN_IF_ERROR(ValidateDeployment(options.deployment.name));
+  const Deployment& deployment = options.deployment;
+  BLINK_ASSIGN_OR_RETURN(const Roster roster, Roster::Create(deployment.name, deployment.roster_version,
+                                                             deployment.node_count, deployment.retired));
+  if (options.server.tls.has_value()) {
+    BLINK_RETURN_IF_ERROR(ServerTls::Check(*options.server.tls, deployment.name));
+    BLINK_RETURN_IF_ERROR(Revocations::Load({.path = options.revocations_file,
+                                             .ca_path = options.server.tls->ca,
+                                             .memory_path = absl::StrCat(options.data_folder, "/revoked.crl.pem"),
+                                             .refuse_when_outdated = options.refuse_when_outdated,
+                                             .only_check = true},
+                                            *options.certificate_clock)
+                              .status());
+  }
+  AttributeFacts facts(options.attributes_folder, deployment.node_count);
+  BLINK_RETURN_IF_ERROR(facts.Get().status());
+  BLINK_ASSIGN_OR_RETURN(const std::vector<Roster> earlier, ReadEarlierRosters(options.data_folder));
+  return earlier.empty() ? absl::OkStatus() : roster.CheckFollows(earlier.back());
+}
+
 Aggregator::~Aggregator() {
   const bool served = server_ != nullptr;
   // what has arrived is still made durable and acknowledged

@@ -48,6 +48,9 @@ class Aggregator {
   // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. UNAVAILABLE:
   // an address cannot be bound. Other errors are those of the parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
+  // Reads the files that Start reads, and returns what it would refuse them for. Opens no store, binds no port, and
+  // writes nothing.
+  static absl::Status Check(const AggregatorOptions& options);
   ~Aggregator();
 
   int port() const { return server_->port(); }

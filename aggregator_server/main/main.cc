@@ -31,6 +31,7 @@
 #include "common/cli/config_file.h"
 #include "common/cli/help.h"
 #include "common/cli/log_flags.h"
+#include "common/cli/settings.h"
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
@@ -41,10 +42,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kPrefix[] = "BLINK_AGGREGATOR";
+
 struct Flags {
   AggregatorOptions options;
   TlsFiles tls;
-  bool insecure = false, check_health = false;
+  bool insecure = false, check_health = false, check_config = false, print_config = false;
   std::string port_file;
   LogOptions log;
   double worker_seconds_max = 0, worker_silence_max = 600;
@@ -73,8 +76,9 @@ void DefineFlags(CLI::App& app, Flags& flags) {
                  "HOST:PORT for metrics and health over HTTP, without TLS: /metrics, /healthz, /readyz; without HOST: "
                  "127.0.0.1; absent: none");
   app.add_option("--proxy-protocol-from", options.server.balancers,
-                 "address of a balancer that passes TLS on, repeatable: its connections begin with a header of the "
-                 "PROXY protocol (version 1 or 2), and limits, log and audit log see the caller that it names")
+                 "addresses of balancers that pass TLS on, separated by commas: their connections begin with a header "
+                 "of the PROXY protocol (version 1 or 2), and limits, log and audit log see the caller that it names")
+      ->delimiter(',')
       ->check(
           CLI::Validator([](std::string& text) { return std::string(HostOfBalancer(text).status().message()); }, ""));
   app.add_flag("--grpc-reflection", options.server.reflection,
@@ -91,6 +95,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
       "--check-health", flags.check_health,
       "ask the aggregator that runs on this data folder whether it serves, and do nothing else; exit code 0: it "
       "does, 6: no good answer");
+  app.add_flag("--check-config", flags.check_config,
+               "check the flags and every file that a start reads, say what is wrong, and do nothing else");
+  app.add_flag("--print-config", flags.print_config,
+               "print every setting and where it comes from: a flag, the environment, a line of the file, the default");
   app.add_flag("--insecure", flags.insecure, "no TLS, claims are believed; on loopback only");
   app.add_flag("--accept-data-loss", options.accept_data_loss,
                "start although the store lost what it had acknowledged; for one start, after reading the refusal");
@@ -113,18 +121,22 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
   AddLogFlags(&app, flags.log);
   app.set_version_flag("--version", VersionText("blink-aggregator"));
-  app.footer(
-      absl::StrCat("Other commands: backup, verify-backup, restore, drain (each has --help).\n\n", ExitCodeTable()));
-  AddExamples(app, {{{"",
-                      {"blink-aggregator --config aggregator.conf",
-                       "blink-aggregator --data data --attributes attributes --deployment demo --roster roster.json "
-                       "--insecure"}}}});
+  app.footer(absl::StrCat("Other commands: backup, verify-backup, restore, drain (each has --help).\n\n",
+                          "Every flag may also be set by a variable of the environment: --log-level by ",
+                          VariableName(kPrefix, "log-level"),
+                          ".\nA flag goes before a variable, and a variable before ", "the configuration file.\n\n",
+                          ExitCodeTable()));
+  AddExamples(
+      app, {{{"",
+              {"blink-aggregator --config aggregator.conf", "blink-aggregator --config aggregator.conf --check-config",
+               "blink-aggregator --data data --attributes attributes --deployment demo --roster roster.json "
+               "--insecure"}}}});
 }
 
 // A configuration file's relative paths are meant from its own folder, those of the command line from here.
 class ConfigOfItsFolder final : public CLI::ConfigINI {
  public:
-  explicit ConfigOfItsFolder(const CLI::App& app) : app_(app) {}
+  ConfigOfItsFolder(const CLI::App& app, Settings& settings) : app_(app), settings_(settings) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     const std::string file = app_.get_config_ptr()->as<std::string>();
     const fs::path folder = fs::absolute(file).parent_path();
@@ -133,10 +145,10 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
     if (!entries.ok()) throw CLI::ConfigError(std::string(entries.status().message()));
     std::vector<CLI::ConfigItem> items;
     for (const auto& [key, value, line] : *entries) {
-      places_["--" + key] = absl::StrCat(file, ":", line);
-      if (app_.get_option_no_throw("--" + key) == nullptr || kNoKeys.count(key) > 0) {
+      settings_.NoteFile(key, absl::StrCat(file, ":", line));
+      if (!settings_.IsKey(app_, key)) {
         throw CLI::ConfigError(
-            absl::StrCat(file, ":", line, ": the key ", key, " is unknown", Suggest(key, KnownKeys())));
+            absl::StrCat(file, ":", line, ": the key ", key, " is unknown", Suggest(key, settings_.Keys(app_))));
       }
       const bool is_path = kPaths.count(key) > 0;
       items.emplace_back();
@@ -146,35 +158,12 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
     return items;
   }
 
-  // `error` after the file and line of the value that it is about, unless that was given in the command line.
-  std::string WithPlace(const std::string& error, const std::vector<std::string>& arguments) const {
-    const size_t begin = error.find("--");
-    if (begin == std::string::npos) return error;
-    const std::string flag = error.substr(begin, error.find_first_not_of("-abcdefghijklmnopqrstuvwxyz", begin) - begin);
-    const bool in_line = std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
-      return argument == flag || absl::StartsWith(argument, flag + "=");
-    });
-    const auto place = places_.find(flag);
-    return in_line || place == places_.end() ? error : absl::StrCat(place->second, ": ", error);
-  }
-
  private:
-  std::vector<std::string> KnownKeys() const {
-    std::vector<std::string> keys;
-    for (const CLI::Option* option : app_.get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        if (kNoKeys.count(name) == 0) keys.push_back(name);
-      }
-    }
-    return keys;
-  }
-
   inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key",
                                                       "tls-ca", "worker",     "port-file",       "revocations",
                                                       "roster", "audit-log",  "log-file"};
-  inline static const std::set<std::string> kNoKeys = {"check-health", "config", "help", "version"};
   const CLI::App& app_;
-  mutable std::map<std::string, std::string> places_;  // "file:line" of each "--key"
+  Settings& settings_;
 };
 
 absl::Status ReadRoster(const std::string& path, Deployment& deployment) {
@@ -277,6 +266,14 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
   }
 }
 
+absl::Status TellThatConfigIsGood(const Flags& flags) {
+  BLINK_RETURN_IF_ERROR(Aggregator::Check(flags.options));
+  std::printf("blink-aggregator: the configuration is good: deployment %s with %u nodes, roster version %llu\n",
+              flags.options.deployment.name.c_str(), flags.options.deployment.node_count,
+              static_cast<unsigned long long>(flags.options.deployment.roster_version));
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
   if (const std::optional<int> code = RunCommand(argc, argv); code.has_value()) return *code;
   ::signal(SIGPIPE, SIG_IGN);
@@ -284,15 +281,18 @@ int Main(int argc, char** argv) {
                "blink-aggregator");
   Flags flags;
   DefineFlags(app, flags);
-  const auto config = std::make_shared<ConfigOfItsFolder>(app);
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  app.config_formatter(config);
+  Settings settings(kPrefix, {"check-health", "check-config", "print-config"});
+  app.config_formatter(std::make_shared<ConfigOfItsFolder>(app, settings));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
   try {
-    ParseStrictly(app, argc, argv);
+    ParseStrictly(app, settings.TakeEnvironment(app, argc, argv, ReadEnvironment()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    return EndOfParsing(app, CLI::ConfigError(config->WithPlace(error.what(), arguments)), "blink-aggregator");
+    return EndOfParsing(app, CLI::ConfigError(settings.WithPlace(error.what())), "blink-aggregator");
+  }
+  if (flags.print_config) {
+    std::printf("%s", settings.Print(app).c_str());
+    if (!flags.check_config) return static_cast<int>(ExitCode::kOk);
   }
   if (flags.check_health) {
     const absl::Status health = CheckHealth(HealthSocketIn(flags.options.data_folder), absl::Seconds(3));
@@ -312,11 +312,11 @@ int Main(int argc, char** argv) {
   absl::Status status = InitLogging("blink-aggregator", flags.log);
   if (status.ok()) status = CompleteOptions(flags);
   if (!status.ok() && absl::IsInvalidArgument(status)) {
-    const std::string told = config->WithPlace(std::string(status.message()), arguments);
+    const std::string told = settings.WithPlace(std::string(status.message()));
     std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(told).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
-  if (status.ok()) status = Serve(flags, signals);
+  if (status.ok()) status = flags.check_config ? TellThatConfigIsGood(flags) : Serve(flags, signals);
   if (status.ok()) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(status.message()).c_str());
   // What cannot be served with as it stands (edges among the attributes, an expired certificate) is bad input here.

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Revocations>> Revocations::Load(RevocationOptions
   std::unique_ptr<Revocations> revocations(new Revocations(std::move(options), clock));
   revocations->stamp_ = ReadStamp(revocations->options_.path);
   BLINK_RETURN_IF_ERROR(revocations->Replace());
-  BLINK_RETURN_IF_ERROR(revocations->Remember());
+  if (!revocations->options_.only_check) BLINK_RETURN_IF_ERROR(revocations->Remember());
   const std::shared_ptr<const RevocationList> list = revocations->list();
   if (revocations->options_.refuse_when_outdated && clock.Now() > list->next_update()) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -31,6 +31,7 @@ struct RevocationOptions {
   std::string ca_path;      // the authority's certificate, PEM
   std::string memory_path;  // DATA/revoked.crl.pem
   bool refuse_when_outdated = false;
+  bool only_check = false;  // Load does not keep the list in memory_path
 };
 
 class Revocations {

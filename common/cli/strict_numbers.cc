@@ -306,6 +306,13 @@ void ParseStrictly(CLI::App& app, int argc, const char* const* argv) {
   }
 }
 
+void ParseStrictly(CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv;
+  argv.reserve(arguments.size());
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  ParseStrictly(app, static_cast<int>(argv.size()), argv.data());
+}
+
 int EndOfParsing(const CLI::App& app, const CLI::ParseError& error, const char* program) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   std::fprintf(stderr, "%s: %s\nRun with --help for the options.\n", program, ShownText(error.what()).c_str());

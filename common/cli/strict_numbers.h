@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
@@ -52,6 +53,7 @@ inline CLI::Validator SecondsOrNever() {
 // - of an option or a flag that is given more than once, and is not a list: that it is;
 // - of an argument that no command knows: that argument, before anything that is missing.
 void ParseStrictly(CLI::App& app, int argc, const char* const* argv);
+void ParseStrictly(CLI::App& app, const std::vector<std::string>& arguments);  // with the program's name
 
 // The exit code of `program` after ParseStrictly threw `error`. Prints the help or the version when it was asked for
 // and returns 0; otherwise says what is wrong and returns the code of wrong flags.

@@ -19,6 +19,7 @@
 #include "common/cli/output_file.h"
 #include "common/cli/progress.h"
 #include "common/cli/result_files.h"
+#include "common/cli/settings.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
 #include "common/cli/training_flags.h"
@@ -40,9 +41,12 @@ struct Connection {
   std::string aggregator, proxy;
   bool json = false;
   bool quiet = false;
+  bool check_config = false, print_config = false;
 
   void AddTo(CLI::App* command) {
-    command->add_option("--config", config, "operator.conf, as blink provision makes it")->required();
+    command->add_option("--config", config, "operator.conf, as blink provision makes it")
+        ->envname(VariableName(kOperatorPrefix, "config"))
+        ->required();
     command->add_option("--aggregator", aggregator, "HOST:PORT instead of the one in the configuration")
         ->check(
             CLI::Validator([](std::string& text) { return std::string(ParseAddress(text).status().message()); }, ""));
@@ -54,12 +58,26 @@ struct Connection {
             CLI::Validator([](std::string& text) { return std::string(ParseHttpProxy(text).status().message()); }, ""));
     command->add_flag("--json", json, "Print JSON");
     command->add_flag("--quiet", quiet, "Show no progress");
+    command->add_flag("--check-config", check_config, "Check the configuration and its files, and do nothing else");
+    command->add_flag("--print-config", print_config,
+                      "Print every setting of the configuration and where it comes from, and do nothing else");
   }
   absl::StatusOr<OperatorClient> Connect() const {
-    BLINK_ASSIGN_OR_RETURN(OperatorConfig loaded, LoadOperatorConfig(config));
-    if (!aggregator.empty()) loaded.aggregator = aggregator;
-    if (!proxy.empty()) loaded.proxy = proxy;
+    BLINK_ASSIGN_OR_RETURN(OperatorConfig loaded, LoadOperatorConfig(config, {aggregator, proxy, ReadEnvironment()}));
     return OperatorClient::Connect(std::move(loaded));
+  }
+  // What --check-config and --print-config ask for.
+  absl::Status TellOfConfig() const {
+    std::string printed;
+    const absl::StatusOr<OperatorConfig> loaded =
+        LoadOperatorConfig(config, {aggregator, proxy, ReadEnvironment()}, &printed);
+    if (print_config) std::printf("%s", printed.c_str());
+    BLINK_RETURN_IF_ERROR(loaded.status());
+    if (!check_config) return absl::OkStatus();
+    BLINK_RETURN_IF_ERROR(OperatorClient::Connect(*loaded).status());
+    std::printf("blink: the configuration is good: deployment %s at %s\n", loaded->deployment.c_str(),
+                loaded->aggregator.c_str());
+    return absl::OkStatus();
   }
 };
 
@@ -77,6 +95,7 @@ void Bind(CLI::App* command, std::function<int()>* run, const std::shared_ptr<Co
           std::function<absl::StatusOr<ExitCode>(OperatorClient&)> work) {
   command->callback([=] {
     *run = [=] {
+      if (connection->check_config || connection->print_config) return Finish(connection->TellOfConfig());
       absl::StatusOr<OperatorClient> client = connection->Connect();
       if (!client.ok()) return Finish(client.status());
       const absl::StatusOr<ExitCode> code = work(*client);

@@ -1,10 +1,13 @@
 #include "tools/round/operator_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/address.h"
@@ -32,6 +35,13 @@ std::string Resolve(const std::string& folder, const std::string& path) {
   return path.empty() || named.is_absolute() ? path : (std::filesystem::path(folder) / named).string();
 }
 
+const std::vector<std::string> kKeys = {"aggregator", "deployment", "tls-certificate", "tls-key",
+                                        "tls-ca",     "proxy",      "insecure"};
+
+struct Setting {
+  std::string value, place;
+};
+
 absl::Status CheckConfig(const OperatorConfig& config) {
   for (const auto& [key, value] :
        {std::pair("deployment", config.deployment), std::pair("aggregator", config.aggregator)}) {
@@ -50,35 +60,47 @@ absl::Status CheckConfig(const OperatorConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path) {
+absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path, const OperatorOverrides& overrides,
+                                                  std::string* printed) {
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kConfigBytesMax));
-  auto refuse = [&](absl::string_view why) { return absl::InvalidArgumentError(absl::StrCat(path, ": ", why)); };
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  OperatorConfig config;
+  std::map<std::string, Setting> settings;
   BLINK_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ParseConfig(text, path));
   for (const auto& [key, value, line] : entries) {
-    if (key == "aggregator")
-      config.aggregator = value;
-    else if (key == "deployment")
-      config.deployment = value;
-    else if (key == "tls-certificate")
-      config.tls.certificate = Resolve(folder, value);
-    else if (key == "tls-key")
-      config.tls.key = Resolve(folder, value);
-    else if (key == "tls-ca")
-      config.tls.ca = Resolve(folder, value);
-    else if (key == "proxy")
-      config.proxy = value;
-    else if (key == "insecure" && (value == "true" || value == "false"))
-      config.insecure = value == "true";
-    else if (key == "insecure")
-      return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": insecure is true or false"));
-    else
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ":", line, ": the key ", key, " is unknown",
-          Suggest(key, {"aggregator", "deployment", "tls-certificate", "tls-key", "tls-ca", "proxy", "insecure"})));
+    const std::string place = absl::StrCat(path, ":", line);
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(place, ": the key ", key, " is unknown", Suggest(key, kKeys)));
+    }
+    settings[key] = {absl::StartsWith(key, "tls-") ? Resolve(folder, value) : value, place};
   }
-  if (const absl::Status sound = CheckConfig(config); !sound.ok()) return refuse(sound.message());
+  // The variable of the flag --config is read with the flags.
+  std::vector<std::string> variables = kKeys;
+  variables.push_back("config");
+  BLINK_ASSIGN_OR_RETURN(const auto found, FindSettings(overrides.environment, kOperatorPrefix, variables));
+  for (const auto& [key, value] : found) {
+    if (key != "config") settings[key] = {value, VariableName(kOperatorPrefix, key)};
+  }
+  if (!overrides.aggregator.empty()) settings["aggregator"] = {overrides.aggregator, "flag"};
+  if (!overrides.proxy.empty()) settings["proxy"] = {overrides.proxy, "flag"};
+  const Setting& insecure = settings["insecure"];
+  if (!insecure.value.empty() && insecure.value != "true" && insecure.value != "false") {
+    return absl::InvalidArgumentError(absl::StrCat(insecure.place, ": insecure is true or false"));
+  }
+  if (insecure.value.empty()) settings["insecure"] = {"false", "default"};
+  for (const std::string& key : kKeys) {
+    if (printed != nullptr) printed->append(SettingLine(key, settings[key].value, settings[key].place));
+  }
+  OperatorConfig config;
+  config.aggregator = settings["aggregator"].value;
+  config.deployment = settings["deployment"].value;
+  config.proxy = settings["proxy"].value;
+  config.tls.certificate = settings["tls-certificate"].value;
+  config.tls.key = settings["tls-key"].value;
+  config.tls.ca = settings["tls-ca"].value;
+  config.insecure = settings["insecure"].value == "true";
+  if (const absl::Status sound = CheckConfig(config); !sound.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", sound.message()));
+  }
   return config;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "blink/v1/operator.grpc.pb.h"
+#include "common/cli/settings.h"
 #include "common/rpc/credentials.h"
 #include "common/wire/roster.h"
 
@@ -30,16 +31,24 @@ struct OperatorConfig {
   bool insecure = false;
 };
 
-// Reads operator.conf: lines of key="value", with paths relative to the file's folder. Returns NOT_FOUND, or
-// INVALID_ARGUMENT naming the key.
-absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path);
+// Reads operator.conf: lines of key="value", with paths relative to the file's folder. Of a key that `overrides` has,
+// its value counts, and paths are relative to the working folder. Returns NOT_FOUND, or INVALID_ARGUMENT naming the
+// key. `printed` receives every setting and where it comes from.
+struct OperatorOverrides {
+  std::string aggregator, proxy;  // of flags; empty: not given
+  Variables environment;
+};
+inline constexpr char kOperatorPrefix[] = "BLINK_OPERATOR";  // BLINK_OPERATOR_AGGREGATOR
+absl::StatusOr<OperatorConfig> LoadOperatorConfig(const std::string& path, const OperatorOverrides& overrides = {},
+                                                  std::string* printed = nullptr);
 
 // Whether `status` is the aggregator's answer to a call, whatever its code. Then nothing is wrong on this machine.
 bool IsAggregatorsAnswer(const absl::Status& status);
 
 class OperatorClient {
  public:
-  // Returns FAILED_PRECONDITION for unusable TLS files, and for an insecure connection that is not on loopback.
+  // Connects with the first call. Returns FAILED_PRECONDITION for unusable TLS files, and for an insecure connection
+  // that is not on loopback.
   static absl::StatusOr<OperatorClient> Connect(OperatorConfig config, absl::Duration timeout = absl::Seconds(20));
 
   absl::StatusOr<v1::Round> Create(v1::CreateRoundRequest request);
