@@ -21,6 +21,7 @@
 #include "common/base/ignored_proxy.h"
 #include "common/base/logging.h"
 #include "common/base/program.h"
+#include "common/base/service_manager.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
 #include "common/cli/help.h"
@@ -64,8 +65,8 @@ class StopSignal final : public Clock {
     signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of the write, not a death
   }
   ~StopSignal() override { EndWatch(); }
-  void Watch(GrpcLink* link) {
-    thread_ = std::thread([this, link] {
+  void Watch(GrpcLink* link, ServiceManager* manager) {
+    thread_ = std::thread([this, link, manager] {
       int number;
       sigwait(&signals_, &number);
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -73,6 +74,7 @@ class StopSignal final : public Clock {
       stopped_ = true;
       signal_ = number;
       wake_.notify_all();
+      manager->TellStopping(absl::StrCat("signal ", number));
       link->Cancel();
     });
   }
@@ -235,7 +237,7 @@ int TellOfConfig(const Flags& flags, const std::string& settings) {
   return kit.ok() ? 0 : ExitWith(kit.status());
 }
 
-int Run(const Flags& flags) {
+int Run(const Flags& flags, ServiceManager& manager) {
   const absl::Time started = absl::Now();
   StopSignal stop;
   auto kit = LoadKit(flags.kit, flags.policy);
@@ -250,7 +252,7 @@ int Run(const Flags& flags) {
     const bool expired = link.status().code() == absl::StatusCode::kFailedPrecondition;
     return ExitWith(expired ? ExitCode::kBadInput : ExitCodeFor(link.status()), std::string(link.status().message()));
   }
-  stop.Watch(link->get());
+  stop.Watch(link->get(), &manager);
   AgentOptions options;
   options.daemon = flags.daemon;
   options.leave_at_receipt = flags.leave == "at-receipt";
@@ -261,6 +263,8 @@ int Run(const Flags& flags) {
   spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment,
                kit->config.aggregator);
   if (const std::string proxy = DescribeIgnoredProxy(); !proxy.empty()) spdlog::info("{}", proxy);
+  manager.TellReady(absl::StrCat(kit->config.NodesName(), " of deployment ", kit->config.deployment, " reports to ",
+                                 kit->config.aggregator));
   const AgentOutcome outcome = Agent(*kit, **journal, **link, stop, SecureRandom(), options).Run();
   stop.EndWatch();
   return ExitWith(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
@@ -311,6 +315,7 @@ const std::vector<CommandExamples> kExamples = {
 
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  ServiceManager manager = ServiceManager::FromEnvironment();
   mallopt(M_ARENA_MAX, 2);  // a node process is small; many of them share a machine
   CLI::App app{"Sends privatised reports on adjacency lists to an aggregator that is not trusted", "blink-node"};
   Flags flags;
@@ -384,7 +389,7 @@ int Main(int argc, char** argv) {
   if (anchor->parsed()) return GiveAnchor(flags);
   if (account->parsed()) return ShowAccount(flags);
   if (flags.check_config || flags.print_config) return TellOfConfig(flags, settings.Print(*run));
-  return Run(flags);
+  return Run(flags, manager);
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "common/base/exit_code.h"
 #include "common/base/logging.h"
 #include "common/base/program.h"
+#include "common/base/service_manager.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
 #include "common/cli/help.h"
@@ -232,7 +233,26 @@ void TellOfHttp(const std::string& listen, int port) {
   spdlog::warn("whoever reaches {} reads the metrics: they need no certificate there, and have no TLS", listen);
 }
 
-absl::Status Serve(Flags& flags, const sigset_t& signals) {
+// The next signal. Meanwhile the service manager is told that the aggregator answers calls. One that does not is stuck,
+// and is started again. A full disk is no reason: there is an answer then, and a new start would find it full again.
+// Nor is a health socket that could not be made, which has never answered.
+int WaitForSignal(const Flags& flags, const sigset_t& signals, ServiceManager& manager, bool& has_answered) {
+  int signal = 0;
+  if (manager.watchdog_interval() == absl::InfiniteDuration()) {
+    ::sigwait(&signals, &signal);
+    return signal;
+  }
+  const timespec interval = absl::ToTimespec(manager.watchdog_interval());
+  for (;;) {
+    const bool answers = AskHealth(flags.options.server.health_socket, manager.watchdog_interval() / 2).ok();
+    has_answered = has_answered || answers;
+    if (answers || !has_answered) manager.TellAlive();
+    signal = ::sigtimedwait(&signals, nullptr, &interval);
+    if (signal > 0) return signal;
+  }
+}
+
+absl::Status Serve(Flags& flags, const sigset_t& signals, ServiceManager& manager) {
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator, Aggregator::Start(flags.options, SystemClock()));
   if (!flags.port_file.empty()) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));
@@ -245,14 +265,20 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
                flags.options.server.listen, is_every_interface ? " (every interface of this machine)" : "",
                aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
   if (!flags.options.http_listen.empty()) TellOfHttp(flags.options.http_listen, aggregator->http_port());
+  const std::string serving =
+      absl::StrCat("deployment ", flags.options.deployment.name, ", roster version ",
+                   flags.options.deployment.roster_version, ": serving on port ", aggregator->port());
+  manager.TellReady(serving);
+  bool has_answered = false;
   while (true) {
-    int signal = 0;
-    ::sigwait(&signals, &signal);
+    const int signal = WaitForSignal(flags, signals, manager, has_answered);
     switch (signal) {
       case SIGHUP:
         ReopenLogFile();
         spdlog::info("SIGHUP: reading the certificate and the revocation list");
+        manager.TellReloading();
         aggregator->RereadFiles();
+        manager.TellReady(serving);
         break;
       case SIGUSR1:
       case SIGUSR2:
@@ -261,6 +287,7 @@ absl::Status Serve(Flags& flags, const sigset_t& signals) {
         break;
       default:
         spdlog::info("signal {}: stopping", signal);
+        manager.TellStopping(absl::StrCat("signal ", signal, ": finishing what has arrived"));
         return absl::OkStatus();
     }
   }
@@ -277,6 +304,7 @@ absl::Status TellThatConfigIsGood(const Flags& flags) {
 int Main(int argc, char** argv) {
   if (const std::optional<int> code = RunCommand(argc, argv); code.has_value()) return *code;
   ::signal(SIGPIPE, SIG_IGN);
+  ServiceManager manager = ServiceManager::FromEnvironment();
   CLI::App app("Collects the private reports of a deployment's nodes, denoises them and trains on them.",
                "blink-aggregator");
   Flags flags;
@@ -316,7 +344,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(told).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
-  if (status.ok()) status = flags.check_config ? TellThatConfigIsGood(flags) : Serve(flags, signals);
+  if (status.ok()) status = flags.check_config ? TellThatConfigIsGood(flags) : Serve(flags, signals, manager);
   if (status.ok()) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(status.message()).c_str());
   // What cannot be served with as it stands (edges among the attributes, an expired certificate) is bad input here.

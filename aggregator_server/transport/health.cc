@@ -77,7 +77,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelToSocket(const std::string
   return grpc::CreateChannel(UriOf(socket), grpc::InsecureChannelCredentials());
 }
 
-absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
+absl::StatusOr<bool> AskHealth(const std::string& socket, absl::Duration timeout) {
   BLINK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, ChannelToSocket(socket));
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
@@ -93,10 +93,16 @@ absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
   void* tag = nullptr;
   bool done = false;
   queue.Next(&tag, &done);
-  if (status.ok() && Flatten(response) == kServing) return absl::OkStatus();
+  if (status.ok()) return Flatten(response) == kServing;
+  return absl::UnavailableError(
+      absl::StrCat("the aggregator gives no good answer at ", socket, ": ", status.error_message()));
+}
+
+absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
+  BLINK_ASSIGN_OR_RETURN(const bool serves, AskHealth(socket, timeout));
+  if (serves) return absl::OkStatus();
   constexpr char kNotServing[] = "it does not serve now, because it stops or its store takes no write: see its log";
-  return absl::UnavailableError(absl::StrCat("the aggregator gives no good answer at ", socket, ": ",
-                                             status.ok() ? kNotServing : status.error_message()));
+  return absl::UnavailableError(absl::StrCat("the aggregator gives no good answer at ", socket, ": ", kNotServing));
 }
 
 }  // namespace blink

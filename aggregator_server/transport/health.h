@@ -27,7 +27,11 @@ void ServeHealth(const std::string& socket, grpc::ServerBuilder& builder);
 // A channel to the server at `socket`, which only its own user may open. UNAVAILABLE: no socket can have this path.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelToSocket(const std::string& socket);
 
-// Asks the server at `socket`. Returns UNAVAILABLE, with the reason, when it gives no good answer within `timeout`.
+// Asks the server at `socket` whether it serves. Returns UNAVAILABLE, with the reason, when it does not answer within
+// `timeout`.
+absl::StatusOr<bool> AskHealth(const std::string& socket, absl::Duration timeout);
+
+// The same, where "no" is UNAVAILABLE too.
 absl::Status CheckHealth(const std::string& socket, absl::Duration timeout);
 
 }  // namespace blink

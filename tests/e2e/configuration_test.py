@@ -1,5 +1,9 @@
-"""Where settings come from, and what --check-config and --print-config say of them."""
+"""Where settings come from, what --check-config and --print-config say of them, and what a service manager is told."""
+import os
 import pathlib
+import signal
+import socket
+import tempfile
 
 import blinktest
 from blinktest import BlinkTest, Deployment, must, run
@@ -175,6 +179,82 @@ class Sources(Configured):
                 path.write_text(f"{text}{added}\n")
                 self.assertEnds(ask("--print-config"), code, f"{path.name}:{line}: ", why)
             path.write_text(text)
+
+
+class Supervisor(BlinkTest):
+    """What the programs tell a service manager by sd_notify(3)."""
+
+    def setUp(self):
+        self.blink = Deployment(nodes=12, kits=1)
+        self.addCleanup(self.blink.__exit__, None, None, None)
+        self.name = self.blink.kits()[0]
+        self.folder = tempfile.mkdtemp(prefix="blink-n-")
+        self.address = f"{self.folder}/notify"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.address)
+        self.socket.settimeout(blinktest.PATIENCE_SECONDS)
+        self.addCleanup(self.socket.close)
+
+    def next(self, *kinds):
+        """The next message, of a kind that is wanted."""
+        while True:
+            message = self.socket.recv(4096).decode()
+            if message.split("\n", maxsplit=1)[0] in kinds:
+                return message
+
+    def notifying(self, *variables):
+        return ["env", f"NOTIFY_SOCKET={self.address}", *variables]
+
+    def test_the_aggregator_is_ready_when_it_answers_calls(self):
+        process = self.blink.start_aggregator(prefix=self.notifying())
+        ready = self.next("READY=1")
+        self.assertIn(f"STATUS=deployment e2e, roster version 1: serving on port {self.blink.port}", ready)
+        process.popen.send_signal(signal.SIGHUP)
+        self.assertIn("\nMONOTONIC_USEC=", self.next("RELOADING=1"))
+        self.assertEqual(self.next("READY=1"), ready)
+        self.assertEqual(process.terminate(), blinktest.OK)
+        self.assertIn("STATUS=signal 15", self.next("STOPPING=1"))
+
+    def test_an_aggregator_that_cannot_serve_is_never_ready(self):
+        (self.blink.out / "aggregator" / "roster.json").unlink()
+        done = run("blink-aggregator", "--config", self.blink.out / "aggregator" / "aggregator.conf",
+                   environment={"NOTIFY_SOCKET": self.address})
+        self.assertEnds(done, blinktest.BAD_INPUT)
+        self.socket.settimeout(0.1)
+        self.assertRaises(TimeoutError, self.socket.recv, 4096)
+
+    def test_the_watchdog_hears_of_an_aggregator_that_answers(self):
+        process = self.blink.start_aggregator(prefix=self.notifying("WATCHDOG_USEC=600000"))
+        for _ in range(3):
+            self.next("WATCHDOG=1")
+        process.popen.send_signal(signal.SIGSTOP)
+        self.socket.settimeout(2)
+        with self.assertRaises(TimeoutError):
+            while True:
+                self.socket.recv(4096)
+        self.socket.settimeout(blinktest.PATIENCE_SECONDS)
+        process.popen.send_signal(signal.SIGCONT)
+        self.next("WATCHDOG=1")
+
+    def test_the_node_is_ready_when_it_has_its_kit_whoever_answers(self):
+        process = self.blink._start("node", "blink-node", "run", "--daemon", "--kit", self.blink.kit(self.name),
+                                    "--journal", self.blink.journal(self.name), prefix=self.notifying())
+        self.assertIn("STATUS=nodes-0-11 of deployment e2e reports to 127.0.0.1:", self.next("READY=1"))
+        process.terminate()
+        self.assertIn("STATUS=signal 15", self.next("STOPPING=1"))
+
+    def test_a_node_without_its_journal_is_never_ready(self):
+        os.unlink(self.blink.journal(self.name) / "journal.blj")
+        done = run("blink-node", "run", "--kit", self.blink.kit(self.name), "--journal", self.blink.journal(self.name),
+                   environment={"NOTIFY_SOCKET": self.address})
+        self.assertEnds(done, blinktest.JOURNAL)
+        self.socket.settimeout(0.1)
+        self.assertRaises(TimeoutError, self.socket.recv, 4096)
+
+    def test_a_socket_that_nobody_reads_is_a_warning_and_nothing_worse(self):
+        process = self.blink.start_aggregator(prefix=["env", "NOTIFY_SOCKET=/nowhere/notify"])
+        self.assertIn("NOTIFY_SOCKET: nobody takes a message at /nowhere/notify", process.log())
+        self.assertEqual(process.terminate(), blinktest.OK)
 
 
 if __name__ == "__main__":
