@@ -203,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
                                                                                aggregator->admin_service_.get()}));
   telemetry->SetServer(aggregator->server_.get());
   if (aggregator->http_ != nullptr) {
-    aggregator->http_->Start([telemetry](const std::string& path) { return telemetry->Answer(path); });
+    aggregator->http_->Start([telemetry](const HttpRequest& request) { return telemetry->Answer(request.path); });
   }
   return aggregator;
 }

@@ -1,4 +1,4 @@
-// What an aggregator shows to whoever watches it, over HTTP (http_server.h):
+// What an aggregator shows to whoever watches it, over HTTP (aggregator_server/http):
 //
 //   GET /metrics   numbers for Prometheus. docs/OPERATIONS.md has the table
 //   GET /healthz   200 while the process lives
@@ -19,10 +19,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "aggregator_server/http/http_message.h"
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/store/report_store.h"
-#include "aggregator_server/telemetry/http_server.h"
 #include "aggregator_server/telemetry/metric_list.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/transport/certificate_guard.h"

@@ -66,9 +66,9 @@ std::string PathOf(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 
 }  // namespace
 
-absl::StatusOr<ServerTls::Texts> ServerTls::ReadSound() const {
+absl::StatusOr<TlsTexts> ServerTls::ReadSound() const {
   BLINK_RETURN_IF_ERROR(CheckTlsFiles(files_));
-  Texts texts;
+  TlsTexts texts;
   BLINK_ASSIGN_OR_RETURN(texts.certificate, ReadFile(files_.certificate, kPemBytesMax));
   BLINK_ASSIGN_OR_RETURN(texts.key, ReadFile(files_.key, kPemBytesMax));
   BLINK_ASSIGN_OR_RETURN(texts.ca, ReadFile(files_.ca, kPemBytesMax));
@@ -82,7 +82,7 @@ absl::StatusOr<ServerTls::Texts> ServerTls::ReadSound() const {
                                                     "; have one signed for the aggregator (blink provision sign)"));
 }
 
-absl::Status ServerTls::Take(const Texts& texts) {
+absl::Status ServerTls::Take(const TlsTexts& texts) {
   WarnOfOpenKey(files_.key);
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo own, InspectCertificate(texts.certificate));
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo ca, InspectCertificate(texts.ca));
@@ -95,13 +95,15 @@ absl::Status ServerTls::Take(const Texts& texts) {
   until_unix_ = absl::ToUnixSeconds(until_);
   ca_until_unix_ = absl::ToUnixSeconds(ca_until_);
   serial_ = own.serial;
+  const std::lock_guard<std::mutex> lock(in_use_mutex_);
+  in_use_ = std::make_shared<const TlsTexts>(texts);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<ServerTls>> ServerTls::Load(TlsFiles files, std::string deployment, Clock& clock) {
   std::unique_ptr<ServerTls> loaded(new ServerTls(std::move(files), std::move(deployment), clock));
   loaded->stamp_ = ReadStamp(loaded->files_);
-  BLINK_ASSIGN_OR_RETURN(const Texts texts, loaded->ReadSound());
+  BLINK_ASSIGN_OR_RETURN(const TlsTexts texts, loaded->ReadSound());
   BLINK_RETURN_IF_ERROR(loaded->Take(texts));
   tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
       PathOf(loaded->key_fd_), PathOf(loaded->certificate_fd_), PathOf(loaded->ca_fd_), kRefreshSeconds));
@@ -128,7 +130,7 @@ void ServerTls::Look(bool always) {
   std::string stamp = ReadStamp(files_);
   if (always || stamp != stamp_) {
     stamp_ = std::move(stamp);
-    const absl::StatusOr<Texts> texts = ReadSound();
+    const absl::StatusOr<TlsTexts> texts = ReadSound();
     absl::Status taken = texts.status();
     const std::string before = serial_;
     if (taken.ok()) taken = Take(*texts);

@@ -15,11 +15,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/pki/expiry.h"
+#include "common/pki/tls_texts.h"
 #include "common/rpc/credentials.h"
 
 namespace blink {
@@ -41,17 +43,19 @@ class ServerTls {
     absl::Time certificate, authority;
   };
   Expiry expiry() const { return {absl::FromUnixSeconds(until_unix_), absl::FromUnixSeconds(ca_until_unix_)}; }
+  // What new handshakes use, for servers beside gRPC's. Another pointer means other texts. From any thread.
+  std::shared_ptr<const TlsTexts> in_use() const {
+    const std::lock_guard<std::mutex> lock(in_use_mutex_);
+    return in_use_;
+  }
   // `always`: also when nothing has changed. Not from two threads at a time.
   void Look(bool always);
 
  private:
-  struct Texts {
-    std::string certificate, key, ca;
-  };
   ServerTls(TlsFiles files, std::string deployment, Clock& clock)
       : files_(std::move(files)), deployment_(std::move(deployment)), clock_(clock) {}
-  absl::StatusOr<Texts> ReadSound() const;
-  absl::Status Take(const Texts& texts);
+  absl::StatusOr<TlsTexts> ReadSound() const;
+  absl::Status Take(const TlsTexts& texts);
   void Remind();
 
   const TlsFiles files_;
@@ -63,6 +67,8 @@ class ServerTls {
   absl::Time until_, ca_until_;                            // of what is in use
   std::atomic<int64_t> until_unix_{0}, ca_until_unix_{0};  // the same, for other threads
   std::string serial_;
+  mutable std::mutex in_use_mutex_;
+  std::shared_ptr<const TlsTexts> in_use_;
   ExpiryReminder reminder_;
   std::shared_ptr<grpc::ServerCredentials> credentials_;
 };

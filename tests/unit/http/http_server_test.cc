@@ -1,4 +1,4 @@
-#include "aggregator_server/telemetry/http_server.h"
+#include "aggregator_server/http/http_server.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -86,7 +86,8 @@ class HttpServerTest : public ::testing::Test {
     auto server = HttpServer::Listen("127.0.0.1:0", limits);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    server_->Start([this](const std::string& path) {
+    server_->Start([this](const HttpRequest& request) {
+      const std::string& path = request.path;
       if (path == "/long") return HttpResponse{.body = std::string(64 << 20, 'x')};
       if (path == "/busy") return HttpResponse{.code = 503, .body = "busy\n"};
       if (path != "/page") return HttpResponse{.code = 404, .body = "no such page\n"};
