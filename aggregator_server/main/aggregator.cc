@@ -12,6 +12,7 @@
 #include "aggregator_server/main/attribute_facts.h"
 #include "aggregator_server/main/data_folder.h"
 #include "aggregator_server/store/rocksdb_store.h"
+#include "common/base/address.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
@@ -57,7 +58,16 @@ HttpLimits HttpLimitsHere() {
   HttpLimits limits;
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
   limits.connections_max = std::clamp<size_t>(files.rlim_cur / kDescriptorsOfAConnection, 2, limits.connections_max);
+  limits.streams_max = std::clamp<size_t>(files.rlim_cur / (2 * kDescriptorsOfAConnection), 2, limits.streams_max);
   return limits;
+}
+
+// INVALID_ARGUMENT: `address` is none. FAILED_PRECONDITION: others than this machine reach it.
+absl::Status RequirePrivate(const std::string& address) {
+  BLINK_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, AddressUse::kListen));
+  if (parsed.host.empty() || parsed.IsLoopback()) return absl::OkStatus();  // without a host: HttpServer::Listen
+  return absl::FailedPreconditionError(absl::StrCat("--web-listen: with --insecure the page is for loopback only ",
+                                                    "(127.0.0.1, [::1] or localhost), not for ", address));
 }
 
 // Every roster that was in use here before, ascending.
@@ -139,6 +149,19 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     if (!http.ok()) return Reworded(http.status(), absl::StrCat("--http-listen: ", http.status().message()));
     aggregator->http_ = *std::move(http);
   }
+  Aggregator* const self = aggregator.get();
+  if (!options.web_listen.empty()) {
+    if (!options.server.tls.has_value()) BLINK_RETURN_IF_ERROR(RequirePrivate(options.web_listen));
+    HttpServer::Options web{.limits = HttpLimitsHere(), .slow_handler = true};
+    if (options.server.tls.has_value()) {
+      web.tls = [self] { return self->server_->tls()->in_use(); };
+    }
+    absl::StatusOr<std::unique_ptr<HttpServer>> listening = HttpServer::Listen(options.web_listen, std::move(web));
+    if (!listening.ok()) {
+      return Reworded(listening.status(), absl::StrCat("--web-listen: ", listening.status().message()));
+    }
+    aggregator->web_ = *std::move(listening);
+  }
   BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
                                                               {.accept_loss = options.accept_data_loss}));
@@ -205,6 +228,16 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   if (aggregator->http_ != nullptr) {
     aggregator->http_->Start([telemetry](const HttpRequest& request) { return telemetry->Answer(request.path); });
   }
+  if (aggregator->web_ != nullptr) {
+    aggregator->page_ = std::make_unique<WebPage>(
+        WebPage::Sources{*aggregator->store_, *rounds, *aggregator->authenticator_, *aggregator->guard_,
+                         roster.deployment(), roster.node_count(), roster.active_count(), roster.version(),
+                         options.data_folder, [telemetry] { return telemetry->CheckReady(); }});
+    aggregator->page_->SetServer(aggregator->server_.get());
+    aggregator->web_->Start([page = aggregator->page_.get()](const HttpRequest& request) {
+      return page->Answer(request);
+    });
+  }
   return aggregator;
 }
 
@@ -236,6 +269,8 @@ Aggregator::~Aggregator() {
   if (server_ != nullptr) server_->Shutdown(absl::Seconds(1));
   if (pipeline_ != nullptr) pipeline_->Stop();  // /readyz says meanwhile that it stops
   http_.reset();
+  web_.reset();
+  page_.reset();
   server_.reset();
   store_.reset();
   if (served) {

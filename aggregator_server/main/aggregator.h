@@ -19,6 +19,7 @@
 #include "aggregator_server/telemetry/telemetry.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/transport/server.h"
+#include "aggregator_server/web/web_page.h"
 #include "common/base/clock.h"
 
 namespace blink {
@@ -30,6 +31,7 @@ struct AggregatorOptions {
   ServerOptions server;
   std::string audit_log;    // what operators did (audit_log.h); empty: DATA/audit.log
   std::string http_listen;  // HOST:PORT of metrics and health (telemetry.h); empty: they are not served over HTTP
+  std::string web_listen;   // HOST:PORT of the page for operators (web_page.h); empty: there is none
   IngestLimits limits;
   std::string worker_path;
   int worker_threads = 0;
@@ -55,6 +57,7 @@ class Aggregator {
 
   int port() const { return server_->port(); }
   int http_port() const { return http_ == nullptr ? 0 : http_->port(); }  // 0: none
+  int web_port() const { return web_ == nullptr ? 0 : web_->port(); }     // 0: none
   // Reads the certificate and the revocation list anew, now.
   void RereadFiles() {
     server_->RereadCertificate();
@@ -82,6 +85,8 @@ class Aggregator {
   std::unique_ptr<AggregatorServer> server_;
   std::unique_ptr<Telemetry> telemetry_;
   std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<WebPage> page_;
+  std::unique_ptr<HttpServer> web_;
 };
 
 }  // namespace blink

@@ -82,6 +82,9 @@ void DefineFlags(CLI::App& app, Flags& flags) {
       ->delimiter(',')
       ->check(
           CLI::Validator([](std::string& text) { return std::string(HostOfBalancer(text).status().message()); }, ""));
+  app.add_option("--web-listen", options.web_listen,
+                 "HOST:PORT of a web page for operators, over TLS with an operator's certificate; without HOST: "
+                 "127.0.0.1; absent: none");
   app.add_flag("--grpc-reflection", options.server.reflection,
                "tell whoever has a certificate the services and messages of this program (gRPC reflection)");
   app.add_option("--tls-certificate", flags.tls.certificate,
@@ -206,9 +209,11 @@ absl::Status CompleteOptions(Flags& flags) {
   if (const absl::Status sound = ParseAddress(options.server.listen, AddressUse::kListen).status(); !sound.ok()) {
     return Reworded(sound, absl::StrCat("--listen: ", sound.message()));
   }
-  if (!options.http_listen.empty()) {
-    const absl::Status sound = ParseAddress(options.http_listen, AddressUse::kListen).status();
-    if (!sound.ok()) return Reworded(sound, absl::StrCat("--http-listen: ", sound.message()));
+  for (const auto& [flag, address] : {std::pair("--http-listen", options.http_listen),
+                                      std::pair("--web-listen", options.web_listen)}) {
+    const absl::Status sound =
+        address.empty() ? absl::OkStatus() : ParseAddress(address, AddressUse::kListen).status();
+    if (!sound.ok()) return Reworded(sound, absl::StrCat(flag, ": ", sound.message()));
   }
   if (all_tls) options.server.tls = flags.tls;
   options.server.health_socket = HealthSocketIn(options.data_folder);
@@ -265,6 +270,10 @@ absl::Status Serve(Flags& flags, const sigset_t& signals, ServiceManager& manage
                flags.options.server.listen, is_every_interface ? " (every interface of this machine)" : "",
                aggregator->port(), flags.insecure ? ", WITHOUT TLS" : "");
   if (!flags.options.http_listen.empty()) TellOfHttp(flags.options.http_listen, aggregator->http_port());
+  if (!flags.options.web_listen.empty()) {
+    spdlog::info("the web page for operators: listening on {}, port {}{}", flags.options.web_listen,
+                 aggregator->web_port(), flags.insecure ? ", WITHOUT TLS" : "");
+  }
   const std::string serving =
       absl::StrCat("deployment ", flags.options.deployment.name, ", roster version ",
                    flags.options.deployment.roster_version, ": serving on port ", aggregator->port());

@@ -340,4 +340,34 @@ absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {
   return WriteFileAtomically(folder + "/round.json", json);
 }
 
+absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder) {
+  const std::string path = folder + "/reports.blr";
+  BLINK_RETURN_IF_ERROR(CheckRegularFile(path));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (file == nullptr) return FileError(errno, "open", path);
+  const absl::Status damaged = absl::DataLossError(absl::StrCat(path, " is damaged: ", kWriteAnew));
+  std::string bytes(kMagicBytes, '\0');
+  const auto read = [&](size_t size) {
+    bytes.resize(size);
+    return std::fread(bytes.data(), 1, size, file.get()) == size;
+  };
+  if (!read(kMagicBytes) || bytes != std::string(kMagic, kMagicBytes)) return damaged;
+  std::vector<int64_t> degrees;
+  uint64_t reports = 0;
+  for (uint64_t last = 0;; ++reports) {
+    if (!read(8)) return damaged;
+    const auto node = ParseLittleEndian<uint64_t>(bytes.data());
+    if (node == ~uint64_t{0}) break;
+    if (node >= kNodesMax || (reports > 0 && node <= last) || !read(kRecordHeaderBytes - 8)) return damaged;
+    last = node;
+    if (bytes[0] == 1) degrees.push_back(ParseLittleEndian<int64_t>(bytes.data() + 1));
+    const size_t rest = ParseLittleEndian<uint32_t>(bytes.data() + 9) + kDigestBytes;
+    if (rest > kCodedBytesMax + kDigestBytes) return damaged;
+    // A seek empties the buffer of the file, so short reports are read.
+    if (rest < 4096 ? !read(rest) : ::fseeko(file.get(), static_cast<off_t>(rest), SEEK_CUR) != 0) return damaged;
+  }
+  if (!read(8) || ParseLittleEndian<uint64_t>(bytes.data()) != reports) return damaged;
+  return degrees;
+}
+
 }  // namespace blink

@@ -42,6 +42,10 @@ class ReportFileWriter {
 // The round of a folder, without its reports. Errors as ReadRoundFolder.
 absl::StatusOr<v1::Round> ReadRound(const std::string& folder);
 
+// The noisy degrees of a folder's reports, in the order of their nodes. It skips the bits, so the digests are not
+// checked. NOT_FOUND: there is no reports.blr. DATA_LOSS: the file is truncated, or not as described above.
+absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder);
+
 struct RoundFolder {
   v1::Round round;
   ReportSet reports;

@@ -123,6 +123,8 @@ class Pipeline {
   // thread of the pipeline or of whoever changed the round. It must be quick, and of the pipeline it may call GetRound
   // alone. After Unwatch has returned it is not called again.
   uint64_t Watch(const std::string& round_id, Watcher watcher);
+  // The same for the changes of all rounds, new ones included.
+  uint64_t WatchAny(RoundWatchers::AnyWatcher watcher) { return watchers_.AddForAny(std::move(watcher)); }
   void Unwatch(uint64_t id);
 
   PipelineActivity GetActivity();

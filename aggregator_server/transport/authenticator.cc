@@ -22,6 +22,12 @@ absl::StatusOr<std::string> GetCertificate(const grpc::ServerContextBase& contex
   return absl::UnauthenticatedError("a client certificate is required, and this connection has none");
 }
 
+absl::Status CheckIsOperator(const Identity& identity, const std::string& deployment) {
+  if (identity.kind == Identity::Kind::kOperator && identity.deployment == deployment) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
+                                                  " is not an operator's of deployment \"", deployment, "\""));
+}
+
 }  // namespace
 
 absl::StatusOr<Identity> Authenticator::IdentifyNode(const grpc::ServerContextBase& context,
@@ -47,10 +53,7 @@ absl::StatusOr<Identity> Authenticator::RequireOperator(const grpc::ServerContex
     BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
     BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
     BLINK_ASSIGN_OR_RETURN(identity, PeerIdentity(context));
-    if (identity.kind != Identity::Kind::kOperator || identity.deployment != deployment_) {
-      return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
-                                                      " is not an operator's of deployment \"", deployment_, "\""));
-    }
+    BLINK_RETURN_IF_ERROR(CheckIsOperator(identity, deployment_));
   }
   if (deployment != deployment_) {
     return absl::NotFoundError(
@@ -74,6 +77,28 @@ absl::StatusOr<uint64_t> Authenticator::OpenStream(const grpc::ServerContextBase
   if (insecure_) return 0;
   BLINK_ASSIGN_OR_RETURN(const std::string certificate, GetCertificate(context));
   return guard_.OpenStream(certificate, PeerOf(context), std::move(cut));
+}
+
+absl::StatusOr<Identity> Authenticator::IdentifyOperator(const std::string& certificate) const {
+  if (insecure_) return Identity{.kind = Identity::Kind::kOperator, .deployment = deployment_, .name = "anybody"};
+  if (certificate.empty()) return absl::UnauthenticatedError("a client certificate is required");
+  BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
+  BLINK_ASSIGN_OR_RETURN(const CertificateInfo info, InspectCertificate(certificate));
+  if (info.uri_sans.size() != 1) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the client certificate must carry exactly one URI as subject alternative name; it carries ",
+        info.uri_sans.size()));
+  }
+  const absl::StatusOr<Identity> identity = Identity::FromUri(info.uri_sans.front());
+  if (!identity.ok()) return absl::UnauthenticatedError(identity.status().message());
+  BLINK_RETURN_IF_ERROR(CheckIsOperator(*identity, deployment_));
+  return *identity;
+}
+
+absl::StatusOr<uint64_t> Authenticator::OpenStream(const std::string& certificate, const std::string& who,
+                                                   CertificateGuard::Cut cut) const {
+  if (insecure_) return 0;
+  return guard_.OpenStream(certificate, who, std::move(cut));
 }
 
 void LogRefusal(const grpc::ServerContextBase& context, const absl::Status& status) {

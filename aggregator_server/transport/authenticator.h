@@ -33,10 +33,18 @@ class Authenticator {
   // Whom the certificate names, as a path, for records: "operator/ann"; "?" where it names nobody.
   std::string Describe(const grpc::ServerContextBase& context) const;
 
+  // The operator of this deployment whom `certificate` names, for connections without gRPC. Errors as of
+  // RequireOperator. With --insecure everybody is one.
+  absl::StatusOr<Identity> IdentifyOperator(const std::string& certificate) const;
+
   // A stream begins: UNAUTHENTICATED as above. `cut` is called when the certificate becomes bad before CloseStream; see
   // CertificateGuard.
   absl::StatusOr<uint64_t> OpenStream(const grpc::ServerContextBase& context, CertificateGuard::Cut cut) const;
   void CloseStream(uint64_t id) const { guard_.CloseStream(id); }
+
+  // The same of a connection without gRPC; `who` is for the log.
+  absl::StatusOr<uint64_t> OpenStream(const std::string& certificate, const std::string& who,
+                                      CertificateGuard::Cut cut) const;
 
   bool insecure() const { return insecure_; }
   // Streams that run now, those that are being refused included.
