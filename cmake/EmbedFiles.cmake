@@ -13,8 +13,8 @@ foreach(_name ${_names})
   math(EXPR _bytes "${_digits} / 2")
   string(REGEX REPLACE "(..)" "\\\\x\\1" _escaped "${_hex}")
   # many short literals, which the compiler joins
-  string(REGEX MATCHALL "(\\\\x[0-9a-f][0-9a-f])?(\\\\x[0-9a-f][0-9a-f])?(\\\\x[0-9a-f][0-9a-f])?(\\\\x[0-9a-f][0-9a-f])" _pieces
-         "${_escaped}")
+  set(_byte "(\\\\x[0-9a-f][0-9a-f])")
+  string(REGEX MATCHALL "${_byte}?${_byte}?${_byte}?${_byte}" _pieces "${_escaped}")
   list(JOIN _pieces "\"\n    \"" _joined)
   string(MAKE_C_IDENTIFIER "kText_${_name}" _symbol)
   string(APPEND _texts "const char ${_symbol}[] =\n    \"${_joined}\";\n")
@@ -23,8 +23,10 @@ foreach(_name ${_names})
   if(_name STREQUAL "index.html")
     set(_path "/")
   endif()
-  string(APPEND _entries "      {\"${_path}\", \"${_type_${_ending}}; charset=utf-8\", {${_symbol}, ${_bytes}}},\n")
+  set(_type "${_type_${_ending}}; charset=utf-8")
+  string(APPEND _entries "      {\"${_path}\", \"${_type}\", {${_symbol}, ${_bytes}}},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"aggregator_server/web/web_files.h\"\n\nnamespace blink {\nnamespace {\n\n${_texts}\n}\n\n"
+file(WRITE ${OUTPUT}
+     "#include \"aggregator_server/web/web_files.h\"\n\nnamespace blink {\nnamespace {\n\n${_texts}\n}\n\n"
      "const std::vector<WebFile>& WebFiles() {\n  static const std::vector<WebFile> files = {\n${_entries}  };\n"
      "  return files;\n}\n\n}\n")

@@ -234,9 +234,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
                          roster.deployment(), roster.node_count(), roster.active_count(), roster.version(),
                          options.data_folder, [telemetry] { return telemetry->CheckReady(); }});
     aggregator->page_->SetServer(aggregator->server_.get());
-    aggregator->web_->Start([page = aggregator->page_.get()](const HttpRequest& request) {
-      return page->Answer(request);
-    });
+    aggregator->web_->Start(
+        [page = aggregator->page_.get()](const HttpRequest& request) { return page->Answer(request); });
   }
   return aggregator;
 }

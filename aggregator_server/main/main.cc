@@ -209,10 +209,9 @@ absl::Status CompleteOptions(Flags& flags) {
   if (const absl::Status sound = ParseAddress(options.server.listen, AddressUse::kListen).status(); !sound.ok()) {
     return Reworded(sound, absl::StrCat("--listen: ", sound.message()));
   }
-  for (const auto& [flag, address] : {std::pair("--http-listen", options.http_listen),
-                                      std::pair("--web-listen", options.web_listen)}) {
-    const absl::Status sound =
-        address.empty() ? absl::OkStatus() : ParseAddress(address, AddressUse::kListen).status();
+  for (const auto& [flag, address] :
+       {std::pair("--http-listen", options.http_listen), std::pair("--web-listen", options.web_listen)}) {
+    const absl::Status sound = address.empty() ? absl::OkStatus() : ParseAddress(address, AddressUse::kListen).status();
     if (!sound.ok()) return Reworded(sound, absl::StrCat(flag, ": ", sound.message()));
   }
   if (all_tls) options.server.tls = flags.tls;

@@ -24,8 +24,8 @@ absl::StatusOr<std::string> GetCertificate(const grpc::ServerContextBase& contex
 
 absl::Status CheckIsOperator(const Identity& identity, const std::string& deployment) {
   if (identity.kind == Identity::Kind::kOperator && identity.deployment == deployment) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat("the certificate ", identity.ToUri(),
-                                                  " is not an operator's of deployment \"", deployment, "\""));
+  return absl::PermissionDeniedError(
+      absl::StrCat("the certificate ", identity.ToUri(), " is not an operator's of deployment \"", deployment, "\""));
 }
 
 }  // namespace
@@ -85,9 +85,9 @@ absl::StatusOr<Identity> Authenticator::IdentifyOperator(const std::string& cert
   BLINK_RETURN_IF_ERROR(guard_.Check(certificate));
   BLINK_ASSIGN_OR_RETURN(const CertificateInfo info, InspectCertificate(certificate));
   if (info.uri_sans.size() != 1) {
-    return absl::UnauthenticatedError(absl::StrCat(
-        "the client certificate must carry exactly one URI as subject alternative name; it carries ",
-        info.uri_sans.size()));
+    return absl::UnauthenticatedError(
+        absl::StrCat("the client certificate must carry exactly one URI as subject alternative name; it carries ",
+                     info.uri_sans.size()));
   }
   const absl::StatusOr<Identity> identity = Identity::FromUri(info.uri_sans.front());
   if (!identity.ok()) return absl::UnauthenticatedError(identity.status().message());

@@ -23,7 +23,8 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kLineBytesMax = 4096;
 
 absl::Status OtherForm(const std::string& artifact) {
-  return absl::DataLossError(absl::StrCat(artifact, " has not the form of such a file: bring it back from a backup, or ",
+  return absl::DataLossError(absl::StrCat(artifact,
+                                          " has not the form of such a file: bring it back from a backup, or ",
                                           "make the result again with blink-worker"));
 }
 
@@ -102,8 +103,8 @@ absl::StatusOr<Json> CurvesJson(const std::string& result_folder) {
     double epoch, values[3];
   };
   std::vector<Point> points;  // at most 100,000: the limit of epochs
-  BLINK_RETURN_IF_ERROR(ReadLines(result_folder, "curves.csv",
-                                  "epoch,train_loss,validation_loss,validation_accuracy", [&](absl::string_view line) {
+  BLINK_RETURN_IF_ERROR(ReadLines(result_folder, "curves.csv", "epoch,train_loss,validation_loss,validation_accuracy",
+                                  [&](absl::string_view line) {
                                     const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
                                     Point point{};
                                     if (fields.size() != 4 || points.size() > 1'000'000) return false;
@@ -126,14 +127,13 @@ absl::StatusOr<Json> CurvesJson(const std::string& result_folder) {
 
 absl::StatusOr<std::vector<float>> ReadEstimatedDegrees(const std::string& result_folder) {
   std::vector<float> degrees;
-  BLINK_RETURN_IF_ERROR(
-      ReadLines(result_folder, "degrees.csv", "node,degree,deviation", [&](absl::string_view line) {
-        const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(',', 3));
-        double degree = 0;
-        if (fields.size() < 3 || degrees.size() >= kNodesMax || !absl::SimpleAtod(fields[1], &degree)) return false;
-        degrees.push_back(static_cast<float>(degree));
-        return std::isfinite(degree);
-      }));
+  BLINK_RETURN_IF_ERROR(ReadLines(result_folder, "degrees.csv", "node,degree,deviation", [&](absl::string_view line) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(',', 3));
+    double degree = 0;
+    if (fields.size() < 3 || degrees.size() >= kNodesMax || !absl::SimpleAtod(fields[1], &degree)) return false;
+    degrees.push_back(static_cast<float>(degree));
+    return std::isfinite(degree);
+  }));
   return degrees;
 }
 

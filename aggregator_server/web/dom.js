@@ -1,9 +1,7 @@
 // Makes elements and texts. Data becomes text nodes and attributes, never markup.
 
 // h("p", {class: "muted"}, "text", otherElement, null)
-export function h(name, attributes, ...children) {
-  return fill(document.createElement(name), attributes, children);
-}
+export function h(name, attributes, ...children) { return fill(document.createElement(name), attributes, children); }
 
 export function svg(name, attributes, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
@@ -11,7 +9,8 @@ export function svg(name, attributes, ...children) {
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
@@ -22,15 +21,17 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-export const number = (value, digits = 4) =>
-  value === null || value === undefined ? "not known" : Number(value).toLocaleString("en", {maximumSignificantDigits: digits});
-export const count = (value) =>
-  value === null || value === undefined ? "not known" : Number(value).toLocaleString("en", {maximumFractionDigits: 0});
-export const percent = (value) =>
-  value === null || value === undefined ? "not known" : `${(100 * value).toFixed(1)} %`;
+export const number = (value, digits = 4) => value === null || value === undefined ?
+    "not known" :
+    Number(value).toLocaleString("en", {maximumSignificantDigits: digits});
+export const count = (value) => value === null || value === undefined ?
+    "not known" :
+    Number(value).toLocaleString("en", {maximumFractionDigits: 0});
+export const percent = (value) => value === null || value === undefined ? "not known" : `${(100 * value).toFixed(1)} %`;
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "not known";
+  if (seconds < 0.001) return "under 1 ms";
   if (seconds < 1) return `${(1000 * seconds).toFixed(0)} ms`;
   if (seconds < 90) return `${seconds.toFixed(1)} s`;
   if (seconds < 5400) return `${(seconds / 60).toFixed(1)} minutes`;
@@ -55,14 +56,14 @@ export function facts(pairs) {
 // Columns whose name is in `numbers` are set flush right. A wide table scrolls by itself, also with the keyboard.
 export function table(caption, columns, rows, numbers = columns.slice(1)) {
   const cell = (name, column, value) => h(name, {class: numbers.includes(column) ? "number" : null}, value);
-  return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-    h("table", {}, h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, columns.map((column) => {
-        const head = cell("th", column, column);
-        head.setAttribute("scope", "col");
-        return head;
-      }))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value, k) => cell("td", columns[k], String(value))))))));
+  return h(
+      "div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
+      h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, columns.map((column) => {
+                                                    const head = cell("th", column, column);
+                                                    head.setAttribute("scope", "col");
+                                                    return head;
+                                                  }))),
+        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value, k) => cell("td", columns[k], String(value))))))));
 }
 
 // What is in it is made when somebody opens it.

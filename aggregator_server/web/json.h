@@ -23,9 +23,7 @@ inline const Json& At(const Json& json, std::initializer_list<const char*> path)
   return *at;
 }
 
-inline double NumberOr(const Json& json, double otherwise) {
-  return json.is_number() ? json.get<double>() : otherwise;
-}
+inline double NumberOr(const Json& json, double otherwise) { return json.is_number() ? json.get<double>() : otherwise; }
 
 // What is no UTF-8 is replaced: names of classes and reasons of failures are other people's bytes.
 inline std::string TextOf(const Json& json) {

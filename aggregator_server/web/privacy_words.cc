@@ -16,7 +16,9 @@ std::string Short(double value) { return absl::StrFormat("%.4g", value); }
 std::string FactorText(double epsilon) {
   const double factor = std::exp(epsilon);
   if (factor >= 1e6) return "more than a million";
-  return factor >= 100 ? absl::StrFormat("%.0f", factor) : absl::StrFormat("%.3g", factor);
+  if (factor >= 1000)
+    return absl::StrFormat("%d,%03d", static_cast<int>(factor) / 1000, static_cast<int>(factor) % 1000);
+  return absl::StrFormat("%.3g", factor);
 }
 
 std::string ChanceText(double chance) {
@@ -63,29 +65,29 @@ Json Noise(const PrivacyParameters& parameters) {
   if (parameters.sends_bits()) {
     const double entries = parameters.mechanism() == Mechanism::kOneEnd ? (n - 1) / 2 : n - 1;
     const double flip = parameters.flip_probability();
-    noise.push_back(absl::StrCat("Each entry of a list is turned into its opposite with probability ",
-                                 absl::StrFormat("%.3g", 100 * flip), " %. In a report that is about ",
-                                 absl::StrFormat("%.0f", entries), " other nodes, about ", Short(entries * flip),
-                                 " entries are wrong for that reason, whatever the list is."));
+    noise.push_back(absl::StrCat(
+        "Each entry of a list is turned into its opposite with probability ", absl::StrFormat("%.3g", 100 * flip),
+        " %. In a report that is about ", absl::StrFormat("%.0f", entries), " other nodes, about ",
+        absl::StrFormat("%.2g", entries * flip), " entries are wrong for that reason, whatever the list is."));
   } else if (!parameters.sends_group_degrees()) {
     noise.push_back("The degree share is 1: no entry of a list is reported, only its length with noise.");
   }
   if (parameters.sends_degree()) {
     const double epsilon = parameters.epsilon_degree();
-    noise.push_back(absl::StrCat(
-        "The degree share is ", Short(parameters.degree_share()), ": so much of the budget, ", Short(epsilon),
-        ", pays for the length of the list",
-        parameters.mechanism() == Mechanism::kOneEnd ? " (of the links that this node reports)" : "",
-        ". Noise is added to it. In 95 of 100 reports the noise is at most ", DegreeNoise95(epsilon),
-        " links up or down. That hides one link. It does not hide whether a list has 3 links or 3,000."));
+    noise.push_back(
+        absl::StrCat("The degree share is ", Short(parameters.degree_share()), ": so much of the budget, ",
+                     Short(epsilon), ", pays for the length of the list",
+                     parameters.mechanism() == Mechanism::kOneEnd ? " (of the links that this node reports)" : "",
+                     ". Noise is added to it. In 95 of 100 reports the noise is at most ", DegreeNoise95(epsilon),
+                     " links up or down. That hides one link. It does not hide whether a list has 3 links or 3,000."));
   } else if (!parameters.sends_group_degrees()) {
     noise.push_back("The degree share is 0: the length of a list is not reported.");
   }
   if (parameters.sends_group_degrees()) {
-    noise.push_back(absl::StrCat(
-        "A node reports how many links it has towards each of ", parameters.question().count,
-        parameters.question().count == 1 ? " group" : " groups", " of nodes, with noise on each number. In 95 of 100 ",
-        "numbers the noise is at most ", DegreeNoise95(parameters.epsilon()), " up or down."));
+    noise.push_back(absl::StrCat("A node reports how many links it has towards each of ", parameters.question().count,
+                                 parameters.question().count == 1 ? " group" : " groups",
+                                 " of nodes, with noise on each number. In 95 of 100 ", "numbers the noise is at most ",
+                                 DegreeNoise95(parameters.epsilon()), " up or down."));
   }
   return noise;
 }

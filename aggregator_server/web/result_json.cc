@@ -32,11 +32,12 @@ Json AccuracyJson(const Json& train) {
     const Json& validation = json["validation"];
     const Json& alone = At(features_only, {"validation_accuracy"});
     if (validation.is_number() && alone.is_number()) {
-      json["advice"] = validation.get<double>() > alone.get<double>()
-                           ? "The chosen model validates better than the best model of the features alone. A difference "
-                             "of a few validation nodes may be chance."
-                           : "The chosen model does not validate better than the best model of the features alone: the "
-                             "reports gave nothing that the features do not.";
+      json["advice"] =
+          validation.get<double>() > alone.get<double>()
+              ? "The chosen model validates better than the best model of the features alone. A difference "
+                "of a few validation nodes may be chance."
+              : "The chosen model does not validate better than the best model of the features alone: the "
+                "reports gave nothing that the features do not.";
     }
   } else if (ReadsFeaturesAlone(At(train, {"model"}))) {
     json["advice"] = "This model reads the features alone and no report: its figure is what other rounds must exceed.";

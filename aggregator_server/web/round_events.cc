@@ -17,9 +17,9 @@ class RoundEvents::Stream final : public HttpStream {
   }
 
   absl::Status Guard(const HttpRequest& request) {
-    BLINK_ASSIGN_OR_RETURN(guarded_, events_.authenticator_.OpenStream(
-                                         request.certificate, absl::StrCat(request.peer, ", the web page"),
-                                         [this](const absl::Status&) { End(); }));
+    BLINK_ASSIGN_OR_RETURN(
+        guarded_, events_.authenticator_.OpenStream(request.certificate, absl::StrCat(request.peer, ", the web page"),
+                                                    [this](const absl::Status&) { End(); }));
     return absl::OkStatus();
   }
 

@@ -29,7 +29,7 @@ uint32_t CountActive(const v1::Round& round) {
 }
 
 std::optional<int64_t> DateOf(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
   return info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1'000'000;
 }
@@ -44,12 +44,13 @@ Json Stage(const char* name, const char* source, Json seconds) {
 }
 
 Json Stages(const v1::Round& round, const std::string& folder, const Json& metrics) {
-  constexpr char kDates[] = "dates of the files of the round";
-  constexpr char kMeasured[] = "measured by the worker";
+  constexpr char kDates[] = "dates of files";
+  constexpr char kMeasured[] = "measured";
   const std::optional<int64_t> sealed = DateOf(folder + "/reports.blr");
   const bool is_ready = round.state() == v1::ROUND_STATE_READY;
   const std::optional<int64_t> done = is_ready ? DateOf(folder + "/result/metrics.json") : std::nullopt;
   Json stages = Json::array();
+  if (!sealed) return stages;
   stages.push_back(Stage("Collecting reports", kDates, SecondsBetween(round.created_ms(), sealed)));
   if (!is_ready) return stages;
   stages.push_back(Stage("From the seal to the result", kDates, SecondsBetween(sealed, done)));
@@ -60,8 +61,7 @@ Json Stages(const v1::Round& round, const std::string& folder, const Json& metri
   const Json& epoch_ms = At(metrics, {"train", "epoch_ms_mean"});
   const Json& epochs = At(metrics, {"train", "epochs_trained"});
   if (epoch_ms.is_number() && epochs.is_number()) {
-    stages.push_back(Stage("Training of the chosen model", kMeasured,
-                           epoch_ms.get<double>() * epochs.get<double>() / 1000));
+    stages.push_back(Stage("Training of the model", kMeasured, epoch_ms.get<double>() * epochs.get<double>() / 1000));
   }
   stages.erase(std::remove_if(stages.begin(), stages.end(), [](const Json& one) { return one["seconds"].is_null(); }),
                stages.end());

@@ -17,7 +17,7 @@ Json TextUnlessOk(const absl::Status& status) {
 }
 
 Json DiskJson(const std::string& folder) {
-  struct statvfs disk{};
+  struct statvfs disk {};
   if (::statvfs(folder.c_str(), &disk) != 0) return nullptr;
   return {{"free_bytes", static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize},
           {"size_bytes", static_cast<uint64_t>(disk.f_blocks) * disk.f_frsize},

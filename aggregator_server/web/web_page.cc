@@ -49,8 +49,7 @@ int CodeOf(const absl::Status& status) {
 }
 
 std::string EscapeHtml(absl::string_view text) {
-  return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 bool IsApi(const HttpRequest& request) { return absl::StartsWith(request.path, "/api/"); }
@@ -69,32 +68,32 @@ HttpResponse ErrorFor(const HttpRequest& request, const absl::Status& status) {
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>blink: not shown</title>\n</head>\n<body>\n<main>\n"
       "<h1>This page is not shown</h1>\n<p>",
       EscapeHtml(absl::CHexEscape(status.message())), "</p>\n",
-      answer.code == 403 ? "<p>It is for operators. Choose an operator's certificate of this deployment in the browser, "
-                           "and close all its windows before, since it remembers the choice.</p>\n"
-                         : "",
+      answer.code == 403
+          ? "<p>It is for operators. Choose an operator's certificate of this deployment in the browser, "
+            "and close all its windows before, since it remembers the choice.</p>\n"
+          : "",
       "</main>\n</body>\n</html>\n");
   return answer;
 }
 
 // Nothing is loaded from elsewhere, and no other page may show this one in a frame or read it.
 void Secure(HttpResponse& answer) {
-  answer.headers = {
-      {"Content-Security-Policy",
-       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-       "trusted-types 'none'"},
-      {"Referrer-Policy", "no-referrer"},
-      {"Cross-Origin-Resource-Policy", "same-origin"},
-      {"Cross-Origin-Opener-Policy", "same-origin"},
-      {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
-      {"X-Frame-Options", "DENY"}};
+  answer.headers = {{"Content-Security-Policy",
+                     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+                     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+                     "trusted-types 'none'"},
+                    {"Referrer-Policy", "no-referrer"},
+                    {"Cross-Origin-Resource-Policy", "same-origin"},
+                    {"Cross-Origin-Opener-Policy", "same-origin"},
+                    {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
+                    {"X-Frame-Options", "DENY"}};
 }
 
 // Changes when one of the files does.
 std::string StampOf(const std::vector<std::string>& paths) {
   std::string stamp;
   for (const std::string& path : paths) {
-    struct stat info{};
+    struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
       absl::StrAppend(&stamp, "none ");
     } else {
@@ -158,7 +157,8 @@ absl::StatusOr<Json> WebPage::Ask(const HttpRequest& request, const Identity& wh
   if (request.path == "/api/system") return DescribeSystem(request, who);
   if (request.path == "/api/rounds") return ListRounds();
   const std::vector<std::string> parts = absl::StrSplit(request.path, '/');  // "", "api", "rounds", id, about
-  if (parts.size() >= 4 && parts.size() <= 5 && parts[1] == "api" && parts[2] == "rounds") {
+  const bool is_round = parts.size() == 4 || (parts.size() == 5 && !parts[4].empty());
+  if (is_round && parts[1] == "api" && parts[2] == "rounds") {
     BLINK_RETURN_IF_ERROR(ValidateRoundId(parts[3]));  // it becomes a part of a path
     return AskRound(parts[3], parts.size() == 5 ? parts[4] : "");
   }
@@ -206,8 +206,7 @@ absl::StatusOr<Json> WebPage::AskDegrees(const v1::Round& round, const std::stri
     return absl::FailedPreconditionError("degrees are shown once the round is sealed");
   }
   const std::string result = folder + "/result";
-  const std::string stamp =
-      StampOf({folder + "/reports.blr", result + "/metrics.json", result + "/degrees.csv"});
+  const std::string stamp = StampOf({folder + "/reports.blr", result + "/metrics.json", result + "/degrees.csv"});
   auto& [kept_stamp, kept] = kept_.try_emplace(folder + "/degrees", "", absl::UnknownError("")).first->second;
   if (kept_stamp == stamp && kept.ok()) return kept;
   const auto compute = [&]() -> absl::StatusOr<Json> {

@@ -51,8 +51,7 @@ class WebPage {
     std::string data_folder;
     std::function<absl::Status()> ready;  // whether the aggregator serves
   };
-  explicit WebPage(const Sources& sources)
-      : sources_(sources), events_(sources.pipeline, sources.authenticator) {}
+  explicit WebPage(const Sources& sources) : sources_(sources), events_(sources.pipeline, sources.authenticator) {}
 
   // The server, once there is one; it outlives the last Answer.
   void SetServer(AggregatorServer* server) { server_ = server; }

@@ -181,9 +181,8 @@ class Page:
     def wait_for(self, script, patience=PATIENCE_SECONDS):
         end = time.monotonic() + patience
         while True:
-            value = self.run(script)
-            if value:
-                return value
+            if self.run(f"Boolean({script})"):
+                return
             if time.monotonic() > end:
                 raise AssertionError(f"waited {patience} s in vain for: {script}; the page says\n"
                                      f"{self.run('document.body.innerText')[:2000]}\n{self.complaints}")
