@@ -23,7 +23,7 @@ std::string FactorText(double epsilon) {
 
 std::string ChanceText(double chance) {
   if (chance > 0.9999) return "more than 99.99 %";
-  return absl::StrFormat(chance > 0.99 ? "%.2f %%" : "%.1f %%", 100 * chance);
+  return chance > 0.99 ? absl::StrFormat("%.2f %%", 100 * chance) : absl::StrFormat("%.1f %%", 100 * chance);
 }
 
 std::string OddsSentence(const char* about, double epsilon) {

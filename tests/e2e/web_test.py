@@ -1,5 +1,5 @@
-"""The web page for operators: a real aggregator, a real round, and headless Chromium, which signs in with the operator's
-certificate. Pictures lie in build/<preset>/e2e/web. `scripts/install-deps --browser` brings what is needed.
+"""The web page for operators: a real aggregator, a real round, and headless Chromium, which signs in with the
+operator's certificate. Pictures lie in build/<preset>/e2e/web. `scripts/install-deps --browser` brings what is needed.
 """
 import contextlib
 import http.client
@@ -36,7 +36,8 @@ class Watching(blinktest.BlinkTest):
     @classmethod
     def setUpClass(cls):
         if missing_programs() or not AXE.exists():
-            raise unittest.SkipTest(f"{', '.join(missing_programs()) or 'axe'} is missing: scripts/install-deps --browser")
+            missing = ", ".join(missing_programs()) or "axe"
+            raise unittest.SkipTest(f"{missing} is missing: scripts/install-deps --browser")
         shutil.rmtree(PICTURES, ignore_errors=True)
         PICTURES.mkdir(parents=True)
         cls.blink = Deployment(nodes=60, kits=3)
@@ -290,7 +291,8 @@ class Refusals(blinktest.BlinkTest):
                             "--web-listen", address)
         with Deployment(nodes=12, kits=1) as other, socket.create_server(("127.0.0.1", 0)) as taken:
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            done = run("blink-aggregator", "--config", other.out / "aggregator" / "aggregator.conf", "--web-listen", address)
+            done = run("blink-aggregator", "--config", other.out / "aggregator" / "aggregator.conf", "--web-listen",
+                       address)
             self.assertEnds(done, blinktest.UNREACHABLE, f"--web-listen: cannot listen on {address}")
             done = run("blink-aggregator", "--insecure", "--deployment", "e2e", "--roster",
                        other.out / "aggregator" / "roster.json", "--data", other.folder / "data", "--listen",
