@@ -95,7 +95,7 @@ TEST_F(OperatorsTest, AReaderLooksAndChangesNothing) {
                                                    "role to create"));
   }
   EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
-  EXPECT_EQ(aggregator_->pipeline().ListRounds().size(), 1u);
+  EXPECT_EQ(aggregator_->pipeline().ListRounds()->size(), 1u);
 }
 
 TEST_F(OperatorsTest, AReaderCreatesNoRound) {
@@ -107,7 +107,7 @@ TEST_F(OperatorsTest, AReaderCreatesNoRound) {
   v1::Round round;
   const grpc::Status refused = Operator("reader/rob")->CreateRound(&context, request, &round);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(aggregator_->pipeline().ListRounds(), SizeIs(1));
+  EXPECT_THAT(*aggregator_->pipeline().ListRounds(), SizeIs(1));
 }
 
 TEST_F(OperatorsTest, ACreatorEndsItsOwnRoundsAlone) {
