@@ -20,6 +20,13 @@ if(NOT BLINK_NODE_ONLY)
     find_package(RocksDB CONFIG REQUIRED)
     # The XML of GraphML, for `blink dataset convert`.
     find_package(EXPAT REQUIRED)
+    # PostgreSQL, as a store that several aggregators share. Debian's libpqxx brings no CMake package.
+    find_path(BLINK_PQXX_INCLUDE pqxx/pqxx REQUIRED)
+    find_library(BLINK_PQXX_LIBRARY pqxx REQUIRED)
+    find_package(PostgreSQL REQUIRED)
+    add_library(blink_pqxx INTERFACE)
+    target_include_directories(blink_pqxx SYSTEM INTERFACE ${BLINK_PQXX_INCLUDE} ${PostgreSQL_INCLUDE_DIRS})
+    target_link_libraries(blink_pqxx INTERFACE ${BLINK_PQXX_LIBRARY} ${PostgreSQL_LIBRARIES})
     # The text format of metrics. prometheus-cpp's own package also asks for curl and a web server, which are not used.
     find_path(BLINK_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
     find_library(BLINK_PROMETHEUS_LIBRARY prometheus-cpp-core REQUIRED)

@@ -30,7 +30,7 @@ RUN mkdir -p /opt/cpu/torch/lib /opt/cpu/nvidia/cu13/lib \
 
 FROM debian:bookworm-slim AS cpu
 RUN apt-get update -qq \
- && apt-get install -y -qq --no-install-recommends libgrpc++1.51 libprotobuf32 libspdlog1.10 libssl3 zlib1g librocksdb7.8 libprometheus-cpp-core1.0 libzip4 libexpat1 \
+ && apt-get install -y -qq --no-install-recommends libgrpc++1.51 libprotobuf32 libspdlog1.10 libssl3 zlib1g librocksdb7.8 libpqxx-6.4 libprometheus-cpp-core1.0 libzip4 libexpat1 \
  && rm -rf /var/lib/apt/lists/* /var/cache/* /usr/share/doc/* /usr/share/man/* \
  && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
  && install -d -o blink -g blink -m 700 /aggregator /operator

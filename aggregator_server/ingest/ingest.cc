@@ -233,7 +233,7 @@ absl::StatusOr<Ingest::Admission> Ingest::CheckAndReserve(const Identity& identi
   BLINK_RETURN_IF_ERROR(CheckPeer(identity, header.deployment(), header.node_id(), header.node_id()));
   if (draining_) return absl::UnavailableError("the aggregator is about to stop: try again within the retry window");
   BLINK_RETURN_IF_ERROR(ValidateRoundId(header.round_id()));
-  BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(header.round_id()));
+  BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRecentRound(header.round_id()));
   BLINK_RETURN_IF_ERROR(CheckMembership(header.node_id(), round));
   BLINK_RETURN_IF_ERROR(CheckHeader(header, round));
   BLINK_ASSIGN_OR_RETURN(const Digest digest, DigestFromBytes(header.digest()));

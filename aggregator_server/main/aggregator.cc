@@ -170,7 +170,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
       AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));
   BLINK_RETURN_IF_ERROR(CheckRoundFolders(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_RETURN_IF_ERROR(CheckResultsAreThere(options.data_folder, *aggregator->store_, options.accept_data_loss));
-  BLINK_RETURN_IF_ERROR(CheckRounds(aggregator->store_->ListRounds(), roster, options.data_folder));
+  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> held_rounds, aggregator->store_->ListRounds());
+  BLINK_RETURN_IF_ERROR(CheckRounds(held_rounds, roster, options.data_folder));
   // Only now, when nothing about it can be refused any more; and before a round can begin with it.
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(RosterPath(options.data_folder, roster.version()), roster.ToJson(), 0644));
   PipelineOptions pipeline;

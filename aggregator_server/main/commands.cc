@@ -84,7 +84,8 @@ absl::StatusOr<Snapshot> TakeSnapshot(const std::string& data_folder) {
   snapshot = Snapshot{.folder = data_folder + "/store.snapshot"};
   std::error_code ignored;
   std::filesystem::remove_all(snapshot->folder, ignored);
-  for (const v1::Round& round : (*store)->ListRounds()) {
+  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, (*store)->ListRounds());
+  for (const v1::Round& round : rounds) {
     if (round.state() != v1::ROUND_STATE_OPEN) snapshot->round_ids.push_back(round.round_id());
   }
   BLINK_RETURN_IF_ERROR((*store)->MakeSnapshot(snapshot->folder));

@@ -78,7 +78,8 @@ absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss)
 
 absl::Status CheckResultsAreThere(const std::string& data_folder, ReportStore& store, bool accept_loss) {
   size_t results = 0, missing = 0;
-  for (const v1::Round& round : store.ListRounds()) {
+  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, store.ListRounds());
+  for (const v1::Round& round : rounds) {
     std::error_code error;
     if (round.state() != v1::ROUND_STATE_READY) continue;
     ++results;

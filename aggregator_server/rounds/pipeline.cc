@@ -76,7 +76,7 @@ Pipeline::~Pipeline() { Stop(); }
 absl::Status Pipeline::Start() {
   BLINK_RETURN_IF_ERROR(MakeDirectories(options_.rounds_folder));
   std::set<std::string> going_on;
-  const std::vector<v1::Round> rounds = store_.ListRounds();
+  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, store_.ListRounds());
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const v1::Round& round : rounds) {
@@ -395,8 +395,8 @@ absl::StatusOr<v1::Round> Pipeline::GetRound(const std::string& round_id) {
   return AddProgress(std::move(round));
 }
 
-std::vector<v1::Round> Pipeline::ListRounds() {
-  std::vector<v1::Round> rounds = store_.ListRounds();
+absl::StatusOr<std::vector<v1::Round>> Pipeline::ListRounds() {
+  BLINK_ASSIGN_OR_RETURN(std::vector<v1::Round> rounds, store_.ListRounds());
   for (v1::Round& round : rounds) round = AddProgress(std::move(round));
   return rounds;
 }

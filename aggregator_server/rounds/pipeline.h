@@ -114,7 +114,7 @@ class Pipeline {
 
   // With the progress of the current state.
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id);
-  std::vector<v1::Round> ListRounds();  // oldest first
+  absl::StatusOr<std::vector<v1::Round>> ListRounds();  // oldest first
 
   // A fresh report is durable. Quick; called by the store's thread.
   void NoteReport(const std::string& round_id, uint32_t reports);

@@ -45,7 +45,8 @@ grpc::ServerUnaryReactor* AdminServiceImpl::MakeSnapshot(grpc::CallbackServerCon
     const std::lock_guard<std::mutex> lock(snapshot_mutex_);
     // Before the snapshot: a round that is sealed after it would be open in it, and have a folder.
     std::vector<std::string> sealed;
-    for (const v1::Round& round : parts_.store.ListRounds()) {
+    BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, parts_.store.ListRounds());
+    for (const v1::Round& round : rounds) {
       if (round.state() != v1::ROUND_STATE_OPEN) sealed.push_back(round.round_id());
     }
     const std::string folder = parts_.data_folder + "/store.snapshot";

@@ -94,7 +94,7 @@ absl::Status NodeServiceImpl::FillRounds(const grpc::ServerContextBase& context,
   ingest_.advisor().NotePeer(identity);
   std::vector<v1::Round> rounds;
   if (request.round_id().empty()) {
-    rounds = store_.ListOpenRounds();
+    BLINK_ASSIGN_OR_RETURN(rounds, store_.ListOpenRounds());
     if (rounds.size() > kRoundsListedMax) rounds.resize(kRoundsListedMax);
   } else {
     BLINK_RETURN_IF_ERROR(ValidateRoundId(request.round_id()));

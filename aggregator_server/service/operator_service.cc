@@ -215,8 +215,8 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::CreateRound(grpc::CallbackServerC
 grpc::ServerUnaryReactor* OperatorServiceImpl::ListRounds(grpc::CallbackServerContext* context,
                                                           const v1::ListRoundsRequest* request,
                                                           v1::ListRoundsResponse* response) {
-  return Read({context, request->deployment(), Role::kRead, "list"}, [&] {
-    std::vector<v1::Round> rounds = pipeline_.ListRounds();
+  return Read({context, request->deployment(), Role::kRead, "list"}, [&]() -> absl::Status {
+    BLINK_ASSIGN_OR_RETURN(std::vector<v1::Round> rounds, pipeline_.ListRounds());
     // Newest first, and no more than one message holds; metrics are asked for one by one.
     constexpr size_t kRoundsMax = 1000;
     for (auto round = rounds.rbegin(); round != rounds.rend() && response->rounds_size() < static_cast<int>(kRoundsMax);

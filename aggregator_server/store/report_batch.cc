@@ -2,30 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "aggregator_server/store/report_answers.h"
 #include "common/base/status_macros.h"
-#include "common/wire/round.h"
 
 namespace blink {
-namespace {
-
-absl::Status RefuseAnother(const CheckedReport& report) {
-  return absl::AlreadyExistsError(absl::StrCat("another report of node ", report.node, " is held for round ",
-                                               report.round_id,
-                                               "; the first one is kept. Either another machine uses this node's "
-                                               "key, or this node lost its journal and drew again"));
-}
-
-v1::Receipt MakeReceipt(const CheckedReport& report, int64_t received_minute) {
-  v1::Receipt receipt;
-  receipt.set_round_id(report.round_id);
-  receipt.set_node_id(report.node);
-  receipt.set_digest(DigestToBytes(report.report.digest));
-  receipt.set_received_minute(received_minute);
-  return receipt;
-}
-
-}  // namespace
 
 v1::Round RoundEntry::MakeSnapshot() const {
   v1::Round snapshot = round;
@@ -42,14 +22,12 @@ absl::StatusOr<records::DigestRecord> ReadDigest(SyncedDb& db, const std::string
 
 void ReportBatch::Add(RoundEntry& entry, CheckedReport report, ReportStore::PutCallback done) {
   if (report.node >= entry.reported.size()) {
-    return done(absl::InvalidArgumentError(absl::StrCat("node ", report.node, " is not below n")));
+    return done(RefuseNode(report.node));
   }
   const std::string key = records::DigestKey(report.round_id, report.node);
   if (entry.reported.Test(static_cast<uint32_t>(report.node))) return done(AnswerFromHeld(entry, report, key));
   if (entry.round.state() != v1::ROUND_STATE_OPEN) {
-    return done(absl::FailedPreconditionError(
-        absl::StrCat("round ", report.round_id, " is ", RoundStateName(entry.round.state()),
-                     ": it accepts no further report, and none of node ", report.node, " is held")));
+    return done(RefuseLate(report, entry.round.state()));
   }
   PutOutcome outcome = {.receipt = MakeReceipt(report, report.received_minute), .fresh = true};
   const auto [gathered, is_new] = fresh_of_key_.try_emplace(key, fresh_.size());

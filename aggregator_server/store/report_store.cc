@@ -1,5 +1,6 @@
 #include "aggregator_server/store/report_store.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/wire/groups_codec.h"
+#include "common/wire/round.h"
 
 namespace blink {
 
@@ -27,8 +29,17 @@ absl::StatusOr<PutOutcome> ReportStore::PutReportAndWait(CheckedReport report) {
 
 std::map<v1::RoundState, uint64_t> ReportStore::CountRounds() {
   std::map<v1::RoundState, uint64_t> counts;
-  for (const v1::Round& round : ListRounds()) ++counts[round.state()];
+  const absl::StatusOr<std::vector<v1::Round>> rounds = ListRounds();
+  if (!rounds.ok()) return counts;
+  for (const v1::Round& round : *rounds) ++counts[round.state()];
   return counts;
+}
+
+absl::StatusOr<std::vector<v1::Round>> ReportStore::ListUnfinishedRounds() {
+  BLINK_ASSIGN_OR_RETURN(std::vector<v1::Round> rounds, ListRounds());
+  const auto has_ended = [](const v1::Round& round) { return IsTerminal(round.state()); };
+  rounds.erase(std::remove_if(rounds.begin(), rounds.end(), has_ended), rounds.end());
+  return rounds;
 }
 
 absl::StatusOr<std::string> ReportStore::GetGroups(const v1::Round& round) {

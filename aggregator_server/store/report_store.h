@@ -1,8 +1,11 @@
 // What an aggregator must never forget: the rounds and the reports that were acknowledged.
 //
-//   ingest ---- PutReport --->|              every change, in the order of arrival, by one committer thread:
+//   ingest ---- PutReport --->|              every report, in the order of arrival, by one committer thread:
 //   rounds ---- UpdateRound ->|  [ queue ] ->  check, gather into one batch, write + fsync, then call back
 //   service --- Get, List --->|              (readers never wait for a write)
+//
+// There are two: RocksDB, embedded in one aggregator (rocksdb_store.h), and PostgreSQL, which several aggregators share
+// (postgres_store.h). The same tests hold for both (tests/unit/store/store_conformance_test.cc).
 //
 // Every implementation guarantees:
 //  - A callback or a return with OK means that the change is on the disk. A crash of the process or of the machine
@@ -12,7 +15,7 @@
 //  - A node has one report a round. The same digest again gets the stored receipt, unchanged. Another digest is
 //    refused, and the first is kept.
 // All methods may be called from any thread. Errors: NOT_FOUND (no such round), RESOURCE_EXHAUSTED (disk full),
-// DATA_LOSS (damaged), UNAVAILABLE (being closed).
+// DATA_LOSS (damaged), UNAVAILABLE (being closed, or a database that cannot be reached now: try again).
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_REPORT_STORE_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_REPORT_STORE_H_
 
@@ -80,16 +83,37 @@ class ReportStore {
 
   // Round.reports is the number of durable reports now, Round.flagged the number of implausible ones among them.
   virtual absl::StatusOr<v1::Round> GetRound(const std::string& round_id) = 0;
-  virtual std::vector<v1::Round> ListRounds() = 0;  // oldest first
+  // The same, but up to a second old where other processes may change it. For checks that PutReport repeats.
+  virtual absl::StatusOr<v1::Round> GetRecentRound(const std::string& round_id) { return GetRound(round_id); }
+  virtual absl::StatusOr<std::vector<v1::Round>> ListRounds() = 0;  // oldest first
+  // Those that have not ended, oldest first.
+  virtual absl::StatusOr<std::vector<v1::Round>> ListUnfinishedRounds();
   // Oldest first. Nodes ask for these often: the cost does not grow with the number of past rounds.
-  virtual std::vector<v1::Round> ListOpenRounds() = 0;
+  virtual absl::StatusOr<std::vector<v1::Round>> ListOpenRounds() = 0;
 
   // Applies `change` to the round, at its turn in the order, and makes the result durable. FAILED_PRECONDITION: the
-  // state is none of `expected`; the message names it. An error of `change` is returned as it is. `change` runs on the
-  // committer thread: it must be quick and must not call the store. round_id, reports and flagged cannot be changed.
+  // state is none of `expected`; the message names it. An error of `change` is returned as it is. `change` runs while
+  // reports wait, perhaps on another thread and perhaps twice: it must be quick and must not call the store. round_id,
+  // reports and flagged cannot be changed.
   virtual absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id,
                                                 const std::vector<v1::RoundState>& expected,
                                                 const std::function<absl::Status(v1::Round&)>& change) = 0;
+
+  // Of the aggregators that share a store, the holder of the lease seals rounds by themselves and runs them. This is
+  // the token of its lease; nullopt: another one holds it, or it may soon. An embedded store always has it. Cheap.
+  virtual std::optional<uint64_t> GetLease() { return 0; }
+  // As UpdateRound. ABORTED: `lease` is not the token of the lease any more, whatever GetLease said.
+  virtual absl::StatusOr<v1::Round> UpdateRoundAsHolder(uint64_t lease, const std::string& round_id,
+                                                        const std::vector<v1::RoundState>& expected,
+                                                        const std::function<absl::Status(v1::Round&)>& change) {
+    return UpdateRound(round_id, expected, change);
+  }
+  // Whether other processes may change it too.
+  virtual bool IsShared() const { return false; }
+  // Tells the others how far the holder's worker has come. Not durable; a failure does no harm.
+  virtual void TellProgress(const std::string& round_id, double fraction, const std::string& text) {}
+  // A note that all who share the store see: the value of `name`, which becomes `value` if there is none.
+  virtual absl::StatusOr<std::string> GetOrSetNote(const std::string& name, const std::string& value) { return value; }
 
   // ALREADY_EXISTS: the node's report of this round is another one. FAILED_PRECONDITION: the round is not open and this
   // report is not the one held. `done` runs once, on the committer thread or on the caller's: it must be quick.
@@ -105,7 +129,7 @@ class ReportStore {
   // Whether a report could be stored now. RESOURCE_EXHAUSTED: the disk is full. Otherwise why the last write failed. It
   // writes nothing.
   virtual absl::Status CheckCanStore() = 0;
-  // How many rounds are in each state. The cost does not grow with what a round holds.
+  // How many rounds are in each state; none when they cannot be read. The cost does not grow with what a round holds.
   virtual std::map<v1::RoundState, uint64_t> CountRounds();
   virtual StoreActivity GetActivity() { return {}; }
   // Copies the store as of its turn in the order of changes to `folder`, which must not exist; OpenRocksDbStore opens

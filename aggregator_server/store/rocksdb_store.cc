@@ -50,8 +50,8 @@ class RocksDbStore final : public ReportStore {
                                         const std::string& groups) override;
   absl::StatusOr<std::string> GetGroupsPart(const std::string& round_id, uint32_t part) override;
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override;
-  std::vector<v1::Round> ListRounds() override { return List(/*only_open=*/false); }
-  std::vector<v1::Round> ListOpenRounds() override { return List(/*only_open=*/true); }
+  absl::StatusOr<std::vector<v1::Round>> ListRounds() override { return List(/*only_open=*/false); }
+  absl::StatusOr<std::vector<v1::Round>> ListOpenRounds() override { return List(/*only_open=*/true); }
   absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
                                         const std::function<absl::Status(v1::Round&)>& change) override;
   void PutReport(CheckedReport report, PutCallback done) override;

@@ -131,7 +131,7 @@ void Telemetry::AddRounds(MetricList& list) {
   }
   list.AddGauge("blink_rounds", "Rounds in the store, by state.", by_state);
   Samples active, reported, missing, deadline;
-  for (const v1::Round& round : sources_.store.ListOpenRounds()) {
+  for (const v1::Round& round : sources_.store.ListOpenRounds().value_or(std::vector<v1::Round>())) {
     if (active.size() >= kRoundsListedMax) break;
     const MetricList::Labels labels = {{"round", round.round_id()}};
     const uint32_t nodes = CountActive(round);

@@ -45,6 +45,11 @@ class TcpProxy {
   const std::string& address() const { return address_; }
   // The next connection is cut when so many bytes went up or down it; those after it live.
   void CutNextAfter(uint64_t bytes) { cut_next_after_ = bytes; }
+  // The next connection over which the client sends `text` is cut instead of bringing the answer.
+  void CutAtAnswerTo(const std::string& text) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    cut_at_answer_to_ = text;
+  }
   // Connections that exist swallow everything from now on, without FIN or RST. New ones work.
   void ForgetConnections() { forget_ = true; }
   int connections() const { return connections_; }
@@ -54,6 +59,7 @@ class TcpProxy {
     int client, server;
     uint64_t left;
     bool forgotten = false;
+    bool cut_at_answer = false;
   };
   static sockaddr_in Loopback(int port) {
     sockaddr_in place = {};
@@ -76,7 +82,7 @@ class TcpProxy {
     pairs_.push_back({client, server, cut_next_after_.exchange(kAll)});
   }
   // False: the connection is over.
-  static bool Pass(Pair& pair, int from, int to) {
+  bool Pass(Pair& pair, int from, int to) {
     char buffer[16384];
     const size_t want = pair.left < sizeof(buffer) ? pair.left : sizeof(buffer);
     if (want == 0) return false;
@@ -84,6 +90,15 @@ class TcpProxy {
     if (got <= 0) return false;
     if (pair.left != kAll) pair.left -= got;
     if (pair.forgotten) return true;
+    if (from == pair.server && pair.cut_at_answer) return false;
+    if (from == pair.client) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::string sent(buffer, got);
+      if (!cut_at_answer_to_.empty() && sent.find(cut_at_answer_to_) != std::string::npos) {
+        pair.cut_at_answer = true;
+        cut_at_answer_to_.clear();
+      }
+    }
     return ::send(to, buffer, got, MSG_NOSIGNAL) == got && pair.left > 0;
   }
   void Loop() {
@@ -118,6 +133,8 @@ class TcpProxy {
   int listener_ = -1;
   std::string address_;
   std::vector<Pair> pairs_;
+  std::mutex mutex_;
+  std::string cut_at_answer_to_;  // guarded by mutex_
   std::atomic<uint64_t> cut_next_after_{kAll};
   std::atomic<bool> forget_{false}, stopping_{false};
   std::atomic<int> connections_{0};

@@ -60,8 +60,8 @@ class FailingStore final : public ReportStore {
     return store_->GetGroupsPart(round_id, part);
   }
   absl::StatusOr<v1::Round> GetRound(const std::string& round_id) override { return store_->GetRound(round_id); }
-  std::vector<v1::Round> ListRounds() override { return store_->ListRounds(); }
-  std::vector<v1::Round> ListOpenRounds() override { return store_->ListOpenRounds(); }
+  absl::StatusOr<std::vector<v1::Round>> ListRounds() override { return store_->ListRounds(); }
+  absl::StatusOr<std::vector<v1::Round>> ListOpenRounds() override { return store_->ListOpenRounds(); }
   void PutReport(CheckedReport report, PutCallback done) override {
     store_->PutReport(std::move(report), std::move(done));
   }

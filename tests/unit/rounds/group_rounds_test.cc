@@ -171,7 +171,7 @@ TEST_F(GroupRounds, RefuseWhatTheyCannotAskFor) {
   request = Request();
   request.mutable_parameters()->set_group_count(2);
   ExpectRefused(request, kRange, "asks about no groups");
-  EXPECT_TRUE(pipeline_->ListRounds().empty());
+  EXPECT_TRUE(pipeline_->ListRounds()->empty());
 }
 
 TEST_F(GroupRounds, RefuseToFollowWhatMadeNoGroups) {

@@ -41,7 +41,7 @@ TEST_F(PipelineTest, RefusesRoundsThatAreOutOfRange) {
   request = Request();
   request.mutable_training()->set_dropout(1.0);
   refused(request, "dropout");
-  EXPECT_TRUE(pipeline_->ListRounds().empty());
+  EXPECT_TRUE(pipeline_->ListRounds()->empty());
 }
 
 TEST_F(PipelineTest, KeepsTheMechanismAndTakesBothEndsWhereNoneIsNamed) {
@@ -100,7 +100,7 @@ TEST_F(PipelineTest, RefusesARequestIdWithOtherParametersThanItsRoundHas) {
   request = Request(1, "first");
   request.set_open_for_ms(61'000);
   refused(request, "open_for_ms 60000, not 61000");
-  EXPECT_EQ(pipeline_->ListRounds().size(), 1u);
+  EXPECT_EQ(pipeline_->ListRounds()->size(), 1u);
 }
 
 TEST_F(PipelineTest, TakesARequestAgainWhenItsRoundHasGoneOnAndWhateverIsSpelledOut) {
@@ -149,7 +149,7 @@ TEST_F(PipelineTest, RefusesARoundThatCanNeverBeTrained) {
   refused(Request(), absl::StatusCode::kFailedPrecondition, "validation split");
   unreadable = absl::InvalidArgumentError("labels.csv: line 3");
   refused(Request(), absl::StatusCode::kFailedPrecondition, "no round can be trained: labels.csv: line 3");
-  EXPECT_TRUE(pipeline_->ListRounds().empty());
+  EXPECT_TRUE(pipeline_->ListRounds()->empty());
   unreadable = absl::OkStatus();
   facts.labelled_validation = 5;
   EXPECT_TRUE(pipeline_->CreateRound(Request()).ok());
@@ -166,7 +166,7 @@ TEST_F(PipelineTest, RefusesARoundForWhichTheWorkerMayNotHaveTheMemoryUnlessTold
   EXPECT_THAT(std::string(refused.message()), HasSubstr("no worker could finish this round: this needs about "));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--worker-memory-bytes has 100 MB"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("insist with --ignore-memory of blink-aggregator"));
-  EXPECT_TRUE(pipeline_->ListRounds().empty());
+  EXPECT_TRUE(pipeline_->ListRounds()->empty());
   pipeline_.reset();
   options_.ignore_memory = true;
   StartPipeline();

@@ -162,7 +162,7 @@ TEST_F(LostTail, IsNoneInAnOlderCopyOfTheWholeStore) {
   ASSERT_TRUE((*OpenRocksDbStore(store_folder_))->CreateRound(MakeRound(kReports, testing::kOtherRoundId), "").ok());
   const auto restored = OpenRocksDbStore(folder_ / "backup");
   ASSERT_TRUE(restored.ok()) << restored.status();
-  EXPECT_EQ((*restored)->ListRounds().size(), 1u);
+  EXPECT_EQ((*restored)->ListRounds()->size(), 1u);
 }
 
 TEST_F(LostTail, IsNotLookedForWithoutAReadableMarkWhichTheLogSays) {

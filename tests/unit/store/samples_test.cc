@@ -38,7 +38,8 @@ class Samples : public ::testing::TestWithParam<std::string> {
 
   static std::map<std::string, v1::Round> ByState(ReportStore& store) {
     std::map<std::string, v1::Round> rounds;
-    for (const v1::Round& round : store.ListRounds()) rounds[v1::RoundState_Name(round.state())] = round;
+    for (const v1::Round& round : store.ListRounds().value_or(std::vector<v1::Round>()))
+      rounds[v1::RoundState_Name(round.state())] = round;
     return rounds;
   }
   static std::map<uint64_t, CodedReport> ReportsOf(ReportStore& store, const std::string& round_id) {

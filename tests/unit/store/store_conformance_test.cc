@@ -132,7 +132,7 @@ TEST_P(StoreConformance, CreatesARoundOnceForARequestId) {
   const auto same = store_->CreateRound(again, "request-1");
   ASSERT_TRUE(same.ok());
   EXPECT_EQ(same->round_id(), kOtherRoundId);
-  EXPECT_EQ(store_->ListRounds().size(), 2);
+  EXPECT_EQ(store_->ListRounds()->size(), 2);
   EXPECT_EQ(store_->CreateRound(MakeRound(kNodes), "").status().code(), absl::StatusCode::kAlreadyExists);
 }
 
@@ -233,14 +233,14 @@ TEST_P(StoreConformance, ListsRoundsOldestFirstAndTheOpenOnesAlone) {
   older.set_created_ms(older.created_ms() - 1);
   ASSERT_TRUE(store_->CreateRound(older, "").ok());
   ASSERT_TRUE(store_->PutReportAndWait(MakeChecked(parameters_, 5)).ok());
-  const auto rounds = store_->ListOpenRounds();
+  const auto rounds = store_->ListOpenRounds().value();
   ASSERT_EQ(rounds.size(), 2);
   EXPECT_EQ(rounds[0].round_id(), kOtherRoundId);
   EXPECT_EQ(rounds[1].reports(), 1);
   ASSERT_TRUE(Seal(*store_, kOtherRoundId).ok());
-  ASSERT_EQ(store_->ListOpenRounds().size(), 1);
-  EXPECT_EQ(store_->ListOpenRounds()[0].round_id(), kRoundId);
-  EXPECT_EQ(store_->ListRounds().size(), 2);
+  ASSERT_EQ(store_->ListOpenRounds()->size(), 1);
+  EXPECT_EQ(store_->ListOpenRounds()->front().round_id(), kRoundId);
+  EXPECT_EQ(store_->ListRounds()->size(), 2);
   EXPECT_EQ(store_->CountRounds(),
             (std::map<v1::RoundState, uint64_t>{{v1::ROUND_STATE_OPEN, 1}, {v1::ROUND_STATE_SEALED, 1}}));
 }

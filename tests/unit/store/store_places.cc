@@ -1,6 +1,9 @@
 #include "tests/unit/store/store_places.h"
 
+#include "aggregator_server/store/postgres_store.h"
 #include "aggregator_server/store/rocksdb_store.h"
+#include "common/base/status_macros.h"
+#include "tests/testing/postgres_server.h"
 #include "tests/testing/temp_folder.h"
 
 namespace blink::testing {
@@ -14,10 +17,27 @@ class RocksDbPlace final : public StorePlace {
   TempFolder folder_;
 };
 
+class PostgresPlace final : public StorePlace {
+ public:
+  std::string WhatIsMissing() override { return PostgresServer::WhatIsMissing(); }
+  absl::StatusOr<std::unique_ptr<ReportStore>> Open() override {
+    static PostgresServer server({"fsync=off"});  // of all tests of this process
+    if (uri_.empty()) uri_ = server.MakeDatabase();
+    BLINK_ASSIGN_OR_RETURN(const PostgresTarget target, PostgresTarget::Parse(uri_));
+    return OpenPostgresStore(target);
+  }
+
+ private:
+  std::string uri_;
+};
+
 }  // namespace
 
-std::vector<std::string> StorePlaceNames() { return {"RocksDb"}; }
+std::vector<std::string> StorePlaceNames() { return {"RocksDb", "Postgres"}; }
 
-std::unique_ptr<StorePlace> MakeStorePlace(const std::string& name) { return std::make_unique<RocksDbPlace>(); }
+std::unique_ptr<StorePlace> MakeStorePlace(const std::string& name) {
+  if (name == "Postgres") return std::make_unique<PostgresPlace>();
+  return std::make_unique<RocksDbPlace>();
+}
 
 }  // namespace blink::testing

@@ -1,0 +1,75 @@
+#include "aggregator_server/store/postgres_target.h"
+
+#include <libpq-fe.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+
+namespace blink {
+namespace {
+
+std::string Quote(const std::string& value) {
+  return absl::StrCat("'", absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
+}
+
+// "a:5432, b:5433" of the hosts and ports, of which one port may stand for all hosts.
+std::string ShowHosts(const std::string& hosts, const std::string& ports) {
+  const std::vector<std::string> host = absl::StrSplit(hosts, ',');
+  const std::vector<std::string> port = absl::StrSplit(ports, ',');
+  std::string shown;
+  for (size_t i = 0; i < host.size(); ++i) {
+    const std::string& of_host = port.size() == host.size() ? port[i] : port.front();
+    absl::StrAppend(&shown, i > 0 ? ", " : "", host[i].empty() ? "this machine" : host[i],
+                    of_host.empty() ? "" : absl::StrCat(":", of_host));
+  }
+  return shown;
+}
+
+}  // namespace
+
+bool PostgresTarget::IsUri(const std::string& text) {
+  return absl::StartsWith(text, "postgresql://") || absl::StartsWith(text, "postgres://");
+}
+
+absl::StatusOr<PostgresTarget> PostgresTarget::Parse(const std::string& uri) {
+  const auto refuse = [] {
+    return absl::InvalidArgumentError(
+        "the URI of the PostgreSQL database cannot be read: write postgresql://USER@HOST:PORT/DATABASE, with %XX for "
+        "special characters (it is not repeated here, as it may hold a password)");
+  };
+  if (!IsUri(uri) || uri.find('\0') != std::string::npos) return refuse();
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(PQconninfoParse(uri.c_str(), nullptr),
+                                                                              PQconninfoFree);
+  if (parsed == nullptr) return refuse();
+  std::map<std::string, std::string> given = {{"target_session_attrs", "read-write"},
+                                              {"application_name", "blink-aggregator"},
+                                              {"connect_timeout", "5"},
+                                              {"keepalives_idle", "5"},
+                                              {"keepalives_interval", "5"},
+                                              {"keepalives_count", "3"},
+                                              {"tcp_user_timeout", "15000"}};
+  PostgresTarget target;
+  for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr) continue;
+    given[option->keyword] = option->val;
+    const bool is_secret = option->dispchar != nullptr && option->dispchar[0] == '*';
+    if (is_secret && option->val[0] != '\0') target.secrets_.emplace_back(option->val);
+  }
+  for (const auto& [key, value] : given) absl::StrAppend(&target.connection_text_, key, "=", Quote(value), " ");
+  target.shown_ = absl::StrCat("PostgreSQL at ", ShowHosts(given["host"], given["port"]),
+                               given["dbname"].empty() ? "" : absl::StrCat(", database ", given["dbname"]));
+  return target;
+}
+
+std::string PostgresTarget::Redact(std::string text) const {
+  for (const std::string& secret : secrets_) text = absl::StrReplaceAll(text, {{secret, "(password)"}});
+  return text;
+}
+
+}  // namespace blink
