@@ -27,6 +27,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kLookAtStoreEvery = std::chrono::seconds(2);
+constexpr auto kTellOthersEvery = std::chrono::seconds(2);
 // How often the log tells of an open round: while reports come, and while none do.
 constexpr absl::Duration kTellOfReportsEvery = absl::Minutes(1);
 constexpr absl::Duration kTellOfSilenceEvery = absl::Minutes(10);
@@ -75,26 +76,8 @@ Pipeline::~Pipeline() { Stop(); }
 
 absl::Status Pipeline::Start() {
   BLINK_RETURN_IF_ERROR(MakeDirectories(options_.rounds_folder));
-  std::set<std::string> going_on;
-  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, store_.ListRounds());
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const v1::Round& round : rounds) {
-      if (!IsTerminal(round.state())) going_on.insert(round.round_id());
-      if (round.state() == v1::ROUND_STATE_OPEN) {
-        AddOpenRound(round);
-      } else if (!IsTerminal(round.state())) {
-        spdlog::info("round {} goes on: it is {}", round.round_id(), RoundStateName(round.state()));
-        Enqueue(round.round_id());
-      } else if (FilesOf(round.round_id()).LacksReportsOf(round)) {
-        Enqueue(round.round_id());
-      }
-    }
-  }
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options_.rounds_folder, error)) {
-    const std::string round_id = entry.path().filename().string();
-    if (going_on.count(round_id) == 0) FilesOf(round_id).RemoveWhatWorkersKept();
+  if (const std::optional<uint64_t> lease = store_.GetLease(); lease.has_value()) {
+    BLINK_RETURN_IF_ERROR(TakeUpRounds(*lease));
   }
   scheduler_ = std::thread([this] { SealRoundsUntilStopped(); });
   runner_ = std::thread([this] { RunRoundsUntilStopped(); });
@@ -124,9 +107,14 @@ absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& re
   EnterState(round, v1::ROUND_STATE_OPEN, clock_.Now(), by);
   round.set_created_ms(round.history(0).at_ms());
   round.set_deadline_ms(round.created_ms() + static_cast<int64_t>(request.open_for_ms()));
+  size_t open_elsewhere = 0;
+  if (store_.IsShared()) {
+    BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> open, store_.ListOpenRounds());
+    open_elsewhere = open.size();
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (CountOpenRounds() >= kRoundsListedMax) {
+    if (std::max(CountOpenRounds(), open_elsewhere) >= kRoundsListedMax) {
       return absl::ResourceExhaustedError(
           absl::StrCat(kRoundsListedMax, " rounds are open already: seal or cancel one"));
     }
@@ -219,20 +207,22 @@ absl::Status Pipeline::AskForGpus() {
 }
 
 absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, const std::string& why,
-                                                const std::string& by) {
-  absl::StatusOr<v1::Round> sealed =
-      store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, [&](v1::Round& round) -> absl::Status {
-        const uint32_t n = CountActiveNodes(round);
-        if (round.reports() < round.quorum()) {
-          EnterState(round, v1::ROUND_STATE_FAILED, clock_.Now(), by);
-          round.set_failure_reason(absl::StrCat(round.reports(), " of ", n, " nodes reported, the quorum is ",
-                                                round.quorum(), " (sealed ", why, ")"));
-        } else {
-          EnterState(round, v1::ROUND_STATE_SEALED, clock_.Now(), by);
-          round.set_progress_text(absl::StrCat("sealed ", why, ", with ", round.reports(), " of ", n, " reports"));
-        }
-        return absl::OkStatus();
-      });
+                                                const std::string& by, std::optional<uint64_t> lease) {
+  const auto seal = [&](v1::Round& round) -> absl::Status {
+    const uint32_t n = CountActiveNodes(round);
+    if (round.reports() < round.quorum()) {
+      EnterState(round, v1::ROUND_STATE_FAILED, clock_.Now(), by);
+      round.set_failure_reason(absl::StrCat(round.reports(), " of ", n, " nodes reported, the quorum is ",
+                                            round.quorum(), " (sealed ", why, ")"));
+    } else {
+      EnterState(round, v1::ROUND_STATE_SEALED, clock_.Now(), by);
+      round.set_progress_text(absl::StrCat("sealed ", why, ", with ", round.reports(), " of ", n, " reports"));
+    }
+    return absl::OkStatus();
+  };
+  absl::StatusOr<v1::Round> sealed = lease.has_value()
+                                         ? store_.UpdateRoundAsHolder(*lease, round_id, {v1::ROUND_STATE_OPEN}, seal)
+                                         : store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, seal);
   if (!sealed.ok()) return sealed;
   open_seconds_.Add(std::max(0.0, absl::ToDoubleSeconds(clock_.Now() - absl::FromUnixMillis(sealed->created_ms()))));
   spdlog::info("round {} is {}: {}", round_id, RoundStateName(sealed->state()),
@@ -247,7 +237,7 @@ absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, con
 }
 
 absl::StatusOr<v1::Round> Pipeline::Seal(const std::string& round_id, const std::string& by) {
-  return SealBecause(round_id, absl::StrCat("by ", OperatorText(by)), by);
+  return SealBecause(round_id, absl::StrCat("by ", OperatorText(by)), by, std::nullopt);
 }
 
 absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id, const std::string& by) {
@@ -445,6 +435,7 @@ absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, co
 RoundFiles Pipeline::FilesOf(const std::string& round_id) const { return RoundFiles(options_.rounds_folder, round_id); }
 
 void Pipeline::AddOpenRound(const v1::Round& round) {
+  if (!lease_.has_value()) return;
   const auto [added, is_new] = records_.try_emplace(round.round_id());
   if (!is_new) return;  // somebody was faster and has sealed or cancelled it
   RoundRecord& record = added->second;
@@ -469,6 +460,7 @@ void Pipeline::LogCollection(absl::Duration now) {
 }
 
 void Pipeline::Enqueue(const std::string& round_id) {
+  if (!lease_.has_value()) return;
   RoundRecord& record = records_[round_id];
   record.phase = RoundRecord::Phase::kQueued;
   record.retry.reset();
@@ -498,15 +490,17 @@ void Pipeline::SealRoundsUntilStopped() {
     if (stopping_) return;
     seal_now_ = false;
     lock.unlock();
+    LookAtShared();
     TellOfTheStore();
     lock.lock();
+    const std::optional<uint64_t> lease = lease_;
     const absl::Duration now = clock_.Monotonic();
     const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
     const std::set<std::string> changed = TakeChanged();
     LogCollection(now);
     lock.unlock();
     for (const auto& [round_id, why] : due) {
-      const absl::Status sealed = SealBecause(round_id, why).status();
+      const absl::Status sealed = SealBecause(round_id, why, /*by=*/"", lease).status();
       if (!sealed.ok()) SealLater(round_id, now, sealed);
     }
     watchers_.Notify(changed);
@@ -557,19 +551,22 @@ void Pipeline::RunRoundsUntilStopped() {
       continue;
     }
     next->second.phase = RoundRecord::Phase::kRunning;
-    const std::string round_id = next->first;
+    const std::string round_id = running_ = next->first;
+    const uint64_t lease = *lease_;  // there are no records without one
+    const uint64_t turn = next->second.turn;
     lock.unlock();
-    const absl::Status processed = MakeRun(round_id).Run();
+    const absl::Status processed = MakeRun(round_id, lease, turn).Run();
     const absl::StatusOr<v1::Round> round = store_.GetRound(round_id);
     if (round.ok() && IsTerminal(round->state())) FilesOf(round_id).RemoveWhatWorkersKept();
     lock.lock();
+    running_.clear();
     if (const RoundRecord& record = next->second;
         record.stage_began.has_value() && round.ok() && round->state() == v1::ROUND_STATE_READY) {
       const bool was_training = record.progress && record.progress->is_training;
       (was_training ? training_seconds_ : estimating_seconds_).Add(SecondsSince(*record.stage_began));
     }
     if (next->second.phase == RoundRecord::Phase::kQueued) continue;  // an operator retries it
-    if (processed.ok() || stopping_) {
+    if (processed.ok() || stopping_ || lease_ != lease) {
       records_.erase(next);  // only this thread erases what it runs
     } else {
       RunLater(round_id, next->second, processed);
@@ -608,13 +605,14 @@ Pipeline::SteadyTime Pipeline::FindEndOfFirstWait() const {
   return first;
 }
 
-RoundRun Pipeline::MakeRun(const std::string& round_id) {
-  return RoundRun(options_, store_, clock_, round_id,
-                  {.changed = [this, round_id] { NotifyWatchers(round_id); },
-                   .progress = [this, round_id](const WorkerProgress& progress) { TakeProgress(round_id, progress); },
-                   .should_stop = [this, round_id] { return ShouldStop(round_id); },
-                   .started = [this, round_id](pid_t pid, uint32_t attempt) { NoteWorker(round_id, pid, attempt); },
-                   .ended = [this, round_id](const WorkerExit& exit) { NoteWorkerExit(round_id, exit); }});
+RoundRun Pipeline::MakeRun(const std::string& round_id, uint64_t lease, uint64_t turn) {
+  return RoundRun(
+      options_, store_, clock_, lease, round_id,
+      {.changed = [this, round_id] { NotifyWatchers(round_id); },
+       .progress = [this, round_id, lease](const WorkerProgress& progress) { TakeProgress(round_id, lease, progress); },
+       .should_stop = [this, round_id, lease, turn] { return ShouldStop(round_id, lease, turn); },
+       .started = [this, round_id](pid_t pid, uint32_t attempt) { NoteWorker(round_id, pid, attempt); },
+       .ended = [this, round_id](const WorkerExit& exit) { NoteWorkerExit(round_id, exit); }});
 }
 
 void Pipeline::NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt) {
@@ -657,9 +655,9 @@ PipelineActivity Pipeline::GetActivity() {
   return activity;
 }
 
-void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& progress) {
+void Pipeline::TakeProgress(const std::string& round_id, uint64_t lease, const WorkerProgress& progress) {
   bool is_training = progress.stage == v1::ROUND_STATE_TRAINING;
-  bool enters_training = false;
+  bool enters_training = false, tells_others = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const RoundRecord& record = records_.at(round_id);
@@ -669,13 +667,14 @@ void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& p
   if (enters_training) {
     // The state first, then the text that belongs to it. A second attempt finds the round in training already: a state
     // never moves back. After a full disk the next line tries again.
-    const absl::Status entered = store_
-                                     .UpdateRound(round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
-                                                  [this](v1::Round& round) {
-                                                    EnterState(round, v1::ROUND_STATE_TRAINING, clock_.Now());
-                                                    return absl::OkStatus();
-                                                  })
-                                     .status();
+    const absl::Status entered =
+        store_
+            .UpdateRoundAsHolder(lease, round_id, {v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING},
+                                 [this](v1::Round& round) {
+                                   EnterState(round, v1::ROUND_STATE_TRAINING, clock_.Now());
+                                   return absl::OkStatus();
+                                 })
+            .status();
     is_training = entered.ok() || absl::IsFailedPrecondition(entered);
   }
   {
@@ -691,13 +690,19 @@ void Pipeline::TakeProgress(const std::string& round_id, const WorkerProgress& p
     }
     record.progress = RoundRecord::Progress{progress.progress, DescribeProgress(progress), is_training};
     record.changed = true;
+    tells_others = store_.IsShared() && std::chrono::steady_clock::now() >= record.shared + kTellOthersEvery;
+    if (tells_others) record.shared = std::chrono::steady_clock::now();
   }
   if (enters_training) NotifyWatchers(round_id);
+  if (tells_others) store_.TellProgress(round_id, progress.progress, DescribeProgress(progress));
 }
 
-bool Pipeline::ShouldStop(const std::string& round_id) {
+// Asks the store itself: the scheduler may be waiting for a database that does not answer.
+bool Pipeline::ShouldStop(const std::string& round_id, uint64_t lease, uint64_t turn) {
+  if (store_.GetLease() != lease) return true;
   std::lock_guard<std::mutex> lock(mutex_);
-  return stopping_ || records_.at(round_id).is_cancelled;
+  const RoundRecord& record = records_.at(round_id);
+  return stopping_ || lease_ != lease || record.is_cancelled || record.turn != turn;
 }
 
 }  // namespace blink

@@ -15,6 +15,11 @@
 // Every state is durable before anything follows from it. A new Pipeline on the same store therefore goes on where the
 // old one stopped: open rounds keep their deadline, and sealed rounds run the worker again.
 //
+// Aggregators that share a store have a Pipeline each. The one that holds the lease (ReportStore::GetLease) has both
+// threads at work; the others change rounds in the store when an operator asks them to, and the holder notices within a
+// second (pipeline_sharing.cc). Whoever gains the lease takes up all rounds as after a start. Whoever loses it ends its
+// worker at once, and can change no round as the holder any more.
+//
 // - A worker that dies by a signal is started again, up to three times without progress in between. Its checkpoints
 //   show whether there was progress.
 // - An error that the worker reports itself is final. Only a full disk is waited out.
@@ -83,7 +88,7 @@ class Pipeline {
   Pipeline(PipelineOptions options, ReportStore& store, Clock& clock);
   ~Pipeline();  // stops
 
-  // Takes up every round of the store that has not ended.
+  // Takes up every round of the store that has not ended, if it holds the lease, or once it does.
   absl::Status Start();
   // Ends the child process and the threads; the rounds stay where they are.
   void Stop();
@@ -171,6 +176,7 @@ class Pipeline {
     uint32_t attempt = 0;
     std::optional<SteadyTime> stage_began;  // in this process
     SteadyTime told = SteadyTime::min();    // its last progress
+    SteadyTime shared = SteadyTime::min();  // the last progress that the other aggregators were told
   };
   using Records = std::map<std::string, RoundRecord>;  // by round id
 
@@ -178,13 +184,17 @@ class Pipeline {
   void RunRoundsUntilStopped();   // the runner's thread
 
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why,
-                                        const std::string& by = "");
+                                        const std::string& by, std::optional<uint64_t> lease);
   void SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why);
-  RoundRun MakeRun(const std::string& round_id);
+  RoundRun MakeRun(const std::string& round_id, uint64_t lease, uint64_t turn);
   void NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt);
   void NoteWorkerExit(const std::string& round_id, const WorkerExit& exit);
-  void TakeProgress(const std::string& round_id, const WorkerProgress& progress);
-  bool ShouldStop(const std::string& round_id);
+  void TakeProgress(const std::string& round_id, uint64_t lease, const WorkerProgress& progress);
+  bool ShouldStop(const std::string& round_id, uint64_t lease, uint64_t turn);
+  absl::Status TakeUpRounds(uint64_t lease);
+  void FollowLease();   // gains and losses of it
+  void FollowOthers();  // what other aggregators have done to rounds
+  void LookAtShared();  // both, at their times; scheduler's thread
   absl::StatusOr<FollowedRound> FindFollowed(const v1::CreateRoundRequest& request);
   absl::Status CheckTrainableByWorker(const v1::Round& round);
   absl::Status AskForGpus();
@@ -194,7 +204,9 @@ class Pipeline {
   void NotifyWatchers(const std::string& round_id);  // without the lock
 
   // With the lock, all of these.
-  void AddOpenRound(const v1::Round& round);
+  void AddOpenRound(const v1::Round& round);  // if this holds the lease; so Enqueue
+  void DropRecords();                         // the lease is lost
+  void NoteSeenElsewhere(const v1::Round& round, const std::set<std::string>& running);
   void LogCollection(absl::Duration now);
   void Enqueue(const std::string& round_id);
   size_t CountOpenRounds() const;
@@ -219,6 +231,9 @@ class Pipeline {
   bool store_is_stuck_ = false;                        // at the last look
   SteadyTime next_look_at_store_ = SteadyTime::min();  // scheduler's thread
   uint64_t next_turn_ = 0;
+  std::optional<uint64_t> lease_;                       // under which records_ were taken up; absent: there are none
+  std::string running_;                                 // the round that the runner has; empty: none
+  SteadyTime next_look_at_others_ = SteadyTime::min();  // scheduler's thread
   Records records_;
 
   RoundWatchers watchers_;

@@ -38,19 +38,27 @@ std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, con
 
 }  // namespace
 
-RoundRun::RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, std::string round_id, Hooks hooks)
+RoundRun::RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, uint64_t lease,
+                   std::string round_id, Hooks hooks)
     : options_(options),
       store_(store),
       clock_(clock),
+      lease_(lease),
       round_id_(std::move(round_id)),
       hooks_(std::move(hooks)),
       files_(options.rounds_folder, round_id_) {}
 
+absl::StatusOr<v1::Round> RoundRun::Update(const std::function<absl::Status(v1::Round&)>& change) {
+  return store_.UpdateRoundAsHolder(lease_, round_id_, ListRunningStates(), change);
+}
+
 absl::Status RoundRun::Run() {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, store_.GetRound(round_id_));
+  attempt_ = round.attempts();
   if (IsTerminal(round.state())) return KeepReports(round);
   const absl::Status written = files_.Write(round, store_);
-  if (absl::IsResourceExhausted(written)) return written;  // there may be space later
+  // There may be space later, or a database.
+  if (absl::IsResourceExhausted(written) || absl::IsUnavailable(written)) return written;
   if (!written.ok()) return FailRound(std::string(written.message()));
   crashes_ = {.checkpoint_bytes = files_.CheckpointBytes()};
   bool ended = false;
@@ -61,7 +69,7 @@ absl::Status RoundRun::Run() {
 absl::Status RoundRun::KeepReports(const v1::Round& round) {
   if (!files_.LacksReportsOf(round)) return absl::OkStatus();
   const absl::Status written = files_.Write(round, store_);
-  if (!written.ok() && !absl::IsResourceExhausted(written)) {  // nothing hangs on it
+  if (!written.ok() && !absl::IsResourceExhausted(written) && !absl::IsUnavailable(written)) {  // nothing hangs on it
     spdlog::error("the reports of round {} stay in the store alone: {}", round_id_, written.ToString());
     return absl::OkStatus();
   }
@@ -70,16 +78,16 @@ absl::Status RoundRun::KeepReports(const v1::Round& round) {
 
 absl::Status RoundRun::RunWorkerOnce(bool& ended) {
   ended = true;
-  const absl::StatusOr<v1::Round> round =
-      store_.UpdateRound(round_id_, ListRunningStates(), [this](v1::Round& changed) {
-        if (changed.state() == v1::ROUND_STATE_SEALED) EnterState(changed, v1::ROUND_STATE_ESTIMATING, clock_.Now());
-        changed.set_attempts(changed.attempts() + 1);
-        changed.set_progress(0);
-        changed.set_progress_text("starting the worker");
-        return absl::OkStatus();
-      });
+  const absl::StatusOr<v1::Round> round = Update([this](v1::Round& changed) {
+    if (changed.state() == v1::ROUND_STATE_SEALED) EnterState(changed, v1::ROUND_STATE_ESTIMATING, clock_.Now());
+    changed.set_attempts(changed.attempts() + 1);
+    changed.set_progress(0);
+    changed.set_progress_text("starting the worker");
+    return absl::OkStatus();
+  });
   if (absl::IsFailedPrecondition(round.status())) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(round.status());
+  attempt_ = round->attempts();
   hooks_.changed();
   spdlog::info("round {}: attempt {}", round_id_, round->attempts());
   const absl::StatusOr<WorkerExit> exit = RunWorker(MakeWorkerArguments(options_, files_), options_.worker_limits,
@@ -134,7 +142,7 @@ void RoundRun::TakeBackAttempt() {
     if (round.attempts() > 0) round.set_attempts(round.attempts() - 1);
     return absl::OkStatus();
   };
-  const absl::Status taken = store_.UpdateRound(round_id_, ListRunningStates(), take_back).status();
+  const absl::Status taken = Update(take_back).status();
   if (!taken.ok()) {  // a store that is full as well
     spdlog::debug("round {}: the attempt counts: {}", round_id_, taken.ToString());
   }
@@ -167,13 +175,15 @@ absl::Status RoundRun::FailRound(const std::string& reason) {
   return absl::OkStatus();
 }
 
-// `is_mine`: false when it was cancelled at the last moment.
+// `is_mine`: false when it was cancelled at the last moment, perhaps by way of another aggregator, which has also begun
+// another attempt.
 absl::Status RoundRun::EndRound(const std::function<void(v1::Round&)>& change, bool& is_mine) {
   const auto apply = [&](v1::Round& round) {
+    if (round.attempts() != attempt_) return absl::FailedPreconditionError("another attempt has begun");
     change(round);
     return absl::OkStatus();
   };
-  const absl::Status ended = store_.UpdateRound(round_id_, ListRunningStates(), apply).status();
+  const absl::Status ended = Update(apply).status();
   is_mine = ended.ok();
   if (absl::IsFailedPrecondition(ended)) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(ended);

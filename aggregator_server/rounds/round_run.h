@@ -30,11 +30,13 @@ class RoundRun {
     std::function<void(const WorkerExit&)> ended;              // it is gone
   };
 
-  // `options`, `store` and `clock` outlive it.
-  RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, std::string round_id, Hooks hooks);
+  // `options`, `store` and `clock` outlive it. `lease`: the token under which it changes the round (ReportStore::GetLease).
+  RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, uint64_t lease, std::string round_id,
+           Hooks hooks);
 
   // Runs until the round has ended, or the pipeline stops. For a round that has ended already, writes its reports to
   // the folder if they are not there. After an error, try again later. RESOURCE_EXHAUSTED: there may be space then.
+  // UNAVAILABLE: the store may be reached then. ABORTED: another process holds the lease, and runs it.
   absl::Status Run();
 
  private:
@@ -51,14 +53,17 @@ class RoundRun {
   absl::Status FailRound(const std::string& reason);
   absl::Status EndRound(const std::function<void(v1::Round&)>& change, bool& is_mine);
   void TakeBackAttempt();
+  absl::StatusOr<v1::Round> Update(const std::function<absl::Status(v1::Round&)>& change);
 
   const PipelineOptions& options_;
   ReportStore& store_;
   Clock& clock_;
+  const uint64_t lease_;
   const std::string round_id_;
   const Hooks hooks_;
   const RoundFiles files_;
   Crashes crashes_;
+  uint32_t attempt_ = 0;  // the one that runs, or ran last
 };
 
 }  // namespace blink

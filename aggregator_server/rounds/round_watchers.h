@@ -34,6 +34,10 @@ class RoundWatchers {
     watchers_.erase(id);
     of_any_.erase(id);
   }
+  void NotifyAll() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [id, watcher] : watchers_) watcher.second();
+  }
   void Notify(const std::set<std::string>& round_ids) {
     if (round_ids.empty()) return;
     std::lock_guard<std::mutex> lock(mutex_);

@@ -232,8 +232,8 @@ absl::StatusOr<Json> WebPage::AskDegrees(const v1::Round& round, const std::stri
   return answer;
 }
 
-Json WebPage::ListRounds() {
-  const std::vector<v1::Round> rounds = sources_.pipeline.ListRounds();
+absl::StatusOr<Json> WebPage::ListRounds() {
+  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, sources_.pipeline.ListRounds());
   Json json = {{"deployment", sources_.deployment}, {"total", rounds.size()}, {"rounds", Json::array()}};
   for (auto round = rounds.rbegin(); round != rounds.rend() && json["rounds"].size() < kRoundsShownMax; ++round) {
     json["rounds"].push_back(RoundSummary(*round));

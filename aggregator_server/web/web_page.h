@@ -65,7 +65,7 @@ class WebPage {
   absl::StatusOr<Json> Ask(const HttpRequest& request, const Identity& who);
   absl::StatusOr<Json> AskRound(const std::string& round_id, const std::string& about);
   absl::StatusOr<Json> AskDegrees(const v1::Round& round, const std::string& folder);
-  Json ListRounds();
+  absl::StatusOr<Json> ListRounds();
   Json DescribeSystem(const HttpRequest& request, const Identity& who);
   std::string FolderOf(const std::string& round_id) const;
 
