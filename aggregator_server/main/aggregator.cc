@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/attribute_facts.h"
 #include "aggregator_server/main/data_folder.h"
+#include "aggregator_server/store/postgres_store.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/address.h"
 #include "common/base/durable_file.h"
@@ -94,12 +95,24 @@ absl::StatusOr<std::vector<Roster>> ReadEarlierRosters(const std::string& data_f
   return rosters;
 }
 
+absl::StatusOr<std::unique_ptr<ReportStore>> OpenStore(const AggregatorOptions& options) {
+  if (!options.store.has_value()) {
+    BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
+    return OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"), {.accept_loss = options.accept_data_loss});
+  }
+  BLINK_RETURN_IF_ERROR(CheckNoStoreIsThere(options.data_folder));
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenPostgresStore(*options.store));
+  spdlog::info("reports and rounds are kept in {}", options.store->shown());
+  BLINK_RETURN_IF_ERROR(CheckRoundsAreShared(options.data_folder, *store, options.accept_data_loss));
+  return store;
+}
+
 // The rounds of the store that have not ended must be of this deployment, and of a roster that this one may follow.
-absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& roster, const std::string& data_folder) {
+absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& roster, const std::string& store) {
   for (const v1::Round& round : rounds) {
     if (round.deployment() == roster.deployment() && round.roster_version() > roster.version()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "the store ", data_folder, " holds round ", round.round_id(), " of roster version ", round.roster_version(),
+          "the store ", store, " holds round ", round.round_id(), " of roster version ", round.roster_version(),
           ", and this roster is version ", roster.version(), ": bring the latest one (roster.json of the authority)"));
     }
     if (IsTerminal(round.state())) continue;
@@ -107,7 +120,7 @@ absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& ros
     const bool fits = round.roster_version() == roster.version() ? n == roster.node_count() : n <= roster.node_count();
     if (round.deployment() == roster.deployment() && round.roster_version() <= roster.version() && fits) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("the store ", data_folder, " holds the unfinished round ", round.round_id(), " of deployment \"",
+        absl::StrCat("the store ", store, " holds the unfinished round ", round.round_id(), " of deployment \"",
                      round.deployment(), "\", roster version ", round.roster_version(), " with ", n,
                      " nodes, and the roster is version ", roster.version(), " of \"", roster.deployment(), "\" with ",
                      roster.node_count(), ": this is another data folder, or an older roster"));
@@ -162,16 +175,15 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     }
     aggregator->web_ = *std::move(listening);
   }
-  BLINK_RETURN_IF_ERROR(CheckStoreIsThere(options.data_folder, options.accept_data_loss));
-  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenRocksDbStore(absl::StrCat(options.data_folder, "/store"),
-                                                              {.accept_loss = options.accept_data_loss}));
+  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenStore(options));
   BLINK_ASSIGN_OR_RETURN(
       aggregator->audit_log_,
       AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));
   BLINK_RETURN_IF_ERROR(CheckRoundFolders(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_RETURN_IF_ERROR(CheckResultsAreThere(options.data_folder, *aggregator->store_, options.accept_data_loss));
   BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> held_rounds, aggregator->store_->ListRounds());
-  BLINK_RETURN_IF_ERROR(CheckRounds(held_rounds, roster, options.data_folder));
+  BLINK_RETURN_IF_ERROR(
+      CheckRounds(held_rounds, roster, options.store.has_value() ? options.store->shown() : options.data_folder));
   // Only now, when nothing about it can be refused any more; and before a round can begin with it.
   BLINK_RETURN_IF_ERROR(WriteFileAtomically(RosterPath(options.data_folder, roster.version()), roster.ToJson(), 0644));
   PipelineOptions pipeline;

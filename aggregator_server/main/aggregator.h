@@ -15,6 +15,7 @@
 #include "aggregator_server/service/admin_service.h"
 #include "aggregator_server/service/node_service.h"
 #include "aggregator_server/service/operator_service.h"
+#include "aggregator_server/store/postgres_target.h"
 #include "aggregator_server/store/report_store.h"
 #include "aggregator_server/telemetry/telemetry.h"
 #include "aggregator_server/transport/authenticator.h"
@@ -25,8 +26,9 @@
 namespace blink {
 
 struct AggregatorOptions {
-  std::string data_folder;        // DATA/store and DATA/rounds are made in it
-  std::string attributes_folder;  // empty: nothing is known of the nodes, and rounds give links and degrees
+  std::string data_folder;              // DATA/store and DATA/rounds are made in it
+  std::optional<PostgresTarget> store;  // the database of the reports and rounds; absent: RocksDB in DATA/store
+  std::string attributes_folder;        // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
   std::string audit_log;    // what operators did (audit_log.h); empty: DATA/audit.log
@@ -46,9 +48,10 @@ struct AggregatorOptions {
 class Aggregator {
  public:
   // Checks the certificate (ServerTls::Load), opens the store, takes up the rounds that have not ended, and serves.
-  // FAILED_PRECONDITION: the attribute folder holds edges or has another n, or the roster (options.deployment) does not
-  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows). DATA_LOSS: see data_folder.h. UNAVAILABLE:
-  // an address cannot be bound. Other errors are those of the parts.
+  // FAILED_PRECONDITION: the attribute folder holds edges or has another n, the roster (options.deployment) does not
+  // follow those in DATA/rosters/<version>.json (see Roster::CheckFollows), or DATA does not fit the store. DATA_LOSS:
+  // see data_folder.h. UNAVAILABLE: an address cannot be bound, or the database cannot be reached. Other errors are
+  // those of the parts.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const AggregatorOptions& options, Clock& clock);
   // Reads the files that Start reads, and returns what it would refuse them for. Opens no store, binds no port, and
   // writes nothing.

@@ -1,12 +1,18 @@
 #include "aggregator_server/main/data_folder.h"
 
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -74,6 +80,57 @@ absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss)
   }
   spdlog::warn("beginning with an empty store, as --accept-data-loss says: {}", lost);
   return absl::OkStatus();
+}
+
+absl::Status CheckNoStoreIsThere(const std::string& data_folder) {
+  std::error_code error;
+  if (!fs::exists(data_folder + "/store/CURRENT", error)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(data_folder,
+                   "/store has rounds and reports, and --store names a database, which lacks them: end its "
+                   "rounds with the store rocksdb, and begin with another data folder"));
+}
+
+namespace {
+
+// The name of the folder DATA/rounds, wherever it is mounted. Whoever comes first gives it.
+absl::StatusOr<std::string> NameOfRounds(const std::string& data_folder) {
+  constexpr size_t kNameBytes = 32;
+  const std::string path = data_folder + "/rounds/folder-name";
+  BLINK_RETURN_IF_ERROR(MakeDirectories(data_folder + "/rounds"));
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd >= 0) {
+    ::close(fd);
+    std::string bytes(kNameBytes / 2, '\0');
+    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+      return absl::UnavailableError("the system gave no random bytes for the name of a folder");
+    }
+    BLINK_RETURN_IF_ERROR(WriteFileAtomically(path, absl::BytesToHexString(bytes), 0644));
+  }
+  for (int tries = 0;; ++tries) {  // another aggregator may be about to write it
+    BLINK_ASSIGN_OR_RETURN(const std::string name, ReadFile(path, kNameBytes));
+    if (name.size() == kNameBytes) return name;
+    if (tries == 50) return absl::DataLossError(absl::StrCat(path, " is cut: remove it, and start again"));
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+}
+
+}  // namespace
+
+absl::Status CheckRoundsAreShared(const std::string& data_folder, ReportStore& store, bool accept_loss) {
+  BLINK_ASSIGN_OR_RETURN(const std::string name, NameOfRounds(data_folder));
+  BLINK_ASSIGN_OR_RETURN(const std::string known, store.GetOrSetNote("rounds_folder", name));
+  if (name == known) return absl::OkStatus();
+  const std::string differs = absl::StrCat(
+      data_folder, "/rounds is not the folder that the other aggregators of this database use, or used before");
+  if (!accept_loss) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(differs,
+                     ": mount the same volume there on all of them. Only if that volume is lost, start once "
+                     "with --accept-data-loss, which takes this folder instead"));
+  }
+  spdlog::warn("going on with this folder, as --accept-data-loss says: {}", differs);
+  return WriteFileAtomically(data_folder + "/rounds/folder-name", known, 0644);
 }
 
 absl::Status CheckResultsAreThere(const std::string& data_folder, ReportStore& store, bool accept_loss) {

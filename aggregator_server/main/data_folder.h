@@ -17,6 +17,15 @@ bool WasUsedBefore(const std::string& data_folder);
 // store now. With `accept_loss` that is a warning.
 absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss);
 
+// With a store in a database. FAILED_PRECONDITION: `data_folder` has a store of its own, whose rounds would be
+// forgotten.
+absl::Status CheckNoStoreIsThere(const std::string& data_folder);
+
+// The holder of the lease writes results to DATA/rounds, the others read them there, and the next holder goes on from
+// what lies there. FAILED_PRECONDITION: DATA/rounds is not the folder of the others who share `store`. With
+// `accept_loss` it becomes that folder.
+absl::Status CheckRoundsAreShared(const std::string& data_folder, ReportStore& store, bool accept_loss);
+
 // DATA_LOSS: DATA/rounds has the folder of a round that the store does not know, or that is open there, although a
 // folder is written after the seal. With `accept_loss` such folders are moved to DATA/lost-rounds, since they may hold
 // the only copy of the reports.

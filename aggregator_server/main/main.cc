@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
@@ -53,6 +54,7 @@ struct Flags {
   LogOptions log;
   double worker_seconds_max = 0, worker_silence_max = 600;
   std::string roster;
+  std::string store, store_file;
 };
 
 void DefineFlags(CLI::App& app, Flags& flags) {
@@ -60,6 +62,12 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.set_config("--config", "", "configuration file; its relative paths are relative to its folder")
       ->check(CLI::Validator([](std::string& path) { return std::string(CheckReadable(path).message()); }, ""));
   app.add_option("--data", options.data_folder, "folder of the store and the results")->required();
+  app.add_option("--store", flags.store,
+                 "rocksdb, or the URI of a PostgreSQL database that several aggregators share: "
+                 "postgresql://USER@HOST:PORT/DATABASE; DATA/rounds is then a volume that they share, too")
+      ->default_str("rocksdb");
+  app.add_option("--store-file", flags.store_file,
+                 "a file with the URI for --store, so that its password is in no command line");
   app.add_option(
       "--attributes", options.attributes_folder,
       "folder of the public attributes, if there are any; must hold no edges. Without labels rounds give links "
@@ -165,7 +173,7 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
  private:
   inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key",
                                                       "tls-ca", "worker",     "port-file",       "revocations",
-                                                      "roster", "audit-log",  "log-file"};
+                                                      "roster", "audit-log",  "log-file",        "store-file"};
   const CLI::App& app_;
   Settings& settings_;
 };
@@ -183,6 +191,35 @@ absl::Status ReadRoster(const std::string& path, Deployment& deployment) {
   deployment.node_count = roster->node_count();
   deployment.roster_version = roster->version();
   deployment.retired = roster->retired();
+  return absl::OkStatus();
+}
+
+absl::Status ReadStore(Flags& flags) {
+  constexpr uint64_t kBytesMax = 64 << 10;
+  if (!flags.store.empty() && !flags.store_file.empty()) {
+    return absl::InvalidArgumentError("--store and --store-file exclude each other");
+  }
+  if (flags.store_file.empty()) {
+    if (flags.store.empty() || flags.store == "rocksdb") return absl::OkStatus();
+    const absl::StatusOr<PostgresTarget> target = PostgresTarget::Parse(flags.store);
+    if (!target.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--store is neither rocksdb nor a URI: ", target.status().message()));
+    }
+    flags.options.store = *target;
+    return absl::OkStatus();
+  }
+  BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.store_file, kBytesMax));
+  const absl::StatusOr<PostgresTarget> target = PostgresTarget::Parse(std::string(absl::StripAsciiWhitespace(text)));
+  // Not INVALID_ARGUMENT: the flags are right, the file is not.
+  if (!target.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(flags.store_file, ": ", target.status().message()));
+  }
+  flags.options.store = *target;
+  struct stat info {};
+  if (::stat(flags.store_file.c_str(), &info) == 0 && (info.st_mode & (S_IRGRP | S_IROTH)) != 0) {
+    spdlog::warn("{} can be read by others than its owner: if it holds a password, chmod 600", flags.store_file);
+  }
   return absl::OkStatus();
 }
 
@@ -223,6 +260,7 @@ absl::Status CompleteOptions(Flags& flags) {
   if (::access(options.worker_path.c_str(), X_OK) != 0) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
   }
+  BLINK_RETURN_IF_ERROR(ReadStore(flags));
   BLINK_RETURN_IF_ERROR(ReadRoster(flags.roster, options.deployment));
   if (flags.worker_silence_max > 0) options.worker_limits.silence = absl::Seconds(flags.worker_silence_max);
   if (flags.worker_seconds_max > 0) options.worker_limits.wall_time = absl::Seconds(flags.worker_seconds_max);

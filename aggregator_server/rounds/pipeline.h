@@ -183,8 +183,8 @@ class Pipeline {
   void SealRoundsUntilStopped();  // the scheduler's thread
   void RunRoundsUntilStopped();   // the runner's thread
 
-  absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why,
-                                        const std::string& by, std::optional<uint64_t> lease);
+  absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why, const std::string& by,
+                                        std::optional<uint64_t> lease);
   void SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why);
   RoundRun MakeRun(const std::string& round_id, uint64_t lease, uint64_t turn);
   void NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt);

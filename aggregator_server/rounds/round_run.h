@@ -30,7 +30,8 @@ class RoundRun {
     std::function<void(const WorkerExit&)> ended;              // it is gone
   };
 
-  // `options`, `store` and `clock` outlive it. `lease`: the token under which it changes the round (ReportStore::GetLease).
+  // `options`, `store` and `clock` outlive it. `lease`: the token under which it changes the round
+  // (ReportStore::GetLease).
   RoundRun(const PipelineOptions& options, ReportStore& store, Clock& clock, uint64_t lease, std::string round_id,
            Hooks hooks);
 
