@@ -66,8 +66,9 @@ void FailureLog::SummarizeLocked() {
   const auto named = [](std::string* out, const auto& entry) {
     absl::StrAppend(out, entry.first, " (", entry.second, ")");
   };
+  const absl::Duration within = std::max(absl::ZeroDuration(), clock_.Now() - first_);
   spdlog::info("{} connections came to nothing within {} s: {}; most of them from {}", counted_,
-               absl::ToInt64Seconds(clock_.Now() - first_), absl::StrJoin(FindMost(by_kind_, 20), ", ", times),
+               absl::ToInt64Seconds(within), absl::StrJoin(FindMost(by_kind_, 20), ", ", times),
                absl::StrJoin(FindMost(by_host_, kHostsNamed), ", ", named));
   counted_ = 0;
   by_kind_.clear();

@@ -49,8 +49,9 @@ void RefusalLog::Report(const std::string& peer, const absl::Status& status) {
 }
 
 void RefusalLog::WriteLocked(Kind& kind, absl::Time now) {
-  spdlog::warn("refused {} more within {} s, the last from {}", kind.left_out, absl::ToInt64Seconds(now - kind.since),
-               kind.last);
+  // a clock that was set back makes no time negative
+  const absl::Duration within = std::max(absl::ZeroDuration(), now - kind.since);
+  spdlog::warn("refused {} more within {} s, the last from {}", kind.left_out, absl::ToInt64Seconds(within), kind.last);
   kind.since = now;
   kind.left_out = 0;
 }

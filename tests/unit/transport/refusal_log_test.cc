@@ -75,9 +75,11 @@ TEST_F(RefusalLogTest, ManyKindsAreCountedByTheirCode) {
 
 TEST_F(RefusalLogTest, AClockThatIsSetBackSilencesNothing) {
   log_.Report("a", full_);
+  log_.Report("a", full_);
   clock_.Advance(-absl::Hours(24));
   log_.Look();
   log_.Report("b", full_);
+  EXPECT_THAT(lines_.text(), HasSubstr("refused 1 more within 0 s"));
   EXPECT_THAT(lines_.text(), AllOf(HasSubstr("refused a: "), HasSubstr("refused b: ")));
 }
 
