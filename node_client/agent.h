@@ -8,7 +8,7 @@
 //                              they are those of its parameters, and a partition of all nodes of the roster
 //   DrawSendDelay              the moment of sending is drawn before any list is read
 //   DrawReports                draws for the nodes without a draw; report and debit are durable
-//   SleepToQuantum             preparation takes a time that depends on public sizes alone
+//   FillQuantum                the steps of it that read lists take a time that depends on none (pacing.h)
 //   SubmitReport(s) ---------> the same bytes at every retry, reconnect and restart
 //   <--------------- receipt   into the journal
 //   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a backup) is sent again
@@ -21,8 +21,8 @@
 // The aggregator sees the same calls, at times of the same distribution, whatever the lists are. Only the bytes of the
 // reports differ, and these come from the mechanism.
 //
-// Threads: Run() uses the calling thread alone. `stopped` may turn true at any time, on any thread. The stop is prompt
-// when the clock's sleeps end with it.
+// Threads: Run() uses the calling thread, and others for drawing reports alone, when the options say so. `stopped` may
+// turn true at any time, on any thread. The stop is prompt when the clock's sleeps end with it.
 #ifndef BLINK_NODE_CLIENT_AGENT_H_
 #define BLINK_NODE_CLIENT_AGENT_H_
 
@@ -47,9 +47,10 @@
 namespace blink {
 
 struct AgentOptions {
-  bool daemon = false;                                          // go on over rounds until stopped
-  bool leave_at_receipt = false;                                // otherwise stay until the round is sealed
-  std::string round_id;                                         // only this round; empty: all open rounds
+  bool daemon = false;            // go on over rounds until stopped
+  bool leave_at_receipt = false;  // otherwise stay until the round is sealed
+  std::string round_id;           // only this round; empty: all open rounds
+  int threads = 1;  // that draw reports; with several of them the random source is called on all of them at once
   absl::Duration give_up_after = absl::InfiniteDuration();      // without progress; no wait goes beyond it
   RetryPolicy retry;                                            // bounds every window that the aggregator names
   RetryWindow poll{absl::Milliseconds(500), absl::Seconds(2)};  // between polls when the aggregator names none

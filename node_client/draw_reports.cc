@@ -1,54 +1,124 @@
 #include "node_client/draw_reports.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "absl/status/statusor.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
-#include "common/privacy/privatizer.h"
-#include "common/wire/report_codec.h"
 
 namespace blink {
 namespace {
 
-constexpr uint64_t kBatchBytes = 1 << 20;  // drawn reports held in memory before they go to the disk
+constexpr uint64_t kStagedBytes = 1 << 20;       // drawn reports held in memory before they go to the disk
+constexpr uint64_t kMadeUpEntriesMax = 1 << 20;  // links of the lists that are made up, all together
+constexpr int kMeasurements = 3;
 
-absl::StatusOr<CodedReport> DrawReport(const PrivacyParameters& parameters, NodeIndex node, const AdjacencyLists& lists,
-                                       const NodeGroups* groups, RandomSource& random) {
-  BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, node, random));
-  BLINK_ASSIGN_OR_RETURN(const PrivateReport report,
-                         ApplyNoise(parameters, node, std::move(noise), lists.Of(node), groups));
-  return EncodeReport(parameters, report);
+// Lists of `nodes` nodes with so many links each, spread evenly.
+AdjacencyLists MakeUpLists(NodeIndex first, uint32_t nodes, uint32_t links, uint32_t node_count) {
+  AdjacencyLists lists{.first = first, .offsets = {0}, .neighbours = {}};
+  lists.neighbours.reserve(uint64_t{nodes} * links);
+  const uint64_t step = (node_count - 1) / links;
+  for (uint64_t node = first; node < uint64_t{first} + nodes; ++node) {
+    for (uint64_t k = 0; k < links; ++k) {
+      lists.neighbours.push_back(static_cast<NodeIndex>((node + 1 + k * step) % node_count));
+    }
+    lists.offsets.push_back(lists.neighbours.size());
+  }
+  return lists;
 }
 
 }  // namespace
 
-std::optional<DrawFailure> DrawReports(const Kit& kit, const RoundView& round, const DrawDecision& decision,
-                                       absl::Time now, const NodeGroups* groups, RandomSource& random,
+int DrawingThreads(const KitConfig& kit, int asked, uint64_t memory_bytes) {
+  // A thread's stack, and its rows: the noise, the list, the noisy bits, their code and the journal's record.
+  const uint64_t bytes = (1 << 20) + uint64_t{kit.node_count} / 8 * 5;
+  const uint64_t room = std::max<uint64_t>(1, memory_bytes / 4 / bytes);
+  return static_cast<int>(std::min<uint64_t>({static_cast<uint64_t>(ThreadsOrCores(asked)), kit.hosted(), room}));
+}
+
+std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random_of, ListWork& list_work,
                                        Journal& journal) {
-  journal.StageClock(now);
-  if (decision.begins_epoch) journal.StageEpoch(decision.epoch, now, kit.lists);
-  bool epoch_is_staged = decision.begins_epoch;
-  const NodeIndex last = kit.config.last_node;
-  for (NodeIndex node = kit.config.first_node; !decision.complete && node <= last; ++node) {
-    if (journal.FindDraw(decision.epoch, round.parameters, node).has_value()) continue;
-    const AdjacencyLists& lists = epoch_is_staged ? kit.lists : journal.snapshot();
-    const auto report = DrawReport(round.parameters, node, lists, groups, random);
-    if (!report.ok()) {
-      journal.DiscardStaged();
-      return DrawFailure{ExitCode::kInternal, report.status()};
+  const PrivacyParameters& parameters = task.round.parameters;
+  const KitConfig& config = task.kit.config;
+  const uint32_t epoch = task.decision.epoch;
+  bool epoch_is_staged = task.decision.begins_epoch;
+  const auto commit = [&]() -> std::optional<DrawFailure> {
+    absl::Status committed;
+    if (epoch_is_staged) {
+      list_work.Time([&] { committed = journal.Commit(); });  // its size depends on the number of links
+    } else {
+      committed = journal.Commit();
     }
-    journal.StageDraw(decision.epoch, round.parameters, node, *report);
-    if (journal.staged_bytes() >= kBatchBytes) {
-      const absl::Status committed = journal.Commit();
-      if (!committed.ok()) return DrawFailure{JournalExitCode(committed), committed};
-      epoch_is_staged = false;
+    if (!committed.ok()) return DrawFailure{JournalExitCode(committed), committed};
+    epoch_is_staged = false;
+    return std::nullopt;
+  };
+
+  journal.StageClock(task.now);
+  if (epoch_is_staged) list_work.Time([&] { journal.StageEpoch(epoch, task.now, task.kit.lists); });
+  std::vector<NodeIndex> left;  // without a draw
+  for (NodeIndex node = config.first_node; !task.decision.complete && node <= config.last_node; ++node) {
+    if (!journal.FindDraw(epoch, parameters, node).has_value()) left.push_back(node);
+  }
+  const size_t rows_max = ReportBatch::RowsMax(parameters.node_count(), task.threads);
+  uint64_t other_bytes = journal.staged_bytes();  // the clock and the snapshot, which is no reason to commit early
+  ReportBatch batch(parameters, task.groups, task.threads);
+  for (auto next = left.begin(); next != left.end();) {
+    const auto end = next + static_cast<ptrdiff_t>(std::min<size_t>(rows_max, left.end() - next));
+    absl::Status status = batch.Draw({next, end}, random_of);
+    if (status.ok()) {
+      const AdjacencyLists& lists = epoch_is_staged ? task.kit.lists : journal.snapshot();
+      list_work.Time([&] { status = batch.Apply(lists); });
+    }
+    if (status.ok()) status = batch.Encode();
+    if (!status.ok()) {
+      journal.DiscardStaged();
+      return DrawFailure{ExitCode::kInternal, status};
+    }
+    next = end;
+    for (size_t row = 0; row < batch.nodes().size(); ++row) {
+      journal.StageDraw(epoch, parameters, batch.nodes()[row], batch.report(row));
+    }
+    if (journal.staged_bytes() - other_bytes >= kStagedBytes) {
+      if (auto failure = commit()) return failure;
+      other_bytes = 0;
     }
   }
-  journal.StageRound(round.round_id, decision.epoch, round.parameters);
-  const absl::Status committed = journal.Commit();
-  if (!committed.ok()) return DrawFailure{JournalExitCode(committed), committed};
-  return std::nullopt;
+  journal.StageRound(task.round.round_id, epoch, parameters);
+  return commit();
+}
+
+absl::StatusOr<absl::Duration> MeasureListWork(const DrawTask& task, Clock& clock, Journal& journal) {
+  const KitConfig& config = task.kit.config;
+  const PrivacyParameters& parameters = task.round.parameters;
+  if (task.decision.complete) return absl::ZeroDuration();
+  const uint32_t hosted = config.hosted();
+  const auto rows =
+      static_cast<uint32_t>(std::min<size_t>(hosted, ReportBatch::RowsMax(parameters.node_count(), task.threads)));
+  const uint32_t links = HiddenLinks(config);
+  const auto made_up = static_cast<uint32_t>(std::clamp<uint64_t>(kMadeUpEntriesMax / rows, 1, links));
+  const AdjacencyLists lists = MakeUpLists(config.first_node, rows, made_up, config.node_count);
+  std::vector<NodeIndex> nodes;
+  for (uint32_t row = 0; row < rows; ++row) nodes.push_back(config.first_node + row);
+
+  ReportBatch batch(parameters, task.groups, task.threads);
+  absl::Duration apply, snapshot;  // the longest of some
+  for (int i = 0; i < kMeasurements; ++i) {
+    batch.DrawNothing(nodes);
+    ListWork applying(clock), writing(clock);
+    absl::Status applied;
+    applying.Time([&] { applied = batch.Apply(lists); });
+    BLINK_RETURN_IF_ERROR(applied);
+    if (task.decision.begins_epoch) {
+      writing.Time([&] { journal.StageEpoch(task.decision.epoch, task.now, lists); });
+      journal.DiscardStaged();
+    }
+    apply = std::max(apply, applying.total());
+    snapshot = std::max(snapshot, writing.total());
+  }
+  const int64_t batches = (int64_t{hosted} + rows - 1) / rows;
+  return (apply * batches + snapshot * (static_cast<double>(hosted) / rows)) * (static_cast<double>(links) / made_up);
 }
 
 }  // namespace blink

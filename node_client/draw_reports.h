@@ -4,17 +4,20 @@
 #ifndef BLINK_NODE_CLIENT_DRAW_REPORTS_H_
 #define BLINK_NODE_CLIENT_DRAW_REPORTS_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/exit_code.h"
 #include "common/privacy/node_groups.h"
-#include "common/privacy/random_source.h"
 #include "common/wire/round.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"
+#include "node_client/pacing.h"
 #include "node_client/policy.h"
+#include "node_client/report_batch.h"
 
 namespace blink {
 
@@ -24,19 +27,37 @@ struct DrawFailure {
   absl::Status why;
 };
 
-// Carries out `decision`, which was made for `round` at `now`, the time by the journal's clock:
+// What is drawn: `decision`, which was made for `round` at `now`, the time by the journal's clock.
+struct DrawTask {
+  const Kit& kit;
+  const RoundView& round;
+  const DrawDecision& decision;
+  absl::Time now;
+  const NodeGroups* groups;  // that the round's parameters name; null where they name none or the decision is complete
+  int threads;
+};
+
+// How many threads may draw for a kit: `asked`, where that is 0 or less the machine's cores, but not more than the
+// kit has nodes, and not more than a quarter of `memory_bytes` has room for.
+int DrawingThreads(const KitConfig& kit, int asked, uint64_t memory_bytes);
+
+// Carries out a task:
 //
 //   StageEpoch               when the decision begins an epoch: the epoch's snapshot of the lists
-//   DrawNoise, ApplyNoise    for each hosted node without a draw, on the list in the epoch's snapshot
+//   ReportBatch              for each hosted node without a draw, on the list in the epoch's snapshot
+//   StageDraw, Commit        in the order of the nodes, whatever thread drew for them
 //   StageRound, Commit       last of all, so that every round in the journal has all its draws
 //
-// `groups`: those that the parameters of the round name, where they name some and the decision is not complete.
-//
 // When it returns nothing, the journal holds a report of every hosted node for the round, on the disk and debited. A
-// failure ends the run: the random source failed, or the journal could not be written.
-std::optional<DrawFailure> DrawReports(const Kit& kit, const RoundView& round, const DrawDecision& decision,
-                                       absl::Time now, const NodeGroups* groups, RandomSource& random,
+// failure ends the run: the random source failed, or the journal could not be written. `list_work` gets the time of all
+// steps whose time may depend on the lists.
+std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random_of, ListWork& list_work,
                                        Journal& journal);
+
+// Measures how long those steps of a task would take, without the disk, if every hosted node had HiddenLinks links. The
+// lists are made up from public numbers, so the result says nothing about the kit's. It takes a few hundredths of what
+// the task will take. Nothing may be staged in the journal, and nothing is afterwards. `clock` measures.
+absl::StatusOr<absl::Duration> MeasureListWork(const DrawTask& task, Clock& clock, Journal& journal);
 
 }  // namespace blink
 

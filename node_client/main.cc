@@ -20,6 +20,7 @@
 #include "common/base/http_proxy.h"
 #include "common/base/ignored_proxy.h"
 #include "common/base/logging.h"
+#include "common/base/machine_memory.h"
 #include "common/base/program.h"
 #include "common/base/service_manager.h"
 #include "common/base/status_macros.h"
@@ -35,6 +36,7 @@
 #include "common/privacy/random_source.h"
 #include "node_client/account.h"
 #include "node_client/agent.h"
+#include "node_client/draw_reports.h"
 #include "node_client/grpc_link.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"
@@ -50,6 +52,7 @@ struct Flags {
   std::optional<NodeIndex> node;
   bool daemon = false, json = false, replace = false, check_config = false, print_config = false;
   double give_up_after_seconds = 0;
+  int threads = 0;
   OutputFile output;
 };
 
@@ -258,6 +261,7 @@ int Run(const Flags& flags, ServiceManager& manager) {
   options.leave_at_receipt = flags.leave == "at-receipt";
   options.round_id = flags.round_id;
   if (flags.give_up_after_seconds > 0) options.give_up_after = absl::Seconds(flags.give_up_after_seconds);
+  options.threads = DrawingThreads(kit->config, flags.threads, FindMachineMemory().available);
   options.started = started;
   options.stopped = [&stop] { return stop.stopped(); };
   spdlog::info("{} of deployment {} reports to {}", kit->config.NodesName(), kit->config.deployment,
@@ -357,6 +361,10 @@ int Main(int argc, char** argv) {
   run->add_option("--give-up-after", flags.give_up_after_seconds,
                   "end after so many seconds without an answer or an open round; 0: never")
       ->check(SecondsOrNever())
+      ->capture_default_str();
+  run->add_option("--threads", flags.threads,
+                  "threads that draw a gateway's reports; 0: as many as cores and memory allow")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   for (CLI::App* command : {init, run, account}) {
     command->add_option("--anchor", flags.anchor,

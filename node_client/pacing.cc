@@ -12,16 +12,28 @@ absl::Duration StartQuantum(const KitConfig& kit) {
   return absl::Milliseconds(250) + absl::Nanoseconds(300) * n + absl::Nanoseconds(2) * (kit.hosted() * n);
 }
 
-absl::Duration PreparationQuantum(const KitConfig& kit, uint32_t groups) {
-  const int64_t hosted = kit.hosted();
-  return absl::Milliseconds(250) + absl::Nanoseconds(20) * (hosted * kit.node_count) +
-         absl::Microseconds(2) * (hosted * groups);
+uint32_t HiddenLinks(const KitConfig& kit) {
+  if (!kit.is_gateway()) return kit.node_count - 1;
+  const uint64_t links_max = kKitEntriesMax / kit.hosted();
+  return static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(kit.node_count / 100, links_max)));
+}
+
+absl::Duration PreparationQuantum(const KitConfig& kit, absl::Duration measured, bool takes_snapshot) {
+  constexpr int64_t kTimesMeasured = 2;                                   // a load that comes after the measurement
+  const absl::Duration disk = absl::Nanoseconds(10) * sizeof(NodeIndex);  // of a link: 100 MB a second
+  const absl::Duration snapshot = disk * (int64_t{kit.hosted()} * HiddenLinks(kit));
+  return absl::Milliseconds(250) + kTimesMeasured * measured + (takes_snapshot ? snapshot : absl::ZeroDuration());
+}
+
+void FillQuantum(Clock& clock, absl::Duration spent, absl::Duration quantum) {
+  absl::Duration rest;
+  absl::IDivDuration(std::max(absl::ZeroDuration(), spent), quantum, &rest);
+  clock.SleepFor(quantum - rest);
 }
 
 void SleepToQuantum(Clock& clock, absl::Time started, absl::Duration quantum) {
-  absl::Duration rest;  // a wall clock may have been set, by hours, in either direction
-  absl::IDivDuration(std::max(absl::ZeroDuration(), clock.Now() - started), quantum, &rest);
-  clock.SleepFor(quantum - rest);
+  // A wall clock may have been set, by hours, in either direction.
+  FillQuantum(clock, clock.Now() - started, quantum);
 }
 
 absl::StatusOr<absl::Duration> DrawSendDelay(int64_t spread_seconds, RandomSource& random) {

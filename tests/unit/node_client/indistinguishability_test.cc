@@ -556,58 +556,92 @@ TEST(RandomnessOfADraw, IsFetchedInTheSameRequestsWhateverTheList) {
   }
 }
 
-// Preparation takes longer for longer lists: the generator stands for that work here and lets the clock pass.
-std::vector<std::string> TimesOfCalls(absl::Duration loading, absl::Duration preparing) {
+// How long the steps of a node's life take.
+struct Steps {
+  absl::Duration loading;  // the lists, at the start
+  absl::Duration drawing;  // the noise: the same for every list
+  absl::Duration reading;  // each of the two steps after it that read lists: applying the noise, writing the snapshot
+};
+
+// The clock's monotonic time is read before and after each step that reads lists, and nowhere else.
+class ClockOfSteps final : public Clock {
+ public:
+  explicit ClockOfSteps(const Steps& steps) : steps_(steps) {}
+  absl::Time Now() override { return fake.Now(); }
+  absl::Duration Monotonic() override {
+    if (noise_is_drawn && ++readings_ % 2 == 0) fake.now += steps_.reading;
+    return fake.Monotonic();
+  }
+  void SleepFor(absl::Duration duration) override { fake.SleepFor(duration); }
+  FakeClock fake;
+  bool noise_is_drawn = false;
+
+ private:
+  const Steps& steps_;
+  int readings_ = 0;
+};
+
+std::vector<std::string> TimesOfCalls(const Steps& steps) {
   class SlowRandom final : public RandomSource {
    public:
-    SlowRandom(FakeClock& clock, absl::Duration work) : clock_(clock), work_(work) {}
+    SlowRandom(ClockOfSteps& clock, absl::Duration work) : clock_(clock), work_(work) {}
     absl::Status Fill(absl::Span<uint8_t> bytes) override {
-      if (bytes.size() > 8) clock_.now += work_;  // the noise of a report, not a wait
+      if (bytes.size() > 8) {  // the noise of a report, not a wait
+        clock_.fake.now += work_;
+        clock_.noise_is_drawn = true;
+      }
       return random_.Fill(bytes);
     }
 
    private:
-    FakeClock& clock_;
+    ClockOfSteps& clock_;
     const absl::Duration work_;
     FakeRandom random_;
   };
   TempFolder folder;
-  FakeClock clock;
-  SlowRandom random(clock, preparing);
+  ClockOfSteps clock(steps);
+  SlowRandom random(clock, steps.drawing);
   FakeLink link;
   const Kit kit = MakeKit(4, 4);
   EXPECT_TRUE(CreateJournal(folder.path(), IdentityOf(kit)).ok());
   auto journal = *Journal::Open(folder.path(), IdentityOf(kit));
   link.rounds = {MakeRound(kRoundA)};
   std::vector<std::string> seen;
-  link.on_get_rounds = [&] { seen.push_back(absl::FormatTime(clock.now)); };
+  link.on_get_rounds = [&] { seen.push_back(absl::FormatTime(clock.fake.now)); };
   link.before_take = [&](const OutgoingReport&) {
-    seen.push_back(absl::FormatTime(clock.now));
+    seen.push_back(absl::FormatTime(clock.fake.now));
     return absl::OkStatus();
   };
   AgentOptions options;
-  options.started = clock.now;
-  clock.now += loading;
+  options.started = clock.fake.now;
+  clock.fake.now += steps.loading;
   EXPECT_EQ(Agent(kit, *journal, link, clock, random, options).Run().code, ExitCode::kOk);
   return seen;
 }
+const auto kNone = absl::ZeroDuration();
 
-TEST(TimeOfPreparation, CannotBeSeen) {
-  const auto none = absl::ZeroDuration();
-  EXPECT_EQ(TimesOfCalls(none, none), TimesOfCalls(none, absl::Milliseconds(200)));
-  EXPECT_NE(TimesOfCalls(none, none), TimesOfCalls(none, absl::Seconds(2))) << "or this test could not fail";
+TEST(TimeOfReadingTheLists, CannotBeSeen) {
+  EXPECT_EQ(TimesOfCalls({kNone, kNone, kNone}), TimesOfCalls({kNone, kNone, absl::Milliseconds(100)}));
+  EXPECT_NE(TimesOfCalls({kNone, kNone, kNone}), TimesOfCalls({kNone, kNone, absl::Seconds(2)}))
+      << "or this test could not fail";
+}
+
+TEST(TimeOfReadingTheLists, CannotBeSeenBesideTheTimeOfDrawingWhichIsTheSameForAllLists) {
+  const absl::Duration drawing = absl::Milliseconds(310);
+  EXPECT_EQ(TimesOfCalls({kNone, drawing, kNone}), TimesOfCalls({kNone, drawing, absl::Milliseconds(100)}));
+  EXPECT_NE(TimesOfCalls({kNone, drawing, kNone}), TimesOfCalls({kNone, kNone, kNone}));
 }
 
 TEST(TimeOfLoadingTheLists, CannotBeSeen) {
-  const auto none = absl::ZeroDuration();
-  EXPECT_EQ(TimesOfCalls(none, none), TimesOfCalls(absl::Milliseconds(200), none));
-  EXPECT_NE(TimesOfCalls(none, none), TimesOfCalls(absl::Seconds(2), none)) << "or this test could not fail";
+  EXPECT_EQ(TimesOfCalls({kNone, kNone, kNone}), TimesOfCalls({absl::Milliseconds(200), kNone, kNone}));
+  EXPECT_NE(TimesOfCalls({kNone, kNone, kNone}), TimesOfCalls({absl::Seconds(2), kNone, kNone}))
+      << "or this test could not fail";
 }
 
 TEST(TimeOfLoadingTheLists, IsWaitedOutShortlyEvenWhenTheClockWasSetMeanwhile) {
   for (const absl::Duration set : {absl::Hours(-1000), absl::Hours(1'000'000)}) {
     absl::Time first, start = FakeClock().now + set;
-    EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, TimesOfCalls(set, absl::ZeroDuration())[0], &first, nullptr));
+    EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, TimesOfCalls({set, kNone, kNone})[0], &first, nullptr));
     EXPECT_LE(first, start + absl::Seconds(1));
   }
 }

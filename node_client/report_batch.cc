@@ -1,0 +1,75 @@
+#include "node_client/report_batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "common/base/run_on_threads.h"
+#include "common/base/status_macros.h"
+
+namespace blink {
+namespace {
+
+constexpr size_t kNoiseBytes = 8 << 20;
+constexpr size_t kRowsMax = 4096;
+
+template <typename T>
+absl::Status FirstError(const std::vector<absl::StatusOr<T>>& rows) {
+  for (const auto& row : rows) BLINK_RETURN_IF_ERROR(row.status());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+size_t ReportBatch::RowsMax(uint32_t node_count, int threads) {
+  const size_t row_bytes = node_count / 8 + 64;
+  return std::max<size_t>(static_cast<size_t>(std::max(1, threads)), std::min(kRowsMax, kNoiseBytes / row_bytes));
+}
+
+void ReportBatch::ForEachRow(absl::FunctionRef<void(size_t row)> work) const {
+  std::atomic<size_t> next{0};
+  RunOnThreads(static_cast<int>(std::min<size_t>(nodes_.size(), std::max(1, threads_))), [&](int) {
+    for (size_t row = next++; row < nodes_.size(); row = next++) work(row);
+  });
+}
+
+absl::Status ReportBatch::Draw(std::vector<NodeIndex> nodes, RandomOfNode random_of) {
+  nodes_ = std::move(nodes);
+  noise_.clear();
+  noise_.resize(nodes_.size());
+  ForEachRow([&](size_t row) { noise_[row] = DrawNoise(parameters_, nodes_[row], random_of(nodes_[row])); });
+  return FirstError(noise_);
+}
+
+void ReportBatch::DrawNothing(std::vector<NodeIndex> nodes) {
+  nodes_ = std::move(nodes);
+  noise_.clear();
+  for (const NodeIndex node : nodes_) {
+    ReportNoise none;
+    if (parameters_.sends_bits()) none.flips = BitRow(parameters_.row_bits(node));
+    if (parameters_.sends_degree()) none.degree_noise = 0;
+    none.group_noise.resize(parameters_.question().count);
+    noise_.emplace_back(std::move(none));
+  }
+}
+
+absl::Status ReportBatch::Apply(const AdjacencyLists& lists) {
+  noisy_.clear();
+  noisy_.resize(nodes_.size());
+  ForEachRow([&](size_t row) {
+    const NodeIndex node = nodes_[row];
+    noisy_[row] = ApplyNoise(parameters_, node, *std::move(noise_[row]), lists.Of(node), groups_);
+  });
+  noise_.clear();
+  return FirstError(noisy_);
+}
+
+absl::Status ReportBatch::Encode() {
+  coded_.clear();
+  coded_.resize(nodes_.size());
+  ForEachRow([&](size_t row) { coded_[row] = EncodeReport(parameters_, *noisy_[row]); });
+  noisy_.clear();
+  return FirstError(coded_);
+}
+
+}  // namespace blink
