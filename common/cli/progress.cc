@@ -47,6 +47,10 @@ ProgressBar::ProgressBar(std::string what, uint64_t total, Unit unit, TimeLeft t
       started_(absl::Now()),
       limit_(on_terminal_ ? kOnTerminal : kInLog) {}
 
+std::unique_ptr<ProgressBar> ProgressBar::OfCount(std::string what, uint64_t total, TimeLeft time_left, bool enabled) {
+  return std::unique_ptr<ProgressBar>(new ProgressBar(std::move(what), total, Unit::kCount, time_left, enabled));
+}
+
 std::unique_ptr<ProgressBar> ProgressBar::OfShares(std::string what, TimeLeft time_left, bool enabled) {
   return std::unique_ptr<ProgressBar>(new ProgressBar(std::move(what), 100, Unit::kPercent, time_left, enabled));
 }
@@ -101,8 +105,8 @@ bool StageBars::Enter(const std::string& stage) {
   return true;
 }
 
-ProgressBar& StageBars::ShowCount(const std::string& stage, uint64_t total) {
-  if (Enter(stage)) bar_ = std::make_unique<ProgressBar>(stage, total, enabled_);
+ProgressBar& StageBars::ShowCount(const std::string& stage, uint64_t total, TimeLeft time_left) {
+  if (Enter(stage)) bar_ = ProgressBar::OfCount(stage, total, time_left, enabled_);
   return *bar_;
 }
 

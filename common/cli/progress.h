@@ -39,6 +39,9 @@ class ProgressBar {
  public:
   // Counts `what` ("reports") to `total`, which is 0 when it is not known. `enabled` false: shows nothing.
   ProgressBar(std::string what, uint64_t total, bool enabled = true);
+  // The same, of what comes by itself: its pace so far says nothing about the rest.
+  static std::unique_ptr<ProgressBar> OfCount(std::string what, uint64_t total, TimeLeft time_left,
+                                              bool enabled = true);
   // A bar of work that is measured in shares of the whole: `done` counts to 100, and is shown as "what 37 %".
   static std::unique_ptr<ProgressBar> OfShares(std::string what, TimeLeft time_left, bool enabled = true);
   ~ProgressBar();  // ends the line of the bar
@@ -71,7 +74,7 @@ class ProgressBar {
 class StageBars {
  public:
   explicit StageBars(bool enabled = true) : enabled_(enabled) {}
-  ProgressBar& ShowCount(const std::string& stage, uint64_t total);
+  ProgressBar& ShowCount(const std::string& stage, uint64_t total, TimeLeft time_left = TimeLeft::kFromPace);
   ProgressBar& ShowShares(const std::string& stage, TimeLeft time_left);
   void End();  // ends the line of the last bar
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/address.h"
 #include "common/base/exit_code.h"
 #include "common/base/http_proxy.h"
@@ -430,8 +431,9 @@ void AddRefused(CLI::App* round, std::function<int()>* run) {
 
 // Shows a bar for each state that the round passes through.
 void ShowProgress(const v1::Round& round, StageBars& bars) {
-  if (round.state() == v1::ROUND_STATE_OPEN) {  // its text says no more than its bar
-    bars.ShowCount("reports", round.parameters().node_count()).Update(round.reports());
+  if (round.state() == v1::ROUND_STATE_OPEN) {  // its own text says no more than its bar
+    bars.ShowCount("reports", ActiveNodes(round), TimeLeft::kInText)
+        .Update(round.reports(), TimeToDeadline(round, absl::Now()));
     return;
   }
   if (IsTerminal(round.state())) return bars.End();

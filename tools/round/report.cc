@@ -76,12 +76,6 @@ std::string TrainingText(const v1::TrainingSpec& spec) {
   return text;
 }
 
-// An aggregator of before there were rosters does not say it: then all are active.
-uint32_t ActiveNodes(const v1::Round& round) {
-  const uint32_t n = round.parameters().node_count();
-  return round.active_nodes() > 0 && round.active_nodes() <= n ? round.active_nodes() : n;
-}
-
 // Its number, where this program is older than the round.
 std::string MechanismText(const v1::Round& round) {
   const uint32_t number = round.parameters().mechanism();
@@ -157,6 +151,19 @@ Json ToJson(const v1::Round& round) {
 }
 
 }  // namespace
+
+// An aggregator of before there were rosters does not say it: then all are active.
+uint32_t ActiveNodes(const v1::Round& round) {
+  const uint32_t n = round.parameters().node_count();
+  return round.active_nodes() > 0 && round.active_nodes() <= n ? round.active_nodes() : n;
+}
+
+std::string TimeToDeadline(const v1::Round& round, absl::Time now) {
+  const absl::Time deadline = absl::FromUnixMillis(round.deadline_ms());
+  const absl::Duration left = absl::Ceil(deadline - now, absl::Seconds(1));
+  if (left <= absl::ZeroDuration()) return absl::StrCat("the deadline was ", TimeText(deadline));
+  return absl::StrCat("open for ", absl::FormatDuration(left), " more, until ", TimeText(deadline));
+}
 
 std::string RoundJson(const v1::Round& round) {
   Json json = {{"format", 1}, {"program", ProgramJson()}};

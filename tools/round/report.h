@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "blink/v1/operator.pb.h"
 #include "common/wire/roster.h"
 
@@ -21,6 +22,11 @@ std::string RoundsJson(const std::vector<v1::Round>& rounds);
 // "key  value" lines of a round, and a table with one line for each of many rounds.
 std::string RoundTable(const v1::Round& round);
 std::string RoundsTable(const std::vector<v1::Round>& rounds);
+
+// An open round is sealed when so many nodes have reported, at the latest at its deadline: "open for 8m20s more, until
+// 2026-11-28 10:00:00 UTC". When the rest reports cannot be told from the pace of those that have.
+uint32_t ActiveNodes(const v1::Round& round);
+std::string TimeToDeadline(const v1::Round& round, absl::Time now);
 
 // The nodes without a report: {format, program, missing, ranges: [[first, last], ..]}, or a line for each range.
 std::string MissingJson(const std::vector<NodeRange>& missing);

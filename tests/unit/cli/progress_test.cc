@@ -33,6 +33,13 @@ TEST(ProgressBar, EstimatesTheTimeLeftFromItsPace) {
   EXPECT_EQ(count.LineOf(100, ""), "trials 100/100");
 }
 
+TEST(ProgressBar, OfWhatComesByItselfEstimatesNothingFromThePaceSoFar) {
+  const auto reports = ProgressBar::OfCount("reports", 100, TimeLeft::kInText, false);
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(reports->LineOf(1, "open for 8m20s more"), "reports 1/100  open for 8m20s more");
+  EXPECT_EQ(reports->LineOf(1, ""), "reports 1/100");
+}
+
 TEST(ProgressBar, IsNarrowerThanEveryTerminal) {
   const auto bar = ProgressBar::OfShares("simulating", TimeLeft::kInText, false);
   for (const std::string text :

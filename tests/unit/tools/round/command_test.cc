@@ -20,6 +20,7 @@
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
 #include "nlohmann/json.hpp"
+#include "tools/round/report.h"
 
 namespace blink {
 namespace {
@@ -782,6 +783,15 @@ TEST_F(RoundCommand, AMissingConfigurationIsBadInput) {
   fs::remove(folder_ + "/operator.conf");
   EXPECT_EQ(Round({"status", kId}), 3);
   EXPECT_THAT(err_, HasSubstr("operator.conf"));
+}
+
+TEST(TimeToDeadline, IsToldWithTheMomentThatItEnds) {
+  v1::Round round;
+  round.set_deadline_ms(1'700'000'000'000);
+  const absl::Time deadline = absl::FromUnixSeconds(1'700'000'000);
+  EXPECT_EQ(TimeToDeadline(round, deadline - absl::Seconds(500)), "open for 8m20s more, until 2023-11-14 22:13:20 UTC");
+  EXPECT_EQ(TimeToDeadline(round, deadline - absl::Milliseconds(1)), "open for 1s more, until 2023-11-14 22:13:20 UTC");
+  EXPECT_EQ(TimeToDeadline(round, deadline), "the deadline was 2023-11-14 22:13:20 UTC");
 }
 
 TEST(TimeLeftOfTraining, IsInTheTextOfOneTrainingAndNotInThatOfASearch) {
