@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/base/logging.h"
 
 namespace blink {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::chrono::milliseconds kFirstWait(100), kWaitMax(2000);
 // One line, for a log, without the statement.
 std::string OneLine(absl::string_view message) {
   message = message.substr(0, message.find("\nLINE "));
-  return absl::StrReplaceAll(absl::StripTrailingAsciiWhitespace(message), {{"\n\t", " "}, {"\n", "; "}, {"\t", " "}});
+  return absl::StrReplaceAll(absl::StripTrailingAsciiWhitespace(message), {{"\n\t", ". "}, {"\n", "; "}, {"\t", " "}});
 }
 
 // libpqxx 6 leaves it out of some of its exceptions.
@@ -73,6 +74,17 @@ void PostgresWatchdog::NoteNotConnected(const std::string& why) {
   wait_ = wait_.count() == 0 ? kFirstWait : std::min(2 * wait_, kWaitMax);
   not_before_ = std::chrono::steady_clock::now() + wait_;
   why_ = why;
+}
+
+void PostgresWatchdog::Tell(const std::string& kind, const std::string& text) {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [told, is_first] = told_.try_emplace(kind, now);
+    if (!is_first && now - told->second < std::chrono::minutes(1)) return;
+    told->second = now;
+  }
+  spdlog::warn("{}", text);
 }
 
 void PostgresWatchdog::Run() {
@@ -140,37 +152,41 @@ PostgresOutcome PostgresSession::Run(absl::string_view what, const Work& work) {
     outcome = Lose(what, error.what());
   } catch (const pqxx::transaction_rollback& error) {  // a deadlock, or a transaction that came in between
     watchdog_.Forget(socket_);
-    outcome = {absl::UnavailableError(absl::StrCat("cannot ", what, ": ", OneLine(error.what()))), true};
+    TellDetail("rolled back", error.what());
+    outcome = {absl::UnavailableError(absl::StrCat("cannot ", what, ": another transaction came in between")), true};
   } catch (const pqxx::sql_error& error) {
     watchdog_.Forget(socket_);
     outcome = Explain(what, StateOf(error), error.what());
   } catch (const std::exception& error) {
     watchdog_.Forget(socket_);
-    outcome = {absl::InternalError(absl::StrCat("cannot ", what, ": ", target_.Redact(OneLine(error.what()))))};
+    TellDetail("internal", error.what());
+    outcome = {absl::InternalError(absl::StrCat("cannot ", what, ": see the log of the aggregator"))};
   }
   if (connection_ != nullptr && !connection_->is_open()) {
     const bool is_unknown = outcome.is_unknown;
-    outcome = Lose(what, std::string(outcome.status.message()));
+    outcome = Lose(what, "the connection was lost");
     outcome.is_unknown = is_unknown;
   }
   if (!is_connected) watchdog_.NoteNotConnected(why);
   return outcome;
 }
 
+void PostgresSession::TellDetail(const std::string& kind, const std::string& message) {
+  detail_ = absl::StrCat(target_.shown(), ": ", target_.Redact(OneLine(message)));
+  watchdog_.Tell(kind, detail_);
+}
+
 PostgresOutcome PostgresSession::Lose(absl::string_view what, const std::string& message) {
   Close();
-  const std::string why = target_.Redact(OneLine(message));
-  const std::string prefix = absl::StrCat("cannot ", what, ": ");
-  if (absl::StartsWith(why, prefix)) return {absl::UnavailableError(why), true};
-  return {absl::UnavailableError(absl::StrCat(prefix, "no connection to ", target_.shown(), ": ", why)), true};
+  TellDetail("lost", message);
+  return {absl::UnavailableError(absl::StrCat("cannot ", what, ": the database cannot be reached now: try again")),
+          true};
 }
 
 PostgresOutcome PostgresSession::Explain(absl::string_view what, const std::string& sqlstate,
                                          const std::string& message) {
-  const auto tell = [&](const auto&... why) {
-    return absl::StrCat("cannot ", what, ": ", why..., " (", target_.shown(), ": ", target_.Redact(OneLine(message)),
-                        ")");
-  };
+  TellDetail(sqlstate, message);
+  const auto tell = [&](const auto&... why) { return absl::StrCat("cannot ", what, ": ", why...); };
   if (sqlstate == "53100") {
     return {absl::ResourceExhaustedError(tell("the disk of the database is full: free space on it"))};
   }
@@ -195,7 +211,7 @@ PostgresOutcome PostgresSession::Explain(absl::string_view what, const std::stri
     return {absl::FailedPreconditionError(
         tell("the user lacks rights there, or tables are gone: let the user own the database's schema blink"))};
   }
-  return {absl::InternalError(tell("SQLSTATE ", sqlstate))};
+  return {absl::InternalError(tell("SQLSTATE ", sqlstate, ": see the log of the aggregator"))};
 }
 
 PostgresPool::PostgresPool(const PostgresTarget& target, const PostgresOptions& options, PostgresWatchdog& watchdog,

@@ -43,6 +43,8 @@ class PostgresWatchdog {
   std::string WhyNotYet();
   void NoteConnected();
   void NoteNotConnected(const std::string& why);
+  // Logs `text`, at most once a minute for each `kind`.
+  void Tell(const std::string& kind, const std::string& text);
 
  private:
   void Run();
@@ -54,6 +56,7 @@ class PostgresWatchdog {
   SteadyTime not_before_ = SteadyTime::min();  // the next try to connect
   std::chrono::milliseconds wait_{0};          // before the one after it
   std::string why_;                            // the last one failed
+  std::map<std::string, SteadyTime> told_;     // by kind
   std::thread thread_;
 };
 
@@ -70,8 +73,11 @@ class PostgresSession {
 
   // Runs `work`, whose exceptions become "cannot `what`: ..." with the remedy. UNAVAILABLE: the server cannot be
   // reached, or somebody else's lock. RESOURCE_EXHAUSTED: its disk is full. While the server cannot be reached it is
-  // not asked at every call.
+  // not asked at every call. The status is for everybody; what only the operator may know, such as where the server is,
+  // goes to the log.
   PostgresOutcome Run(absl::string_view what, const Work& work);
+  // What was logged about the last error.
+  const std::string& detail() const { return detail_; }
   // From `work`: it goes on, and its time begins anew.
   void GoOn();
 
@@ -80,12 +86,14 @@ class PostgresSession {
   void Close();
   PostgresOutcome Explain(absl::string_view what, const std::string& sqlstate, const std::string& message);
   PostgresOutcome Lose(absl::string_view what, const std::string& message);
+  void TellDetail(const std::string& kind, const std::string& message);
 
   const PostgresTarget& target_;
   const PostgresOptions& options_;
   PostgresWatchdog& watchdog_;
   std::unique_ptr<pqxx::connection> connection_;
   std::unique_ptr<pqxx::quiet_errorhandler> quiet_;  // libpqxx prints what the server says to standard error
+  std::string detail_;
   int socket_ = -1;  // a copy of its descriptor, whose number stays ours when libpq closes its own
 };
 

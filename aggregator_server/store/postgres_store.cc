@@ -131,7 +131,11 @@ PostgresStore::~PostgresStore() {
 }
 
 absl::Status PostgresStore::Open() {
-  BLINK_RETURN_IF_ERROR(Migrate(writes_).status);
+  if (const absl::Status ready = Migrate(writes_).status; !ready.ok()) {
+    const std::string& detail = writes_.detail();  // for whoever starts it
+    return absl::Status(ready.code(),
+                        absl::StrCat(ready.message(), detail.empty() ? "" : absl::StrCat(" (", detail, ")")));
+  }
   lease_.Start();
   committer_ = std::thread([this] { Commit(); });
   return absl::OkStatus();
@@ -392,7 +396,7 @@ absl::Status PostgresStore::CheckCanStore() {
   absl::Status probed = pool_.RunAgain("reach the store", [&](PostgresSession&, pqxx::connection& connection) {
     pqxx::nontransaction reads(connection);
     if (!reads.exec1("SELECT pg_is_in_recovery()")[0].as<bool>()) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat("cannot store reports: the server only reads (", target_.shown(), ")"));
+    return absl::UnavailableError("cannot store reports: the database only reads now");
   });
   const std::lock_guard<std::mutex> lock(state_mutex_);
   return probed_ = std::move(probed);
