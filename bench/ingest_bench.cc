@@ -55,6 +55,7 @@ struct Options {
   int reports = 20'000;
   int repeats = 3;
   std::string data = std::filesystem::temp_directory_path().string();
+  std::string store;  // of the aggregator; empty: RocksDB
 };
 
 // A benchmark that cannot be set up says why and ends.
@@ -172,7 +173,7 @@ v1::Round OpenRound(int round) {
 }
 
 template <typename Wait>
-void ServeAggregator(const std::string& folder, const TlsFiles& tls, int rounds, Wait wait) {
+void ServeAggregator(const std::string& folder, const std::string& store, const TlsFiles& tls, int rounds, Wait wait) {
   SyntheticOptions synthetic;
   synthetic.nodes = kNodes;
   AggregatorOptions options;
@@ -182,6 +183,7 @@ void ServeAggregator(const std::string& folder, const TlsFiles& tls, int rounds,
   options.deployment = {kDeployment, kNodes, 1};
   options.worker_path = "/bin/false";  // no round is sealed: its last nodes do not report
   options.server.tls = tls;
+  if (!store.empty()) options.store = Must(PostgresTarget::Parse(store));
   const auto aggregator = Must(Aggregator::Start(options, SystemClock()));
   for (int round = 0; round < rounds; ++round) Must(aggregator->store().CreateRound(OpenRound(round), ""));
   wait(aggregator->port());
@@ -372,7 +374,7 @@ void Measure(const Options& options, const std::string& folder) {
   const TlsFiles client =
       Certify(authority, folder, "client", absl::StrCat("blink://", kDeployment, "/nodes/0-", kNodes - 1), false);
   // Forked before this process has used gRPC.
-  const Child aggregator([&](auto wait) { ServeAggregator(folder, server, 2 * options.repeats, wait); });
+  const Child aggregator([&](auto wait) { ServeAggregator(folder, options.store, server, 2 * options.repeats, wait); });
   const Child bare([&](auto wait) { ServeBare(server, wait); });
   const std::vector<Message> messages = DrawReports(options.reports);
   const Channels to_bare = Connect(bare.port(), options.channels, client);
@@ -407,6 +409,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--repeats", options.repeats, "runs")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--data", options.data, "a folder on the disk to be measured")->capture_default_str();
+  app.add_option("--store", options.store, "the URI of an empty PostgreSQL database (default: RocksDB)");
   CLI11_PARSE(app, argc, argv);
   ::signal(SIGPIPE, SIG_IGN);
   Must(InitLogging("ingest_bench", "error"));
