@@ -76,7 +76,7 @@ std::string KitConfig::NodesName() const {
 
 absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
-  const JsonMembers members(json, path, "");
+  const JsonMembers members(json, path, "", &text);
   BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   if (members.Has("policy")) {
     return members.Error(
@@ -92,7 +92,7 @@ absl::StatusOr<KitConfig> ParseKitConfig(const std::string& text, const std::str
   }
   BLINK_ASSIGN_OR_RETURN(config.node_count, members.Integer("node_count", kNodesMin, kNodesMax));
   BLINK_ASSIGN_OR_RETURN(const Json* nodes, members.Object("nodes"));
-  const JsonMembers range(*nodes, path, "nodes.");
+  const JsonMembers range(*nodes, path, "nodes.", &text);
   BLINK_RETURN_IF_ERROR(range.RefuseUnknown({"first", "last"}));
   BLINK_ASSIGN_OR_RETURN(config.first_node, range.Integer("first", 0, config.node_count - 1));
   BLINK_ASSIGN_OR_RETURN(config.last_node, range.Integer("last", config.first_node, config.node_count - 1));

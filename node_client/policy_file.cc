@@ -60,7 +60,7 @@ std::string DefaultPolicyPath(const std::string& kit_folder) { return kit_folder
 
 absl::StatusOr<NodePolicy> ParsePolicy(const std::string& text, const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text, path));
-  const JsonMembers members(json, path, "");
+  const JsonMembers members(json, path, "", &text);
   BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   BLINK_RETURN_IF_ERROR(
       members.RefuseUnknown({"format", "deployments", "epsilon_micro_per_round_max", "epsilon_micro_lifetime_max",

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr uint64_t kFormat = 1;
 
-absl::Status CheckKeys(const json& document) {
+absl::Status CheckKeys(const json& document, const std::string& text) {
   constexpr std::array<const char*, 5> kKeys = {"format", "deployment", "roster_version", "node_count", "retired"};
   if (!document.is_object()) return absl::InvalidArgumentError("a roster is a JSON object");
   // First, since rosters of other formats have other keys.
@@ -28,7 +28,8 @@ absl::Status CheckKeys(const json& document) {
   }
   for (const auto& [key, value] : document.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("the key \"", key, "\" is unknown to this version"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(PlaceOfKey(text, "", key), "the key \"", key, "\" is unknown to this version"));
     }
   }
   for (const char* key : kKeys) {
@@ -108,7 +109,7 @@ absl::StatusOr<Roster> Roster::Create(std::string deployment, uint64_t version, 
 
 absl::StatusOr<Roster> Roster::FromJson(const std::string& text) try {
   BLINK_ASSIGN_OR_RETURN(const json document, ParseStrictJson(text, ""));
-  BLINK_RETURN_IF_ERROR(CheckKeys(document));
+  BLINK_RETURN_IF_ERROR(CheckKeys(document, text));
   if (document.at("node_count").get<uint64_t>() > kNodesMax) {
     return absl::InvalidArgumentError(absl::StrCat("a roster has at most ", kNodesMax, " nodes"));
   }

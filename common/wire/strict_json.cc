@@ -1,12 +1,17 @@
 #include "common/wire/strict_json.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/base/format_number.h"
 #include "common/base/status_macros.h"
@@ -40,18 +45,49 @@ std::string WhatIsWrong(const Json::parse_error& error) {
   return words;
 }
 
-// Finds a key that one object holds twice. It is a pass of its own: where Json::parse has a callback, it looks at all
-// elements of an array again after each.
-class KeyGivenTwice final : public nlohmann::json_sax<Json> {
+// Reads a text, and tells how far it was read.
+struct CountedText {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  const char& operator*() const { return *at; }
+  CountedText& operator++() {
+    ++at;
+    if (read != nullptr) ++*read;
+    return *this;
+  }
+  bool operator==(const CountedText& other) const { return at == other.at; }
+
+  const char* at;
+  size_t* read;
+};
+
+// Finds a key that one object holds twice; or, where one is wanted, the place of a key. It is a pass of its own: where
+// Json::parse has a callback, it looks at all elements of an array again after each.
+class KeySearch final : public nlohmann::json_sax<Json> {
  public:
+  explicit KeySearch(std::optional<std::string> wanted) : wanted_(std::move(wanted)) {}
+
+  // Whether there is one in `text`, which is JSON.
+  bool Find(const std::string& text) {
+    const CountedText begin{text.data(), &read_}, end{text.data() + text.size(), nullptr};
+    return !Json::sax_parse(begin, end, this);
+  }
   const std::string& found() const { return found_; }
+  size_t byte() const { return read_; }  // behind the key
 
   bool start_object(size_t) override {
     open_.emplace_back();
     return true;
   }
   bool key(std::string& name) override {
-    if (open_.back().insert(name).second) return true;
+    const bool is_new = open_.back().keys.insert(name).second;
+    open_.back().last = name;
+    const auto dotted = [](std::string* out, const Object& object) { out->append(object.last); };
+    if (wanted_ ? absl::StrJoin(open_, ".", dotted) != *wanted_ : is_new) return true;
     found_ = name;
     return false;
   }
@@ -71,8 +107,14 @@ class KeyGivenTwice final : public nlohmann::json_sax<Json> {
   bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
 
  private:
-  std::vector<std::set<std::string>> open_;  // the keys seen of every object that is open
+  struct Object {
+    std::set<std::string> keys;  // those seen
+    std::string last;
+  };
+  const std::optional<std::string> wanted_;
+  std::vector<Object> open_;
   std::string found_;
+  size_t read_ = 0;
 };
 
 }  // namespace
@@ -90,19 +132,28 @@ absl::StatusOr<Json> ParseStrictJson(const std::string& text, const std::string&
     return absl::InvalidArgumentError(absl::StrCat(start, "holds a number that is too large to be read"));
   }
   if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(start, "not a JSON object"));
-  KeyGivenTwice twice;
-  if (!Json::sax_parse(text, &twice)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(start, "the key \"", twice.found(), "\" is given twice; keep one of them"));
+  KeySearch twice(std::nullopt);
+  if (twice.Find(text)) {
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(text, twice.byte(), path), "the key \"", twice.found(),
+                                                   "\" is given twice; keep one of them"));
   }
   return json;
+}
+
+std::string PlaceOfKey(const std::string& text, const std::string& path, const std::string& key) {
+  KeySearch search(key);
+  if (search.Find(text)) return PlaceOf(text, search.byte(), path);
+  return path.empty() ? "" : path + ": ";
 }
 
 absl::Status JsonMembers::RefuseUnknown(std::initializer_list<const char*> known) const {
   for (const auto& [key, value] : object_.items()) {
     bool found = false;
     for (const char* name : known) found = found || key == name;
-    if (!found) return Error(absl::StrCat("unknown key \"", prefix_, key, "\"; remove it or correct its spelling"));
+    if (found) continue;
+    const std::string why = absl::StrCat("unknown key \"", prefix_, key, "\"; remove it or correct its spelling");
+    if (text_ == nullptr) return Error(why);
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOfKey(*text_, path_, absl::StrCat(prefix_, key)), why));
   }
   return absl::OkStatus();
 }

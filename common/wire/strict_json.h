@@ -2,7 +2,7 @@
 // every number must be in its range. Errors are INVALID_ARGUMENT, and name file, key and remedy.
 //
 //   BLINK_ASSIGN_OR_RETURN(const nlohmann::json json, ParseStrictJson(text, "KIT/kit.json"));
-//   const JsonMembers members(json, "KIT/kit.json", "");
+//   const JsonMembers members(json, "KIT/kit.json", "", &text);
 //   BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "node_count"}));
 //   BLINK_ASSIGN_OR_RETURN(n, members.Integer("node_count", 3, 1000));
 #ifndef BLINK_COMMON_WIRE_STRICT_JSON_H_
@@ -18,14 +18,20 @@
 namespace blink {
 
 // Reads `text` as one JSON object. `path` is for messages, and may be empty. A syntax error is named by its line. A key
-// that is there twice is refused, because parsers differ in which of the two counts. A byte order mark is skipped.
+// that is there twice is refused by its line, because parsers differ in which of the two counts. A byte order mark is
+// skipped.
 absl::StatusOr<nlohmann::json> ParseStrictJson(const std::string& text, const std::string& path);
 
-// Reads the members of one object, which must outlive this. `prefix` ("nodes.") names the object in messages.
+// "PATH:3: ", or "line 3: " without a path: where `text`, which is JSON, has the key "nodes.first" (the key "first" of
+// the object "nodes"). "PATH: ", or "", where it has none.
+std::string PlaceOfKey(const std::string& text, const std::string& path, const std::string& key);
+
+// Reads the members of one object, which must outlive this. `prefix` ("nodes.") names the object in messages. With the
+// `text` that the object was read from, which must outlive this too, an unknown key is named by its line.
 class JsonMembers {
  public:
-  JsonMembers(const nlohmann::json& object, std::string path, std::string prefix)
-      : object_(object), path_(std::move(path)), prefix_(std::move(prefix)) {}
+  JsonMembers(const nlohmann::json& object, std::string path, std::string prefix, const std::string* text = nullptr)
+      : object_(object), path_(std::move(path)), prefix_(std::move(prefix)), text_(text) {}
 
   absl::Status RefuseUnknown(std::initializer_list<const char*> known) const;
   bool Has(const char* key) const { return object_.contains(key); }
@@ -44,6 +50,7 @@ class JsonMembers {
   const nlohmann::json& object_;
   const std::string path_;
   const std::string prefix_;
+  const std::string* const text_;
 };
 
 }  // namespace blink

@@ -98,7 +98,7 @@ std::string CanariesToJson(const Canaries& canaries) {
 absl::StatusOr<Canaries> ReadCanaries(const std::string& path) {
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kCanariesBytesMax));
   BLINK_ASSIGN_OR_RETURN(const nlohmann::json json, ParseStrictJson(text, path));
-  const JsonMembers members(json, path, "");
+  const JsonMembers members(json, path, "", &text);
   BLINK_RETURN_IF_ERROR(members.CheckFormat(1));
   BLINK_RETURN_IF_ERROR(members.RefuseUnknown({"format", "node_count", "entries", "seed", "canaries"}));
   Canaries canaries;

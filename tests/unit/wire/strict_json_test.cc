@@ -24,10 +24,29 @@ TEST(StrictJson, ReadsObjectsInArraysInObjects) {
 }
 
 TEST(StrictJson, RefusesAKeyThatAnyObjectHoldsTwice) {
-  EXPECT_EQ(Refusal(R"({"a": 1, "a": 1})"), "x.json: the key \"a\" is given twice; keep one of them");
+  EXPECT_EQ(Refusal("{\"a\": 1,\n\n\"a\": 1}"), "x.json:3: the key \"a\" is given twice; keep one of them");
   EXPECT_EQ(Refusal(R"({"a": [{"b": 1}, {"b": 1, "c": 2, "b": 1}]})"),
-            "x.json: the key \"b\" is given twice; keep one of them");
-  EXPECT_EQ(Refusal(R"({"": 1, "": 2})"), "x.json: the key \"\" is given twice; keep one of them");
+            "x.json:1: the key \"b\" is given twice; keep one of them");
+  EXPECT_EQ(Refusal(R"({"": 1, "": 2})"), "x.json:1: the key \"\" is given twice; keep one of them");
+}
+
+TEST(StrictJson, NamesTheLineOfAKey) {
+  const std::string text =
+      "{\"a\": 1,\n \"first\": [\"b\", 2],\n \"nodes\": {\n  \"first\": 1,\n  \"b\": \"first\"}, \"c\": 1}";
+  EXPECT_EQ(PlaceOfKey(text, "x.json", "a"), "x.json:1: ");
+  EXPECT_EQ(PlaceOfKey(text, "x.json", "first"), "x.json:2: ");
+  EXPECT_EQ(PlaceOfKey(text, "x.json", "nodes.first"), "x.json:4: ");
+  EXPECT_EQ(PlaceOfKey(text, "", "c"), "line 5: ");
+  EXPECT_EQ(PlaceOfKey(text, "x.json", "b"), "x.json: ") << "the one of nodes is nodes.b";
+  EXPECT_EQ(PlaceOfKey(text, "", "none"), "");
+  const auto json = ParseStrictJson(text, "x.json");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(JsonMembers(*json, "x.json", "", &text).RefuseUnknown({"a", "first", "nodes"}).message(),
+            "x.json:5: unknown key \"c\"; remove it or correct its spelling");
+  EXPECT_EQ(JsonMembers(json->at("nodes"), "x.json", "nodes.", &text).RefuseUnknown({"first"}).message(),
+            "x.json:5: unknown key \"nodes.b\"; remove it or correct its spelling");
+  EXPECT_EQ(JsonMembers(*json, "x.json", "").RefuseUnknown({"first", "nodes"}).message(),
+            "x.json: unknown key \"a\"; remove it or correct its spelling");
 }
 
 TEST(StrictJson, RefusesWhatIsNoObject) {
