@@ -43,20 +43,25 @@ std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random
   const KitConfig& config = task.kit.config;
   const uint32_t epoch = task.decision.epoch;
   bool epoch_is_staged = task.decision.begins_epoch;
+  // The size of the snapshot depends on the number of links, and so does the time of all that is done to the journal
+  // before it is committed.
+  const auto with_journal = [&](absl::FunctionRef<void()> step) {
+    if (epoch_is_staged) {
+      list_work.Time(step);
+    } else {
+      step();
+    }
+  };
   const auto commit = [&]() -> std::optional<DrawFailure> {
     absl::Status committed;
-    if (epoch_is_staged) {
-      list_work.Time([&] { committed = journal.Commit(); });  // its size depends on the number of links
-    } else {
-      committed = journal.Commit();
-    }
+    with_journal([&] { committed = journal.Commit(); });
     if (!committed.ok()) return DrawFailure{JournalExitCode(committed), committed};
     epoch_is_staged = false;
     return std::nullopt;
   };
 
   journal.StageClock(task.now);
-  if (epoch_is_staged) list_work.Time([&] { journal.StageEpoch(epoch, task.now, task.kit.lists); });
+  if (epoch_is_staged) with_journal([&] { journal.StageEpoch(epoch, task.now, task.kit.lists); });
   std::vector<NodeIndex> left;  // without a draw
   for (NodeIndex node = config.first_node; !task.decision.complete && node <= config.last_node; ++node) {
     if (!journal.FindDraw(epoch, parameters, node).has_value()) left.push_back(node);
@@ -77,15 +82,17 @@ std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random
       return DrawFailure{ExitCode::kInternal, status};
     }
     next = end;
-    for (size_t row = 0; row < batch.nodes().size(); ++row) {
-      journal.StageDraw(epoch, parameters, batch.nodes()[row], batch.report(row));
-    }
+    with_journal([&] {
+      for (size_t row = 0; row < batch.nodes().size(); ++row) {
+        journal.StageDraw(epoch, parameters, batch.nodes()[row], batch.report(row));
+      }
+    });
     if (journal.staged_bytes() - other_bytes >= kStagedBytes) {
       if (auto failure = commit()) return failure;
       other_bytes = 0;
     }
   }
-  journal.StageRound(task.round.round_id, epoch, parameters);
+  with_journal([&] { journal.StageRound(task.round.round_id, epoch, parameters); });
   return commit();
 }
 
