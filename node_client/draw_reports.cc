@@ -66,9 +66,9 @@ std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random
   for (NodeIndex node = config.first_node; !task.decision.complete && node <= config.last_node; ++node) {
     if (!journal.FindDraw(epoch, parameters, node).has_value()) left.push_back(node);
   }
-  const size_t rows_max = ReportBatch::RowsMax(parameters.node_count(), task.threads);
+  const size_t rows_max = DrawBatch::RowsMax(parameters.node_count(), task.threads);
   uint64_t other_bytes = journal.staged_bytes();  // the clock and the snapshot, which is no reason to commit early
-  ReportBatch batch(parameters, task.groups, task.threads);
+  DrawBatch batch(parameters, task.groups, task.threads);
   for (auto next = left.begin(); next != left.end();) {
     const auto end = next + static_cast<ptrdiff_t>(std::min<size_t>(rows_max, left.end() - next));
     absl::Status status = batch.Draw({next, end}, random_of);
@@ -102,14 +102,14 @@ absl::StatusOr<absl::Duration> MeasureListWork(const DrawTask& task, Clock& cloc
   if (task.decision.complete) return absl::ZeroDuration();
   const uint32_t hosted = config.hosted();
   const auto rows =
-      static_cast<uint32_t>(std::min<size_t>(hosted, ReportBatch::RowsMax(parameters.node_count(), task.threads)));
+      static_cast<uint32_t>(std::min<size_t>(hosted, DrawBatch::RowsMax(parameters.node_count(), task.threads)));
   const uint32_t links = HiddenLinks(config);
   const auto made_up = static_cast<uint32_t>(std::clamp<uint64_t>(kMadeUpEntriesMax / rows, 1, links));
   const AdjacencyLists lists = MakeUpLists(config.first_node, rows, made_up, config.node_count);
   std::vector<NodeIndex> nodes;
   for (uint32_t row = 0; row < rows; ++row) nodes.push_back(config.first_node + row);
 
-  ReportBatch batch(parameters, task.groups, task.threads);
+  DrawBatch batch(parameters, task.groups, task.threads);
   absl::Duration apply, snapshot;  // the longest of some
   for (int i = 0; i < kMeasurements; ++i) {
     batch.DrawNothing(nodes);

@@ -13,11 +13,11 @@
 #include "common/base/exit_code.h"
 #include "common/privacy/node_groups.h"
 #include "common/wire/round.h"
+#include "node_client/draw_batch.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"
 #include "node_client/pacing.h"
 #include "node_client/policy.h"
-#include "node_client/report_batch.h"
 
 namespace blink {
 
@@ -44,7 +44,7 @@ int DrawingThreads(const KitConfig& kit, int asked, uint64_t memory_bytes);
 // Carries out a task:
 //
 //   StageEpoch               when the decision begins an epoch: the epoch's snapshot of the lists
-//   ReportBatch              for each hosted node without a draw, on the list in the epoch's snapshot
+//   DrawBatch              for each hosted node without a draw, on the list in the epoch's snapshot
 //   StageDraw, Commit        in the order of the nodes, whatever thread drew for them
 //   StageRound, Commit       last of all, so that every round in the journal has all its draws
 //

@@ -1,4 +1,4 @@
-#include "node_client/report_batch.h"
+#include "node_client/draw_batch.h"
 
 #include <algorithm>
 #include <atomic>
@@ -21,19 +21,19 @@ absl::Status FirstError(const std::vector<absl::StatusOr<T>>& rows) {
 
 }  // namespace
 
-size_t ReportBatch::RowsMax(uint32_t node_count, int threads) {
+size_t DrawBatch::RowsMax(uint32_t node_count, int threads) {
   const size_t row_bytes = node_count / 8 + 64;
   return std::max<size_t>(static_cast<size_t>(std::max(1, threads)), std::min(kRowsMax, kNoiseBytes / row_bytes));
 }
 
-void ReportBatch::ForEachRow(absl::FunctionRef<void(size_t row)> work) const {
+void DrawBatch::ForEachRow(absl::FunctionRef<void(size_t row)> work) const {
   std::atomic<size_t> next{0};
   RunOnThreads(static_cast<int>(std::min<size_t>(nodes_.size(), std::max(1, threads_))), [&](int) {
     for (size_t row = next++; row < nodes_.size(); row = next++) work(row);
   });
 }
 
-absl::Status ReportBatch::Draw(std::vector<NodeIndex> nodes, RandomOfNode random_of) {
+absl::Status DrawBatch::Draw(std::vector<NodeIndex> nodes, RandomOfNode random_of) {
   nodes_ = std::move(nodes);
   noise_.clear();
   noise_.resize(nodes_.size());
@@ -41,7 +41,7 @@ absl::Status ReportBatch::Draw(std::vector<NodeIndex> nodes, RandomOfNode random
   return FirstError(noise_);
 }
 
-void ReportBatch::DrawNothing(std::vector<NodeIndex> nodes) {
+void DrawBatch::DrawNothing(std::vector<NodeIndex> nodes) {
   nodes_ = std::move(nodes);
   noise_.clear();
   for (const NodeIndex node : nodes_) {
@@ -53,7 +53,7 @@ void ReportBatch::DrawNothing(std::vector<NodeIndex> nodes) {
   }
 }
 
-absl::Status ReportBatch::Apply(const AdjacencyLists& lists) {
+absl::Status DrawBatch::Apply(const AdjacencyLists& lists) {
   noisy_.clear();
   noisy_.resize(nodes_.size());
   ForEachRow([&](size_t row) {
@@ -64,7 +64,7 @@ absl::Status ReportBatch::Apply(const AdjacencyLists& lists) {
   return FirstError(noisy_);
 }
 
-absl::Status ReportBatch::Encode() {
+absl::Status DrawBatch::Encode() {
   coded_.clear();
   coded_.resize(nodes_.size());
   ForEachRow([&](size_t row) { coded_[row] = EncodeReport(parameters_, *noisy_[row]); });

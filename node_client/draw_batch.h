@@ -1,13 +1,13 @@
 // Some reports on their way from noise to bytes, on several threads.
 //
-//   ReportBatch batch(parameters, groups, threads);
+//   DrawBatch batch(parameters, groups, threads);
 //   batch.Draw(nodes, random_of)    all randomness; no list is in sight
 //   batch.Apply(lists)              the only step that reads lists: an xor and an addition for each report
 //   batch.Encode()                  reads the noisy bits alone, which are sent anyway
 //
 // The steps do not overlap, so each can be timed by itself: only the time of Apply can depend on a list (pacing.h).
-#ifndef BLINK_NODE_CLIENT_REPORT_BATCH_H_
-#define BLINK_NODE_CLIENT_REPORT_BATCH_H_
+#ifndef BLINK_NODE_CLIENT_DRAW_BATCH_H_
+#define BLINK_NODE_CLIENT_DRAW_BATCH_H_
 
 #include <cstddef>
 #include <vector>
@@ -28,10 +28,10 @@ namespace blink {
 // generator for each thread, and seeds each of them by itself.
 using RandomOfNode = absl::FunctionRef<RandomSource&(NodeIndex node)>;
 
-class ReportBatch {
+class DrawBatch {
  public:
   // `groups`: those that the parameters name, or null. Both must outlive the batch.
-  ReportBatch(const PrivacyParameters& parameters, const NodeGroups* groups, int threads)
+  DrawBatch(const PrivacyParameters& parameters, const NodeGroups* groups, int threads)
       : parameters_(parameters), groups_(groups), threads_(threads) {}
 
   // How many reports a batch has at most: rows of 8 MiB together, and at least one for each thread.
@@ -63,4 +63,4 @@ class ReportBatch {
 
 }  // namespace blink
 
-#endif  // BLINK_NODE_CLIENT_REPORT_BATCH_H_
+#endif  // BLINK_NODE_CLIENT_DRAW_BATCH_H_
