@@ -73,7 +73,7 @@ def prepare_images():
 class Machine(BlinkTest):
     """A container of its own for each test."""
 
-    image, program = BARE, ("sleep", "infinity")
+    image, program, options = BARE, ("sleep", "infinity"), ()
 
     @classmethod
     def setUpClass(cls):
@@ -82,8 +82,7 @@ class Machine(BlinkTest):
     def setUp(self):
         name = "blink-packages-" + re.sub(r"[^a-z0-9]", "-", self.id().rsplit(".", maxsplit=1)[1])[:40]
         podman("rm", "-f", "-t", "1", name, check=False)
-        podman("run", "-d", "--systemd=always", "-v", f"{PACKAGES}:/packages:ro", "--name", name, self.image,
-               *self.program)
+        podman("run", "-d", *self.options, "-v", f"{PACKAGES}:/packages:ro", "--name", name, self.image, *self.program)
         self.name = name
         self.addCleanup(podman, "rm", "-f", "-t", "1", name, check=False)
 
@@ -236,12 +235,18 @@ class Packages(Machine):
 class Services(Machine):
     """Under systemd: a whole round of the two services, their restarts, and what they may not."""
 
-    image, program = SYSTEMD, ("/sbin/init",)
+    # with these rights systemd can make the file systems of a service, so that the whole sandbox is in force
+    image, program, options = SYSTEMD, ("/sbin/init",), ("--systemd=always", "--cap-add=SYS_ADMIN,SYS_PTRACE")
 
     def setUp(self):
         super().setUp()
         wait_until(lambda: self.run_in("systemctl", "is-system-running", code=None).strip() in ("running", "degraded"),
                    "systemd in the container", pause=0.5)
+
+    def change(self, unit, *lines):
+        """Lines of [Service] that count instead of the package's."""
+        folder, text = f"/run/systemd/system/{unit}.service.d", "\n".join(("[Service]", *lines))
+        self.shell(f"mkdir -p {folder}; cat > {folder}/test.conf <<'END'\n{text}\nEND\nsystemctl daemon-reload")
 
     def show(self, unit, name):
         return self.run_in("systemctl", "show", "--value", "-p", name, unit).strip()
@@ -254,6 +259,10 @@ class Services(Machine):
         self.run_in("systemctl", "enable", "--now", "blink-aggregator", "blink-node@clinic")
         self.assertIn("serving on port 7443", self.show("blink-aggregator", "StatusText"))
         self.assertIn("nodes-0-11 of deployment demo", self.show("blink-node@clinic", "StatusText"))
+        for unit in ("blink-aggregator", "blink-node@clinic"):
+            status = self.run_in("cat", f"/proc/{self.show(unit, 'MainPID')}/status")
+            for line in ("Seccomp:\t2", "NoNewPrivs:\t1", "CapBnd:\t0000000000000000"):
+                self.assertIn(line, status, unit)
         self.ready_round()
 
         before = self.show("blink-aggregator", "MainPID")
@@ -275,14 +284,36 @@ class Services(Machine):
         self.assertTrue(self.exists(f"{JOURNALS}/clinic/journal.blj"))
         self.assertTrue(self.exists(f"{DATA}/data/store"))
 
+    def test_a_service_writes_nowhere_but_to_its_state(self):
+        self.install("1", "node", "aggregator", "tools")
+        elsewhere = ("/etc/blink", "/var/lib", "/usr/bin", "/root", "/home", "/tmp", "/run")
+        for unit, state in (("blink-aggregator", DATA), ("blink-node@clinic", f"{JOURNALS}/clinic")):
+            self.change(unit, "Type=oneshot", "Restart=no", "ExecStart=",
+                        f"ExecStart=/bin/sh -c 'touch {state}/mine; for folder in {' '.join(elsewhere)}; do "
+                        "touch $$folder/mine; done; true'")
+            self.run_in("systemctl", "start", unit)
+            self.assertTrue(self.exists(f"{state}/mine"), unit)
+            for folder in elsewhere:
+                self.assertFalse(self.exists(f"{folder}/mine"), f"{unit} {folder}")
+
+    def test_a_service_that_is_stuck_is_started_again(self):
+        self.install("1", "node", "aggregator", "tools")
+        self.deploy()
+        self.change("blink-aggregator", "WatchdogSec=8", "RestartSec=1", "TimeoutStopSec=5")
+        self.run_in("systemctl", "start", "blink-aggregator")
+        before = self.show("blink-aggregator", "MainPID")
+        self.shell("sleep 18")
+        self.assertEqual(self.show("blink-aggregator", "MainPID"), before, "one that answers is left alone")
+        self.run_in("kill", "-STOP", before)
+        wait_until(lambda: self.show("blink-aggregator", "MainPID") not in (before, "0") and
+                   self.show("blink-aggregator", "ActiveState") == "active", "another aggregator", pause=0.5)
+
     def test_a_crash_is_mended_and_a_refusal_is_not(self):
         self.install("1", "node", "aggregator", "tools")
         self.deploy()
         self.run_in("systemctl", "start", "blink-aggregator", "blink-node@clinic")
         for unit in ("blink-aggregator", "blink-node@clinic"):
-            self.shell(f"mkdir -p /run/systemd/system/{unit}.service.d; "
-                       f"printf '[Service]\\nRestartSec=1\\n' > /run/systemd/system/{unit}.service.d/soon.conf")
-        self.run_in("systemctl", "daemon-reload")
+            self.change(unit, "RestartSec=1")
         for unit in ("blink-aggregator", "blink-node@clinic"):
             before = self.show(unit, "MainPID")
             self.run_in("kill", "-KILL", before)
