@@ -16,7 +16,6 @@ namespace blink {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::kOtherRoundId;
 using testing::kRoundId;
 using testing::MakeChecked;
 using testing::MakeRound;
@@ -203,42 +202,56 @@ TEST_F(PostgresFaults, NobodyIsAskedForLongerThanAMomentWhileThereIsNoServer) {
   EXPECT_GE(store->GetActivity().failed_writes, 2u);
 }
 
+// A file system of a few bytes, which goes away with it.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
+    std::filesystem::create_directories(folder_);
+    is_there_ = ::mount("blink-test", folder_.c_str(), "tmpfs", 0, "size=1m,mode=777") == 0;
+  }
+  ~SmallDisk() {
+    if (is_there_) ::umount2(folder_.c_str(), MNT_DETACH);
+    std::error_code ignored;
+    std::filesystem::remove(folder_, ignored);
+  }
+  bool is_there() const { return is_there_; }
+  bool Grow() { return ::mount("blink-test", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=50m") == 0; }
+
+ private:
+  const std::string folder_;
+  bool is_there_ = false;
+};
+
 // The table of the reports lies on a small file system.
 TEST_F(PostgresFaults, AFullDiskRefusesReportsUntilThereIsSpace) {
   StartServer();
-  const std::string small = server_->folder() + "/small";
-  std::filesystem::create_directory(small);
-  if (::mount("blink-test", small.c_str(), "tmpfs", 0, "size=1m,mode=777") != 0) {
-    GTEST_SKIP() << "no small file system can be mounted here: run as root";
+  const std::string folder = server_->folder() + "/small";
+  SmallDisk disk(folder);
+  if (!disk.is_there()) GTEST_SKIP() << "no small file system can be mounted here: run as root";
+  const auto store = OpenStore();
+  ASSERT_TRUE(store->CreateRound(MakeRound(kNodes), "").ok());
+  server_->MakeFolderOfServer(folder + "/space");
+  ASSERT_EQ(Sql(absl::StrCat("CREATE TABLESPACE small LOCATION '", folder, "/space'")), "");
+  ASSERT_EQ(Sql("ALTER TABLE blink.reports SET TABLESPACE small"), "");
+  absl::Status refused;
+  NodeIndex held = 0;
+  CheckedReport large = MakeChecked(parameters_, 0);
+  large.report.coded_bits.assign(20'000, 'x');
+  for (; held < kNodes && refused.ok(); ++held) {
+    large.node = held;
+    refused = store->PutReportAndWait(large).status();
   }
-  {
-    const auto store = OpenStore();
-    ASSERT_TRUE(store->CreateRound(MakeRound(kNodes), "").ok());
-    server_->MakeFolderOfServer(small + "/space");
-    ASSERT_EQ(Sql(absl::StrCat("CREATE TABLESPACE small LOCATION '", small, "/space'")), "");
-    ASSERT_EQ(Sql("ALTER TABLE blink.reports SET TABLESPACE small"), "");
-    absl::Status refused;
-    NodeIndex held = 0;
-    CheckedReport large = MakeChecked(parameters_, 0);
-    large.report.coded_bits.assign(20'000, 'x');
-    for (; held < kNodes && refused.ok(); ++held) {
-      large.node = held;
-      refused = store->PutReportAndWait(large).status();
-    }
-    --held;
-    EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("disk of the database is full"));
-    EXPECT_EQ(store->CheckCanStore().code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_GT(held, 0u);
-    EXPECT_EQ(store->GetRound(kRoundId)->reports(), held);
-    ASSERT_EQ(::mount("blink-test", small.c_str(), "tmpfs", MS_REMOUNT, "size=50m"), 0);
-    EXPECT_TRUE(store->PutReportAndWait(large).ok());
-    EXPECT_TRUE(store->CheckCanStore().ok());
-    EXPECT_EQ(store->GetRound(kRoundId)->reports(), held + 1);
-    EXPECT_EQ(CountReports(*store), held + 1);
-  }
-  server_.reset();
-  ::umount(small.c_str());
+  --held;
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("disk of the database is full"));
+  EXPECT_EQ(store->CheckCanStore().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(held, 0u);
+  EXPECT_EQ(store->GetRound(kRoundId)->reports(), held);
+  ASSERT_TRUE(disk.Grow());
+  EXPECT_TRUE(store->PutReportAndWait(large).ok());
+  EXPECT_TRUE(store->CheckCanStore().ok());
+  EXPECT_EQ(store->GetRound(kRoundId)->reports(), held + 1);
+  EXPECT_EQ(CountReports(*store), held + 1);
 }
 
 TEST_F(PostgresFaults, AStandbyThatIsPromotedHasEverythingAcknowledged) {
