@@ -19,8 +19,7 @@ std::string NameOfThisProcess() {
 }  // namespace
 
 PostgresLease::PostgresLease(const PostgresTarget& target, const PostgresOptions& options, PostgresWatchdog& watchdog)
-    : target_(target),
-      options_(options),
+    : options_(options),
       holder_(options.holder.empty() ? NameOfThisProcess() : options.holder),
       session_(target, options, watchdog) {}
 

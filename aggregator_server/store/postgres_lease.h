@@ -31,7 +31,6 @@ class PostgresLease {
   void TakeOrRenew();
   void GiveBack();
 
-  const PostgresTarget& target_;
   const PostgresOptions& options_;
   const std::string holder_;
   PostgresSession session_;
