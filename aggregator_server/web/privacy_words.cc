@@ -26,8 +26,8 @@ std::string ChanceText(double chance) {
   return chance > 0.99 ? absl::StrFormat("%.2f %%", 100 * chance) : absl::StrFormat("%.1f %%", 100 * chance);
 }
 
-std::string OddsSentence(const char* about, double epsilon) {
-  return absl::StrCat("Whoever sees it changes the odds of ", about, " by a factor of at most ", FactorText(epsilon),
+std::string OddsSentence(const char* what, const char* about, double epsilon) {
+  return absl::StrCat(what, " changes anybody's odds of ", about, " by a factor of at most ", FactorText(epsilon),
                       ". Somebody who gave it a chance of 1 % before can give it at most ",
                       ChanceText(ChanceAfter(kBefore, epsilon)), " after.");
 }
@@ -40,13 +40,13 @@ Json Costs(const PrivacyParameters& parameters) {
   const double spent = parameters.achieved_epsilon();
   const double of_link = spent * parameters.reports_of_pair();
   Json costs = Json::array();
-  costs.push_back(Cost("One entry of one list, in one report", spent, OddsSentence("the entry", spent)));
+  costs.push_back(Cost("One entry of one list, in one report", spent, OddsSentence("The report", "the entry", spent)));
   costs.push_back(Cost(
       "One link, in all reports of this round", of_link,
       absl::StrCat(parameters.reports_of_pair() == 2
                        ? "A link stands in the lists of both its ends, and both report it, so it costs twice as much. "
                        : "A link stands in two lists, and only one of its ends reports it, so it costs no more. ",
-                   OddsSentence("the link", of_link))));
+                   OddsSentence("The round", "the link", of_link))));
   costs.push_back({{"what", "A whole list of d links, in one report"},
                    {"epsilon", nullptr},
                    {"words", absl::StrCat("Up to d times ", Short(spent),

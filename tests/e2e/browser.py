@@ -181,7 +181,8 @@ class Page:
     def wait_for(self, script, patience=PATIENCE_SECONDS):
         end = time.monotonic() + patience
         while True:
-            if self.run(f"Boolean({script})"):
+            # What it asks of is not there before the page is.
+            if self.run(f"(() => {{ try {{ return Boolean({script}); }} catch {{ return false; }} }})()"):
                 return
             if time.monotonic() > end:
                 raise AssertionError(f"waited {patience} s in vain for: {script}; the page says\n"
