@@ -341,6 +341,26 @@ class Certificates(blinktest.BlinkTest):
         process = self.blink.start_aggregator()
         self.assertNotIn("web page", process.log())
 
+    def test_the_configuration_file_may_say_where_and_another_certificate_needs_no_restart(self):
+        config = self.blink.out / "aggregator" / "aggregator.conf"
+        config.write_text(config.read_text() + '\nweb-listen=":0"\n')
+        port = web_port(self.blink.start_aggregator())
+
+        def serial():
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as raw, \
+                    self.context().wrap_socket(raw, server_hostname="127.0.0.1") as connection:
+                return connection.getpeercert()["serialNumber"]
+
+        before = serial()
+        tls, folder = self.blink.out / "aggregator" / "tls", self.blink.folder
+        must("blink", "provision", "request", "--key", folder / "new.key", "--request", folder / "new.csr",
+             "--name", "aggregator")
+        must("blink", "provision", "sign", "--out", self.blink.out, "--name", "aggregator", "--request",
+             folder / "new.csr", "--certificate", folder / "new.crt")
+        (folder / "new.key").replace(tls / "server.key")
+        (folder / "new.crt").replace(tls / "server.crt")
+        blinktest.wait_until(lambda: serial() != before, "another certificate", patience=30)
+
 
 if __name__ == "__main__":
     blinktest.main()
