@@ -90,7 +90,8 @@ absl::Status AuditLog::AppendLocked(const AuditRecord& record) {
     return absl::OkStatus();
   }
   const absl::Status failed = FileError(error, "write to the audit log", path_);
-  if (::ftruncate(fd_, static_cast<off_t>(bytes_)) != 0 || ::fdatasync(fd_) != 0) {
+  // No sync: what a power cut brings back of it is an unfinished line, or the next record's sync has it taken off.
+  if (::ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) {
     broken_ = Reworded(failed, absl::StrCat(failed.message(),
                                             "; no operator is obeyed until the aggregator is started "
                                             "again"));

@@ -146,7 +146,6 @@ class PartialFolder {
   }
   absl::Status Finish() {
     for (const std::string& folder : folders_) BLINK_RETURN_IF_ERROR(SyncDirectory(folder));
-    BLINK_RETURN_IF_ERROR(SyncDirectory(path()));
     std::error_code error;
     fs::rename(path(), place_, error);
     if (error) return FileError(error.value(), "rename to its name", path());

@@ -37,9 +37,9 @@ void Note(const std::string& text) {
 namespace {
 
 const std::vector<Scenario>& Scenarios() {
-  static const auto* const all =
-      new std::vector<Scenario>{JournalScenario(), LateAnchorScenario(), StoreScenario(), RoundFolderScenario(),
-                                ResultScenario(),  CheckpointScenario(), FilesScenario(), NewFolderScenario()};
+  static const auto* const all = new std::vector<Scenario>{
+      JournalScenario(),    LateAnchorScenario(), StoreScenario(),     RoundFolderScenario(), ResultScenario(),
+      CheckpointScenario(), FilesScenario(),      NewFolderScenario(), AuditLogScenario(),    BackupScenario()};
   return *all;
 }
 
@@ -188,6 +188,9 @@ TEST(PowerCutScenarios, ReachEverySyncOfThePrograms) {
   const std::map<std::string, int> reached = {
       {"common/base/durable_file.cc", 6},               // SyncDirectory, WriteFileAtomically, MakeDirectories
       {"node_client/journal.cc", 3},                    // MakeSound, WriteOut
+      {"aggregator_server/audit_log/audit_log.cc", 2},  // Open, AppendLocked
+      {"aggregator_server/backup/backup.cc", 2},        // PartialFolder::Finish
+      {"aggregator_server/backup/file_copy.cc", 1},     // CopyDurably
       {"aggregator_server/reports/report_file.cc", 2},  // ReportFileWriter::Finish
       {"aggregator_server/result/result_place.cc", 2},  // RemoveFiles, Publish
       {"tools/new_folder.cc", 2},                       // RenameDurably

@@ -34,6 +34,8 @@ Scenario ResultScenario();
 Scenario CheckpointScenario();
 Scenario FilesScenario();
 Scenario NewFolderScenario();
+Scenario AuditLogScenario();
+Scenario BackupScenario();
 
 }  // namespace blink::power_cut
 
