@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/cli/help.h"
 #include "common/cli/suggestion.h"
@@ -160,8 +161,11 @@ std::string Settings::Print(CLI::App& command) const {
     if (option == nullptr) continue;
     const std::string place = PlaceOf(key);
     const bool is_flag = option->get_items_expected_max() == 0;
+    const bool is_list = option->get_items_expected_max() > 1;
     std::string value;
-    if (option->count() > 0) {
+    if (is_list) {
+      value = absl::StrJoin(option->results(), ",");
+    } else if (option->count() > 0) {
       value = option->as<std::string>();
     } else if (is_flag) {
       value = "false";

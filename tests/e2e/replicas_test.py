@@ -82,7 +82,7 @@ class Replicas(BlinkTest):
             wait_until(lambda: "has the lease" in first.log(), "the first to hold the lease")
             first_operator = blink.operator.read_text()
             blink.operator.write_text(pair.second_operator.read_text())  # made by the one that does not hold it
-            round_id = blink.create_round(6, 0.1, "10m", 3000)
+            round_id = blink.create_round(6, 0.1, "10m", 30000)  # which is not over when it is killed
             blink.start_fleet()
             status = blink.wait_for_state(round_id, "training")
             self.assertEqual(status["reports"], nodes)

@@ -323,15 +323,19 @@ class Probes(blinktest.BlinkTest):
     def test_it_is_not_ready_while_its_store_takes_no_write(self):
         process, port = self.start()
         self.assertEnds(self.check_health(), blinktest.OK)
-        # A quota that is used up. What it acknowledged is kept. Its log cannot grow either.
+        self.blink.create_round()
+        # A quota that is used up. What it acknowledged is kept. Its log and its audit log cannot grow either.
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
-        self.assertNotEqual(run("blink", "round", "create", "--config", self.blink.operator, "--epsilon", 6).code, 0)
-        self.assertReady(port, 503, "not ready: cannot store a round", "restart the aggregator")
+        refused = run("blink", "round", "create", "--config", self.blink.operator, "--epsilon", 6)
+        self.assertIn("cannot write to the audit log", refused.err)
+        self.blink.start_node(self.blink.kits()[0])
+        blinktest.wait_until(lambda: get(port, "/readyz")[0] == 503, "a store that takes no report")
+        self.assertReady(port, 503, "not ready: cannot store", "restart the aggregator")
         self.assertEqual(get(port, "/healthz"), (200, "ok\n"), "the process lives")
         now = scrape(port)
         self.assertEqual(now.value("blink_ready"), 0)
         self.assertEqual(now.value("blink_store_writable"), 0)
-        self.assertEqual(now.value("blink_store_failed_writes_total"), 1)
+        self.assertGreaterEqual(now.value("blink_store_failed_writes_total"), 1)
         blinktest.wait_until(lambda: self.check_health().code == blinktest.UNREACHABLE, "a health check that fails")
         self.assertEnds(self.check_health(), blinktest.UNREACHABLE, "its store takes no write")
         process.terminate()
