@@ -1,7 +1,12 @@
 #include "aggregator_server/backup/backup.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -26,6 +31,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr uint64_t kManifestBytesMax = 1 << 30;
+constexpr char kStoreFile[] = "store/CURRENT";  // without it there is no store
 
 struct ListedFile {
   std::string path;  // below data/
@@ -129,15 +135,28 @@ bool IsWorkInHand(const std::string& path) {
 // A folder under a name of its own until it is whole.
 class PartialFolder {
  public:
-  static absl::StatusOr<PartialFolder> Make(const std::string& folder) {
+  // ABORTED: another process is making the same folder.
+  static absl::StatusOr<std::unique_ptr<PartialFolder>> Make(const std::string& folder) {
     fs::path place(folder);
     if (!place.has_filename()) place = place.parent_path();  // a slash at the end
-    PartialFolder partial(place.string());
+    std::unique_ptr<PartialFolder> partial(new PartialFolder(place.string()));
+    const std::string path = partial->path();
+    BLINK_RETURN_IF_ERROR(MakeDirectories(path));
+    partial->fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (partial->fd_ < 0) return FileError(errno, "open", path);
+    BLINK_RETURN_IF_ERROR(LockDescriptor(partial->fd_, path));
     std::error_code error;
-    fs::remove_all(partial.path(), error);
-    BLINK_RETURN_IF_ERROR(MakeDirectories(partial.path()));
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+      std::error_code ignored;
+      fs::remove_all(at->path(), ignored);
+    }
     return partial;
   }
+  ~PartialFolder() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  PartialFolder(const PartialFolder&) = delete;
+  PartialFolder& operator=(const PartialFolder&) = delete;
   std::string path() const { return place_ + ".partial"; }
   absl::Status MakeFolderOf(const std::string& file) {
     const std::string folder = fs::path(file).parent_path().string();
@@ -155,14 +174,25 @@ class PartialFolder {
 
  private:
   explicit PartialFolder(std::string place) : place_(std::move(place)) {}
-  std::string place_;
+  const std::string place_;
+  int fd_ = -1;  // locked
   std::set<std::string> folders_;
 };
 
 absl::Status RequireAbsent(const std::string& folder) {
   std::error_code error;
-  if (!fs::exists(folder, error) && !error) return absl::OkStatus();
+  if (fs::symlink_status(folder, error).type() == fs::file_type::not_found) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(folder, " exists already: name a folder that does not"));
+}
+
+// What is made must not lie in what is copied.
+absl::Status RequireOutside(const std::string& made, const std::string& copied) {
+  std::error_code error;
+  const fs::path inner = fs::weakly_canonical(made, error), outer = fs::weakly_canonical(copied, error);
+  if (error) return FileError(error.value(), "find", made);
+  const auto [rest, unused] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  if (rest != outer.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(made, " lies in ", copied, ", which is copied: name a place outside"));
 }
 
 struct Copy {
@@ -170,6 +200,10 @@ struct Copy {
   std::string path;          // below data/
   bool may_be_gone = false;  // a result is exchanged for a newer one in one step
 };
+
+bool HasStore(const auto& files) {
+  return std::any_of(files.begin(), files.end(), [](const auto& file) { return file.path == kStoreFile; });
+}
 
 absl::StatusOr<std::vector<Copy>> ListCopies(const BackupSource& source) {
   std::vector<Copy> copies;
@@ -182,6 +216,9 @@ absl::StatusOr<std::vector<Copy>> ListCopies(const BackupSource& source) {
     return absl::OkStatus();
   };
   BLINK_RETURN_IF_ERROR(add(source.store_snapshot, "store", false));
+  if (!HasStore(copies)) {
+    return absl::InternalError(absl::StrCat("the snapshot ", source.store_snapshot, " is gone: make the backup again"));
+  }
   for (const std::string& id : source.round_ids) {
     BLINK_RETURN_IF_ERROR(add(absl::StrCat(source.data_folder, "/rounds/", id), absl::StrCat("rounds/", id), true));
   }
@@ -195,7 +232,18 @@ absl::StatusOr<std::vector<Copy>> ListCopies(const BackupSource& source) {
   return copies;
 }
 
+// A folder of a backup that is a link would lead out of it.
+absl::Status CheckHasNoLink(const std::string& folder) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder + "/data", error), end; !error && at != end; at.increment(error)) {
+    if (at->is_symlink(error)) return absl::DataLossError(absl::StrCat(at->path().string(), " is a link"));
+  }
+  return error ? FileError(error.value(), "list", folder + "/data") : absl::OkStatus();
+}
+
 absl::Status CheckAllAreListed(const Manifest& manifest, const std::string& folder) {
+  if (!HasStore(manifest.files)) return absl::DataLossError(absl::StrCat("the backup ", folder, " has no store"));
+  BLINK_RETURN_IF_ERROR(CheckHasNoLink(folder));
   std::set<std::string> listed;
   for (const ListedFile& file : manifest.files) listed.insert(file.path);
   BLINK_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListFiles(folder + "/data", folder + "/data"));
@@ -231,13 +279,14 @@ absl::Status ReadAll(const Manifest& manifest, const std::string& folder, Partia
 absl::StatusOr<BackupSummary> MakeBackup(const BackupSource& source, const std::string& folder, absl::Time now,
                                          const BackupProgress& progress) {
   BLINK_RETURN_IF_ERROR(RequireAbsent(folder));
-  BLINK_ASSIGN_OR_RETURN(PartialFolder partial, PartialFolder::Make(folder));
+  BLINK_RETURN_IF_ERROR(RequireOutside(folder, source.data_folder));
+  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<PartialFolder> partial, PartialFolder::Make(folder));
   BLINK_ASSIGN_OR_RETURN(const std::vector<Copy> copies, ListCopies(source));
   Manifest manifest{.made = now};
   uint64_t done = 0;
   for (const Copy& copy : copies) {
-    const std::string to = absl::StrCat(partial.path(), "/data/", copy.path);
-    BLINK_RETURN_IF_ERROR(partial.MakeFolderOf(to));
+    const std::string to = absl::StrCat(partial->path(), "/data/", copy.path);
+    BLINK_RETURN_IF_ERROR(partial->MakeFolderOf(to));
     const absl::StatusOr<FileContent> content = CopyDurably(copy.from, to);
     if (progress) progress(++done, copies.size());
     if (copy.may_be_gone && absl::IsNotFound(content.status())) continue;
@@ -245,8 +294,8 @@ absl::StatusOr<BackupSummary> MakeBackup(const BackupSource& source, const std::
     manifest.files.push_back({copy.path, *content});
   }
   const std::string text = manifest.ToJson();
-  BLINK_RETURN_IF_ERROR(WriteFileAtomically(partial.path() + "/backup.json", text));
-  BLINK_RETURN_IF_ERROR(partial.Finish());
+  BLINK_RETURN_IF_ERROR(WriteFileAtomically(partial->path() + "/backup.json", text));
+  BLINK_RETURN_IF_ERROR(partial->Finish());
   return Summarize(manifest, text);
 }
 
@@ -264,15 +313,19 @@ absl::StatusOr<BackupSummary> RestoreBackup(const std::string& folder, const std
   BLINK_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(folder, text));
   BLINK_RETURN_IF_ERROR(CheckAllAreListed(manifest, folder));
   std::error_code error;
+  if (fs::is_symlink(data_folder, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(data_folder, " is a link: name the folder that it leads to"));
+  }
   if (fs::exists(data_folder, error) && (!fs::is_directory(data_folder, error) || !fs::is_empty(data_folder, error))) {
     return absl::FailedPreconditionError(
         absl::StrCat(data_folder,
                      " is not empty: restore into a folder that does not exist, and move it to its place "
                      "when the aggregator has stopped"));
   }
-  BLINK_ASSIGN_OR_RETURN(PartialFolder partial, PartialFolder::Make(data_folder));
-  BLINK_RETURN_IF_ERROR(ReadAll(manifest, folder, &partial, progress));
-  BLINK_RETURN_IF_ERROR(partial.Finish());  // takes the place of a folder that is empty
+  BLINK_RETURN_IF_ERROR(RequireOutside(data_folder, folder));
+  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<PartialFolder> partial, PartialFolder::Make(data_folder));
+  BLINK_RETURN_IF_ERROR(ReadAll(manifest, folder, partial.get(), progress));
+  BLINK_RETURN_IF_ERROR(partial->Finish());  // takes the place of a folder that is empty
   return Summarize(manifest, text);
 }
 

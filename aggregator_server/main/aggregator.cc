@@ -225,8 +225,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     ingest->SetDraining(draining);
   };
   aggregator->admin_service_ = std::make_unique<AdminServiceImpl>(
-      AdminServiceImpl::Parts{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_,
-                              *aggregator->audit_log_, options.data_folder, set_draining});
+      AdminServiceImpl::Parts{*aggregator->authenticator_, *aggregator->store_, *aggregator->ingest_,
+                              *aggregator->pipeline_, *aggregator->audit_log_, options.data_folder, set_draining});
   ServerOptions server = options.server;
   server.can_serve = [telemetry] { return telemetry->CheckReady(); };
   server.deployment = options.deployment.name;

@@ -14,6 +14,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/backup/backup.h"
+#include "aggregator_server/backup/snapshot_folder.h"
 #include "aggregator_server/service/admin_client.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/clock.h"
@@ -81,9 +82,9 @@ absl::StatusOr<Snapshot> TakeSnapshot(const std::string& data_folder) {
   const absl::StatusOr<std::unique_ptr<ReportStore>> store = OpenRocksDbStore(data_folder + "/store", {});
   if (absl::IsAborted(store.status())) return snapshot;  // somebody runs, and does not answer
   BLINK_RETURN_IF_ERROR(store.status());
-  snapshot = Snapshot{.folder = data_folder + "/store.snapshot"};
-  std::error_code ignored;
-  std::filesystem::remove_all(snapshot->folder, ignored);
+  RemoveOldSnapshots(data_folder);
+  snapshot = Snapshot();
+  BLINK_ASSIGN_OR_RETURN(snapshot->folder, NewSnapshotFolder(data_folder));
   BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, (*store)->ListRounds());
   for (const v1::Round& round : rounds) {
     if (round.state() != v1::ROUND_STATE_OPEN) snapshot->round_ids.push_back(round.round_id());

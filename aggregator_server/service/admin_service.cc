@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/backup/snapshot_folder.h"
+#include "aggregator_server/transport/caller_names.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
@@ -16,8 +18,9 @@ grpc::ServerUnaryReactor* AdminServiceImpl::Answer(grpc::CallbackServerContext& 
                                                    const std::string& detail,
                                                    const std::function<absl::Status()>& act) {
   const auto answer = [&]() -> absl::Status {
-    AuditRecord record{.event = "asked", .who = "local", .peer = context.peer(), .action = action, .detail = detail};
+    AuditRecord record{.event = "asked", .who = "local", .peer = PeerOf(context), .action = action, .detail = detail};
     if (!absl::StartsWith(context.peer(), "unix:")) {  // the same server also has a port
+      record.who = parts_.authenticator.Describe(context);
       const absl::Status refused =
           absl::PermissionDeniedError("this is asked over the socket in the data folder alone");
       parts_.audit_log.Refuse(record, refused);
@@ -49,9 +52,8 @@ grpc::ServerUnaryReactor* AdminServiceImpl::MakeSnapshot(grpc::CallbackServerCon
     for (const v1::Round& round : rounds) {
       if (round.state() != v1::ROUND_STATE_OPEN) sealed.push_back(round.round_id());
     }
-    const std::string folder = parts_.data_folder + "/store.snapshot";
-    std::error_code error;
-    std::filesystem::remove_all(folder, error);  // of a backup that was killed
+    RemoveOldSnapshots(parts_.data_folder);
+    BLINK_ASSIGN_OR_RETURN(const std::string folder, NewSnapshotFolder(parts_.data_folder));
     BLINK_RETURN_IF_ERROR(parts_.store.MakeSnapshot(folder));
     response->set_folder(folder);
     for (std::string& id : sealed) response->add_round_ids(std::move(id));

@@ -11,6 +11,7 @@
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/store/report_store.h"
+#include "aggregator_server/transport/authenticator.h"
 #include "blink/v1/admin.grpc.pb.h"
 
 namespace blink {
@@ -19,6 +20,7 @@ class AdminServiceImpl final : public v1::AdminService::CallbackService {
  public:
   // All outlive the server that serves this.
   struct Parts {
+    const Authenticator& authenticator;
     ReportStore& store;
     Ingest& ingest;
     Pipeline& pipeline;

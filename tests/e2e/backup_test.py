@@ -1,4 +1,5 @@
 """An operator copies a data folder while it is in use, restores it, and stops an aggregator without losing anything."""
+import concurrent.futures
 import json
 import shutil
 import urllib.error
@@ -36,7 +37,7 @@ class Backups(BlinkTest):
         self.blink.start_node(names[0])
         self.blink.wait_for_reports(second, 30)
         backup = self.back_up("backup")
-        self.assertFalse((self.blink.data / "store.snapshot").exists(), "the snapshot is removed")
+        self.assertEqual(list(self.blink.data.glob("store.snapshot*")), [], "the snapshot is removed")
         self.blink.start_node(names[1])
         self.blink.wait_for_reports(second, 60)
         verified = must("blink-aggregator", "verify-backup", backup, "--quiet")
@@ -71,6 +72,15 @@ class Backups(BlinkTest):
             status = self.blink.status(round_id)
             self.assertGreaterEqual(status["reports"], acknowledged)
             self.assertEqual(self.blink.aggregator.terminate(), blinktest.OK)
+
+    def test_backups_at_the_same_time_are_whole(self):
+        self.blink.start_aggregator()
+        self.blink.create_round()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(self.back_up, [f"backup-{i}" for i in range(12)]))
+        for backup in made:
+            self.assertIn("the store and", must("blink-aggregator", "verify-backup", backup).out)
+            self.assertTrue((backup / "data" / "store" / "CURRENT").exists())
 
     def test_a_backup_of_a_folder_that_nobody_uses_and_refusals(self):
         self.blink.start_aggregator()

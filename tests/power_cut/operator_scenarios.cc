@@ -42,7 +42,7 @@ std::string CheckAuditLog(const std::string& root, const Notes& notes, bool in_o
 
 // ---- backups ----
 
-constexpr const char* kFiles[] = {"store/000001.sst", "rosters/1.json", "rounds/aa/result/metrics.json", "audit.log"};
+constexpr const char* kFiles[] = {"store/CURRENT", "rosters/1.json", "rounds/aa/result/metrics.json", "audit.log"};
 
 std::string Content(const std::string& file) { return absl::StrCat("content of ", file, std::string(3000, '.')); }
 
@@ -54,7 +54,7 @@ void BackUpAndRestore(const std::string& root) {
   const std::string source = root + ".source";  // beside the disk that fails
   for (const std::string file : kFiles) {
     const std::string folder = file == std::string(kFiles[0]) ? "/snapshot/" : "/data/";
-    if (!Write(source + folder + (file == std::string(kFiles[0]) ? "000001.sst" : file), Content(file))) return;
+    if (!Write(source + folder + (file == std::string(kFiles[0]) ? "CURRENT" : file), Content(file))) return;
   }
   std::error_code error;
   if (!fs::exists(root + "/backup", error)) {

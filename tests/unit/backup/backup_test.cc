@@ -120,6 +120,22 @@ TEST_F(BackupTest, FindsAChangedAMissingAndAForeignFile) {
   ExpectDamaged("does not belong to the backup");
 }
 
+TEST_F(BackupTest, RefusesABackupWithoutAStoreAndOneWithALinkedFolder) {
+  fs::remove_all(Path("snapshot"));
+  EXPECT_FALSE(Make().ok()) << "the snapshot is gone";
+  EXPECT_FALSE(fs::exists(Path("backup")));
+  Write("snapshot/CURRENT", "MANIFEST-1\n");
+  ASSERT_TRUE(Make().ok());
+  fs::rename(Path("backup/data/rounds"), Path("elsewhere"));
+  fs::create_directory_symlink(Path("elsewhere"), Path("backup/data/rounds"));
+  ExpectDamaged("is a link");
+  fs::remove(Path("backup/data/rounds"));
+  fs::rename(Path("elsewhere"), Path("backup/data/rounds"));
+  ASSERT_TRUE(VerifyBackup(Path("backup"), nullptr).ok());
+  EditManifest([](nlohmann::json& json) { json["files"] = nlohmann::json::array(); });
+  ExpectDamaged("has no store");
+}
+
 TEST_F(BackupTest, RefusesAListThatLeadsOutOfIt) {
   ASSERT_TRUE(Make().ok());
   for (const char* path : {"../evil", "rounds/../../evil", "/etc/passwd", "a//b", "./a", ""}) {
@@ -138,6 +154,35 @@ TEST_F(BackupTest, RefusesAListThatIsNoneAndANewerOne) {
     Write("backup/backup.json", text);
     EXPECT_EQ(VerifyBackup(Path("backup"), nullptr).status().code(), absl::StatusCode::kDataLoss) << text;
   }
+}
+
+TEST_F(BackupTest, RefusesPlacesWithinWhatIsCopiedAndLinks) {
+  for (const char* inside : {"data/backup", "data/rounds/backup", "data"}) {
+    EXPECT_EQ(Make(inside).status().code(), absl::StatusCode::kInvalidArgument) << inside;
+  }
+  ASSERT_TRUE(Make().ok());
+  const auto into = [&](const std::string& name) {
+    return RestoreBackup(Path("backup"), Path(name), nullptr).status();
+  };
+  EXPECT_EQ(into("backup/data2").code(), absl::StatusCode::kInvalidArgument);
+  fs::create_directories(Path("empty"));
+  fs::create_directory_symlink(Path("empty"), Path("link"));
+  fs::create_directory_symlink(Path("nowhere"), Path("dangling"));
+  EXPECT_EQ(into("link").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(into("dangling").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Make("dangling").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(BackupTest, TwoThatMakeOneFolderDoNotDisturbEachOther) {
+  absl::Status second;
+  const auto meanwhile = [&](uint64_t done, uint64_t) {
+    if (done == 1) second = Make().status();
+  };
+  const auto first = MakeBackup({.data_folder = Path("data"), .store_snapshot = Path("snapshot"), .round_ids = {"aa"}},
+                                Path("backup"), kNow, meanwhile);
+  EXPECT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kAborted) << second;
+  EXPECT_TRUE(VerifyBackup(Path("backup"), nullptr).ok());
 }
 
 TEST_F(BackupTest, OverwritesNothing) {
