@@ -21,6 +21,8 @@
 
 namespace blink {
 
+inline constexpr size_t kAuditTextMax = 1000;  // bytes of each member; the rest is left out
+
 struct AuditRecord {
   // "asked": an operator wants it, and it is done next; "answered": what became of it; "refused": by the certificate or
   // its role, which is all that follows; "noted": the aggregator itself.

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/durable_file.h"
@@ -105,10 +106,13 @@ void AuditLog::Refuse(AuditRecord record, const absl::Status& why) {
   record.event = "refused";
   record.outcome = TextOf(why);
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto [found, is_new] = refused_.try_emplace({record.action, why.code()});
+  const absl::Time now = clock_.Now();
+  ForgetQuietLocked(now);
+  std::tuple<std::string, std::string, absl::StatusCode> name{record.who, record.action, why.code()};
+  if (refused_.size() >= kKindsMax && refused_.count(name) == 0) std::get<0>(name) = "";
+  const auto [found, is_new] = refused_.try_emplace(name);
   Kind& kind = found->second;
-  if (const absl::Time now = clock_.Now(); is_new || now < kind.since || now - kind.since >= kQuiet) {
-    WriteLeftOutLocked(kind);
+  if (is_new) {
     kind.since = now;
     const absl::Status written = AppendLocked(record);
     if (!written.ok()) spdlog::error("a refusal is not in the audit log: {}", std::string(written.message()));
@@ -118,6 +122,14 @@ void AuditLog::Refuse(AuditRecord record, const absl::Status& why) {
   kind.last = std::move(record);
 }
 
+void AuditLog::ForgetQuietLocked(absl::Time now) {
+  for (auto entry = refused_.begin(); entry != refused_.end();) {
+    const bool is_quiet = now < entry->second.since || now - entry->second.since >= kQuiet;
+    if (is_quiet) WriteLeftOutLocked(entry->second);
+    entry = is_quiet ? refused_.erase(entry) : std::next(entry);
+  }
+}
+
 void AuditLog::WriteLeftOutLocked(Kind& kind) {
   if (kind.left_out == 0) return;
   AuditRecord record = std::move(kind.last);
@@ -125,6 +137,11 @@ void AuditLog::WriteLeftOutLocked(Kind& kind) {
   kind.left_out = 0;
   const absl::Status written = AppendLocked(record);
   if (!written.ok()) spdlog::error("refusals are not in the audit log: {}", std::string(written.message()));
+}
+
+void AuditLog::Look() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ForgetQuietLocked(clock_.Now());
 }
 
 AuditChain AuditLog::chain() {

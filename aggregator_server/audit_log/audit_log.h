@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -26,6 +27,7 @@ namespace blink {
 class AuditLog {
  public:
   static constexpr absl::Duration kQuiet = absl::Minutes(1);
+  static constexpr size_t kKindsMax = 50;
 
   // Makes the file (mode 0600) or goes on with it. A line that a crash cut off, which nobody was told of, is taken off
   // and noted. DATA_LOSS: its records do not follow from each other; the remedy is in the message. ABORTED: another
@@ -39,9 +41,13 @@ class AuditLog {
   // durable_file.h.
   absl::Status Append(const AuditRecord& record);
 
-  // A call that was not allowed. Of one action and kind of refusal the first is written at once. Those after it are
-  // counted, and told in one record when the next comes a minute later, or at the end: nobody can fill the disk.
+  // A call that was not allowed. Of one operator or node, action and kind of refusal the first is written at once.
+  // Those after it are counted, and told in one record a minute later, or at the end. Beyond kKindsMax of them all
+  // peers count as one: nobody can fill the disk.
   void Refuse(AuditRecord record, const absl::Status& why);
+
+  // Writes the counts that are due. Once a second.
+  void Look();
 
   AuditChain chain();
 
@@ -57,6 +63,7 @@ class AuditLog {
 
   absl::Status AppendLocked(const AuditRecord& record);
   void WriteLeftOutLocked(Kind& kind);
+  void ForgetQuietLocked(absl::Time now);
 
   const std::string path_;
   const int fd_;
@@ -64,7 +71,7 @@ class AuditLog {
   uint64_t bytes_;
   AuditChain chain_;
   absl::Status broken_;  // half a line could not be taken off again
-  std::map<std::pair<std::string, absl::StatusCode>, Kind> refused_;
+  std::map<std::tuple<std::string, std::string, absl::StatusCode>, Kind> refused_;  // who, action, code
   Clock& clock_;
 };
 

@@ -241,6 +241,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   if (aggregator->http_ != nullptr) {
     aggregator->http_->Start([telemetry](const HttpRequest& request) { return telemetry->Answer(request.path); });
   }
+  server.each_second = [log = aggregator->audit_log_.get()] { log->Look(); };
   if (aggregator->web_ != nullptr) {
     aggregator->page_ = std::make_unique<WebPage>(
         WebPage::Sources{*aggregator->store_, *rounds, *aggregator->authenticator_, *aggregator->guard_,

@@ -81,8 +81,9 @@ absl::StatusOr<std::unique_ptr<AggregatorServer>> AggregatorServer::Start(const 
       new AggregatorServer(std::move(tls), std::move(acceptor), std::move(server)));
   started->can_serve_ = options.can_serve;
   started->LookAtHealth();
-  started->acceptor_->Start(std::move(sink), [server = started.get()] {
+  started->acceptor_->Start(std::move(sink), [server = started.get(), each_second = options.each_second] {
     Refusals().Look();
+    if (each_second) each_second();
     server->LookAtHealth();
     if (server->tls_ != nullptr) server->tls_->Look(server->reread_certificate_.exchange(false));
   });

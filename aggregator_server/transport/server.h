@@ -31,7 +31,8 @@ struct ServerOptions {
   // Whether the aggregator can do its work, asked every second; what grpc.health.v1 answers depends on it. Absent: it
   // always can.
   std::function<absl::Status()> can_serve;
-  bool reflection = false;  // tell peers the services and messages (grpc.reflection.v1alpha)
+  std::function<void()> each_second;  // absent: nothing
+  bool reflection = false;            // tell peers the services and messages (grpc.reflection.v1alpha)
   int streams_per_connection_max = 1024;
   uint64_t memory_bytes_max = 512 << 20;  // of gRPC's buffers
 };

@@ -174,18 +174,59 @@ TEST_F(AuditLogTest, CountsRefusalsOfOneKindAndTellsThemOnceAMinuteAndAtTheEnd) 
   const auto denied = absl::PermissionDeniedError("no");
   {
     const auto log = Open();
-    for (int i = 0; i < 1000; ++i) log->Refuse({.who = absl::StrCat("node/", i), .action = "seal"}, denied);
+    for (int i = 0; i < 1000; ++i) log->Refuse({.who = "node/7", .action = "seal", .round_id = "r"}, denied);
     EXPECT_EQ(log->chain().records, 1u);
     log->Refuse({.who = "node/7", .action = "cancel"}, denied);
     log->Refuse({.who = "node/7", .action = "seal"}, absl::UnauthenticatedError("expired"));
     EXPECT_EQ(log->chain().records, 3u);
     clock_.Jump(-absl::Hours(1));  // a clock that is set back hides nothing
-    log->Refuse({.who = "node/8", .action = "cancel"}, denied);
-    EXPECT_EQ(log->chain().records, 4u);
+    log->Refuse({.who = "node/7", .action = "cancel"}, denied);
+    EXPECT_EQ(log->chain().records, 5u) << "with what was counted before";
   }
   EXPECT_THAT(Lines(), SizeIs(5));
-  EXPECT_THAT(Lines()[4], HasSubstr("the last of 999"));
-  EXPECT_THAT(Lines()[4], HasSubstr("node/999"));
+  EXPECT_THAT(Text(), HasSubstr("the last of 999"));
+}
+
+TEST_F(AuditLogTest, NobodyHidesTheRefusalsOfOthersAndManyPeersTogetherFillNoDisk) {
+  const auto denied = absl::PermissionDeniedError("no");
+  const auto log = Open();
+  for (int i = 0; i < 20; ++i) log->Refuse({.who = "node/1", .action = "create"}, denied);
+  log->Refuse({.who = "reader/rita", .action = "create"}, denied);
+  EXPECT_THAT(Lines(), SizeIs(2));
+  EXPECT_THAT(Lines()[1], HasSubstr("reader/rita"));
+  for (int i = 0; i < 10'000; ++i) log->Refuse({.who = absl::StrCat("node/", i), .action = "seal"}, denied);
+  EXPECT_LE(log->chain().records, AuditLog::kKindsMax + 2);
+  clock_.Advance(AuditLog::kQuiet);
+  log->Refuse({.who = "reader/rob", .action = "seal"}, denied);
+  EXPECT_THAT(Lines().back(), HasSubstr("reader/rob")) << "a minute later there is room again";
+}
+
+TEST_F(AuditLogTest, WhatWasCountedIsWrittenAMinuteLaterThoughNobodyCalls) {
+  const auto log = Open();
+  for (int i = 0; i < 3; ++i) log->Refuse({.who = "reader/bob", .action = "seal"}, absl::PermissionDeniedError("no"));
+  log->Look();
+  EXPECT_THAT(Lines(), SizeIs(1));
+  clock_.Advance(AuditLog::kQuiet);
+  log->Look();
+  ASSERT_THAT(Lines(), SizeIs(2));
+  EXPECT_THAT(Lines()[1], HasSubstr("the last of 2"));
+  log->Look();
+  EXPECT_THAT(Lines(), SizeIs(2));
+}
+
+TEST_F(AuditLogTest, ARecordStaysSmallWhateverACallerSends) {
+  const auto log = Open();
+  const std::string huge(2 << 20, '\x01');
+  ASSERT_TRUE(log->Append({.event = "asked",
+                           .who = huge,
+                           .peer = huge,
+                           .action = huge,
+                           .round_id = huge,
+                           .detail = huge,
+                           .outcome = huge})
+                  .ok());
+  EXPECT_LT(Text().size(), 50'000u);
+  EXPECT_TRUE(ReadAuditLog(path_).ok());
 }
 
 }  // namespace
