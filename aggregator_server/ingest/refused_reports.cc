@@ -15,6 +15,13 @@ bool IsOfThisMoment(const absl::Status& why) {
 
 }  // namespace
 
+bool RefusedReports::OfRound::HasRoom(const std::string& by_whom, bool is_second) const {
+  const auto found = by.find(by_whom);
+  if (found != by.end() && found->second >= kOfACertificateMax) return false;
+  const size_t kept = is_second ? 0 : kKeptForSecondReports - std::min(second, kKeptForSecondReports);
+  return reports.size() + kept < kOfARoundMax;
+}
+
 void RefusedReports::Note(const std::string& round_id, uint64_t node, const std::string& by, const absl::Status& why,
                           absl::Time now) {
   if (round_id.empty() || why.ok() || IsOfThisMoment(why)) return;
@@ -26,11 +33,16 @@ void RefusedReports::Note(const std::string& round_id, uint64_t node, const std:
   OfRound& round = rounds_[round_id];
   round.last = now;
   const Key key{node, by, why.code()};
-  if (round.reports.size() >= kOfARoundMax && round.reports.count(key) == 0) {
+  const bool is_second = absl::IsAlreadyExists(why);
+  if (round.reports.count(key) == 0 && !round.HasRoom(by, is_second)) {
     ++round.left_out;
     return;
   }
   const auto [found, is_new] = round.reports.try_emplace(key);
+  if (is_new) {
+    ++round.by[by];
+    if (is_second) ++round.second;
+  }
   RefusedReport& report = found->second;
   if (is_new) report = {.node = node, .by = by, .first = now};
   report.why = absl::Status(why.code(), absl::string_view(why.message()).substr(0, kMessageCharactersMax));

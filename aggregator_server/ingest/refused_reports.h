@@ -28,7 +28,9 @@ struct RefusedReport {
 
 class RefusedReports {
  public:
-  static constexpr size_t kOfARoundMax = 5000;  // node, certificate and code; the rest is counted
+  // Entries of a round, of which one certificate has no more than its share. The rest is counted. There is always room
+  // for second reports (ALREADY_EXISTS), which tell of a certificate that is used twice.
+  static constexpr size_t kOfARoundMax = 5000, kOfACertificateMax = 1000, kKeptForSecondReports = 1000;
   static constexpr size_t kMessageCharactersMax = 300;
 
   explicit RefusedReports(absl::Time since) : since_(since) {}
@@ -46,7 +48,11 @@ class RefusedReports {
  private:
   using Key = std::tuple<uint64_t, std::string, absl::StatusCode>;
   struct OfRound {
+    bool HasRoom(const std::string& by_whom, bool is_second) const;
+
     std::map<Key, RefusedReport> reports;
+    std::map<std::string, size_t> by;  // entries of each certificate
+    size_t second = 0;                 // entries of second reports
     uint64_t left_out = 0;
     absl::Time last;
   };

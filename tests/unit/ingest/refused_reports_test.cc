@@ -50,15 +50,29 @@ TEST(RefusedReports, LeavesOutWhatPassesByItself) {
 
 TEST(RefusedReports, APeerThatMakesUpNodesFillsNoMemory) {
   RefusedReports refused(kStart);
-  for (uint64_t node = 0; node < RefusedReports::kOfARoundMax + 100; ++node) {
+  for (uint64_t node = 0; node < RefusedReports::kOfACertificateMax + 100; ++node) {
     refused.Note("a", node, "node/3", kDenied, kStart);
   }
   refused.Note("a", 0, "node/3", kDenied, kStart);
-  EXPECT_THAT(refused.List("a").reports, SizeIs(RefusedReports::kOfARoundMax));
+  EXPECT_THAT(refused.List("a").reports, SizeIs(RefusedReports::kOfACertificateMax));
   EXPECT_EQ(refused.List("a").left_out, 100u);
   EXPECT_EQ(refused.List("a").reports[0].count, 2u);
   refused.Note("b", 1, "node/1", absl::InvalidArgumentError(std::string(100'000, 'x')), kStart);
   EXPECT_THAT(refused.List("b").reports[0].why.message(), SizeIs(RefusedReports::kMessageCharactersMax));
+}
+
+TEST(RefusedReports, PeersTogetherLeaveRoomForSecondReports) {
+  RefusedReports refused(kStart);
+  for (int peer = 0; peer < 10; ++peer) {
+    for (uint64_t node = 0; node < 1000; ++node) {
+      refused.Note("a", node, absl::StrCat("nodes/", peer), kDenied, kStart);
+    }
+  }
+  EXPECT_THAT(refused.List("a").reports, SizeIs(RefusedReports::kOfARoundMax - RefusedReports::kKeptForSecondReports));
+  for (uint64_t node = 0; node < RefusedReports::kKeptForSecondReports + 5; ++node) {
+    refused.Note("a", node, absl::StrCat("node/", node), absl::AlreadyExistsError("used twice"), kStart);
+  }
+  EXPECT_THAT(refused.List("a").reports, SizeIs(RefusedReports::kOfARoundMax));
 }
 
 TEST(RefusedReports, ForgetsTheRoundThatWasQuietLongest) {
