@@ -12,6 +12,7 @@
 #include "aggregator_server/ingest/refused_reports.h"
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/transport/authenticator.h"
+#include "aggregator_server/transport/stream_timer.h"
 #include "blink/v1/operator.grpc.pb.h"
 
 namespace blink {
@@ -57,15 +58,17 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
     const char* action;
     std::string round_id;  // that is acted on; empty: none yet
     std::string detail;    // for the audit log
+    bool names_round = false;
   };
   using Act = std::function<absl::Status(const std::string& by, std::string& round_id)>;
 
   // Answers a call that changes something: who may, asked, done, answered.
-  grpc::ServerUnaryReactor* Change(const Call& call, const Act& act);
+  grpc::ServerUnaryReactor* Change(const Call& call, const google::protobuf::Message& request, const Act& act);
   // Answers a call that reads.
-  grpc::ServerUnaryReactor* Read(const Call& call, const std::function<absl::Status()>& read);
-  // Who asks, if that is allowed. The audit log has a refusal.
-  absl::StatusOr<Identity> Allow(const Call& call);
+  grpc::ServerUnaryReactor* Read(const Call& call, const google::protobuf::Message& request,
+                                 const std::function<absl::Status()>& read);
+  // Who asks, if that is allowed and well-formed. The audit log has a refusal.
+  absl::StatusOr<Identity> Allow(const Call& call, const google::protobuf::Message& request);
   absl::Status CheckTakesRounds() const;
   absl::Status CheckIsCreator(const Identity& who, const std::string& round_id);
   AuditRecord RecordOf(const Call& call, const std::string& event) const;
@@ -75,6 +78,7 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   RefusedReports& refused_reports_;
   AuditLog& audit_log_;
   std::atomic<bool> draining_{false};
+  StreamTimer timer_;
 };
 
 }  // namespace blink

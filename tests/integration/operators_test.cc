@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -185,9 +186,9 @@ TEST_F(OperatorsTest, ANodeThatCallsAsAnOperatorIsRecordedOnceAMinute) {
   EXPECT_EQ(Records().back(), "refused cancel node/3");
   EXPECT_THAT(Records(), SizeIs(4));
   clock_.Advance(absl::Minutes(1));
-  ASSERT_FALSE(Cancel("node/4", round_id_).ok());
+  ASSERT_FALSE(Cancel("node/3", round_id_).ok());
   ASSERT_THAT(Records(), SizeIs(6));
-  EXPECT_THAT(ReadRecords()[4].at("detail"), HasSubstr("the last of 19"));
+  EXPECT_THAT(ReadRecords()[4].at("detail").get<std::string>(), HasSubstr("the last of 19"));
 }
 
 TEST_F(OperatorsTest, AnOperatorSeesWhichReportsWereRefusedAndWhy) {
@@ -248,6 +249,61 @@ TEST_F(OperatorsTest, NobodyButAnOperatorSeesWhatWasRefused) {
             grpc::StatusCode::PERMISSION_DENIED);
   request.set_round_id(std::string(32, 'f'));
   EXPECT_EQ(Operator()->ListRefusedReports(&another, request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(OperatorsTest, WhatIsTooLargeOrUnknownIsNotKept) {
+  v1::CreateRoundRequest request;
+  request.set_deployment("demo");
+  request.mutable_parameters()->set_epsilon_micro(6'000'000);
+  request.set_open_for_ms(60'000);
+  auto* const unknown = request.mutable_training()->GetReflection()->MutableUnknownFields(request.mutable_training());
+  unknown->AddLengthDelimited(2000)->assign(5000, 'x');
+  v1::Round round;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(Operator()->CreateRound(&context, request, &round).ok());
+    EXPECT_LT(round.ByteSizeLong(), 1000u) << "fields of another version are not kept with the round";
+  }
+  unknown->AddLengthDelimited(2001)->assign(100'000, 'x');
+  grpc::ClientContext context, another;
+  const grpc::Status refused = Operator()->CreateRound(&context, request, &round);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("at most 16384 are taken"));
+  v1::GetResultRequest result;
+  result.set_deployment("demo");
+  result.set_round_id(round_id_);
+  result.set_artifact(std::string(1'000'000, '\x01'));
+  EXPECT_EQ(Operator("reader/rob")->GetResult(&another, result)->Finish().error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_LT(std::filesystem::file_size(options_.data_folder + "/audit.log"), 20'000u);
+}
+
+TEST_F(OperatorsTest, ARoundIdThatIsNoneIsRefusedBeforeItIsRecordedOrRepeated) {
+  for (const std::string& id : {round_id_ + std::string(1, '\0'), std::string(10'000, 'a'), std::string("../x")}) {
+    for (const grpc::Status& refused :
+         {Cancel("operator/ann", id), Seal("creator/cem", id), Retry("operator/ann", id), Look("reader/rob", id)}) {
+      EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+      EXPECT_LT(refused.error_message().size(), 300u);
+    }
+  }
+  EXPECT_EQ(Status().state(), v1::ROUND_STATE_OPEN);
+}
+
+TEST_F(OperatorsTest, ACreatorsRequestIdNamesNoRoundOfAnother) {
+  v1::CreateRoundRequest request;
+  request.set_deployment("demo");
+  request.mutable_parameters()->set_epsilon_micro(6'000'000);
+  request.set_open_for_ms(60'000);
+  request.set_request_id("nightly");
+  const auto create = [&](const std::string& who) {
+    grpc::ClientContext context;
+    v1::Round round;
+    return Operator(who)->CreateRound(&context, request, &round).error_code();
+  };
+  EXPECT_EQ(create("creator/cem"), grpc::StatusCode::OK);
+  EXPECT_EQ(create("creator/cem"), grpc::StatusCode::OK) << "its own, once more";
+  EXPECT_EQ(create("creator/dan"), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(create("operator/ann"), grpc::StatusCode::OK) << "who administers sees all rounds as one";
 }
 
 TEST_F(OperatorsTest, WhatCannotBeRecordedIsNotDone) {
