@@ -385,7 +385,9 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     return EndOfParsing(app, CLI::ConfigError(settings.WithPlace(error.what())), "blink-node");
   }
-  if (const absl::Status logging = InitLogging("blink-node", flags.log); !logging.ok()) {
+  if (const absl::Status logging =
+          InitLogging("blink-node", flags.check_config ? LogOptions{.level = flags.log.level} : flags.log);
+      !logging.ok()) {
     return ExitWith(logging);
   }
   if (!flags.round_id.empty()) {

@@ -103,6 +103,12 @@ absl::StatusOr<std::unique_ptr<ReportStore>> OpenStore(const AggregatorOptions& 
   BLINK_RETURN_IF_ERROR(CheckNoStoreIsThere(options.data_folder));
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenPostgresStore(*options.store));
   spdlog::info("reports and rounds are kept in {}", options.store->shown());
+  BLINK_ASSIGN_OR_RETURN(const std::string deployment, store->GetOrSetNote("deployment", options.deployment.name));
+  if (deployment != options.deployment.name) {
+    return absl::FailedPreconditionError(absl::StrCat(options.store->shown(), " is of deployment \"", deployment,
+                                                      "\", not \"", options.deployment.name,
+                                                      "\": give each deployment a database of its own"));
+  }
   BLINK_RETURN_IF_ERROR(CheckRoundsAreShared(options.data_folder, *store, options.accept_data_loss));
   return store;
 }
@@ -175,6 +181,12 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     }
     aggregator->web_ = *std::move(listening);
   }
+  absl::StatusOr<FileLock> lock = FileLock::Acquire(options.data_folder + "/aggregator.lock");
+  if (!lock.ok()) {
+    return Reworded(lock.status(), absl::StrCat("cannot use the data folder: ", lock.status().message(),
+                                                ": end it first, or use another data folder"));
+  }
+  aggregator->lock_ = std::make_unique<FileLock>(*std::move(lock));
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenStore(options));
   BLINK_ASSIGN_OR_RETURN(
       aggregator->audit_log_,
@@ -229,6 +241,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
                               *aggregator->pipeline_, *aggregator->audit_log_, options.data_folder, set_draining});
   ServerOptions server = options.server;
   server.can_serve = [telemetry] { return telemetry->CheckReady(); };
+  server.each_second = [log = aggregator->audit_log_.get()] { log->Look(); };
   server.deployment = options.deployment.name;
   server.revocations = aggregator->guard_->revocations();
   BLINK_RETURN_IF_ERROR(NoteInAuditLog(*aggregator->audit_log_, "start", DescribeStart(options)));
@@ -241,7 +254,6 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   if (aggregator->http_ != nullptr) {
     aggregator->http_->Start([telemetry](const HttpRequest& request) { return telemetry->Answer(request.path); });
   }
-  server.each_second = [log = aggregator->audit_log_.get()] { log->Look(); };
   if (aggregator->web_ != nullptr) {
     aggregator->page_ = std::make_unique<WebPage>(
         WebPage::Sources{*aggregator->store_, *rounds, *aggregator->authenticator_, *aggregator->guard_,

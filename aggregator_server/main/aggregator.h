@@ -22,6 +22,7 @@
 #include "aggregator_server/transport/server.h"
 #include "aggregator_server/web/web_page.h"
 #include "common/base/clock.h"
+#include "common/base/durable_file.h"
 
 namespace blink {
 
@@ -76,6 +77,7 @@ class Aggregator {
   Aggregator() = default;
 
   // Destroyed from the last to the first. The store goes before ingest_, which its last callbacks need.
+  std::unique_ptr<FileLock> lock_;  // of the data folder
   std::unique_ptr<AuditLog> audit_log_;
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<Pipeline> pipeline_;

@@ -383,7 +383,8 @@ int Main(int argc, char** argv) {
   ::umask(::umask(S_IWGRP | S_IWOTH) | S_IWGRP | S_IWOTH);
   RaiseDescriptorLimit();
 
-  absl::Status status = InitLogging("blink-aggregator", flags.log);
+  absl::Status status =
+      InitLogging("blink-aggregator", flags.check_config ? LogOptions{.level = flags.log.level} : flags.log);
   if (status.ok()) status = CompleteOptions(flags);
   if (!status.ok() && absl::IsInvalidArgument(status)) {
     const std::string told = settings.WithPlace(std::string(status.message()));

@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -44,6 +45,8 @@ absl::StatusOr<PostgresTarget> PostgresTarget::Parse(const std::string& uri) {
         "special characters (it is not repeated here, as it may hold a password)");
   };
   if (!IsUri(uri) || uri.find('\0') != std::string::npos) return refuse();
+  // A second @ belongs to the password, and would be taken for the host's: it would stand in messages.
+  if (std::count(uri.begin(), uri.end(), '@') > 1) return refuse();
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(PQconninfoParse(uri.c_str(), nullptr),
                                                                               PQconninfoFree);
   if (parsed == nullptr) return refuse();

@@ -42,7 +42,8 @@ void AppendNames(const CLI::App& app, std::vector<std::string>& names) {
 std::string WithoutPassword(absl::string_view value) {
   const size_t scheme = value.find("://");
   if (scheme == absl::string_view::npos) return std::string(value);
-  const size_t at = value.find('@', scheme), colon = value.find(':', scheme + 3);
+  // The last @ before the path: a password may hold one that should have been written as %40.
+  const size_t at = value.rfind('@'), colon = value.find(':', scheme + 3);
   if (at == absl::string_view::npos || colon == absl::string_view::npos || colon > at) return std::string(value);
   return absl::StrCat(value.substr(0, colon + 1), "***", value.substr(at));
 }
