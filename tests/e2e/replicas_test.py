@@ -196,6 +196,15 @@ class Settings(BlinkTest):
             first = blink.start_aggregator("--store-file", uri_file)
             ends(blinktest.BAD_INPUT, "is not the folder that the other aggregators", "mount the same volume",
                  arguments=("--store-file", uri_file, "--data", blink.folder / "other"))
+            ends(blinktest.INTERNAL, "another process holds", "aggregator.lock", "use another data folder",
+                 arguments=("--store-file", uri_file, "--audit-log", blink.folder / "other.log", "--listen",
+                            "127.0.0.1:0"))
+            with Deployment(nodes=12, kits=1, name="another") as another:
+                done = run("blink-aggregator", "--config", another.out / "aggregator" / "aggregator.conf",
+                           "--store-file", uri_file)
+                self.assertEnds(done, blinktest.BAD_INPUT, 'is of deployment "e2e", not "another"')
+            ends(blinktest.BAD_INPUT, "cannot be read", uri="postgresql://a:ses@me@127.0.0.1:1/b")
+            uri_file.write_text(database.uri())
             self.assertEqual(first.terminate(), blinktest.OK)
             database.sql("INSERT INTO blink.blink_schema (version, digest) VALUES (99, 'x')")
             ends(blinktest.BAD_INPUT, "version 99 of blink's tables")
