@@ -94,8 +94,11 @@ class WatchRoundReactor final : public GuardedReactor<grpc::ServerWriteReactor<v
 class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1::GetResultResponse>> {
  public:
   GetResultReactor(grpc::CallbackServerContext& context, const Authenticator& authenticator, StreamTimer& timer,
-                   Pipeline& pipeline, const v1::GetResultRequest& request)
-      : GuardedReactor(context, authenticator, &timer, kWriteTimeMax), pipeline_(pipeline), request_(request) {}
+                   Pipeline& pipeline, const v1::GetResultRequest& request, std::shared_ptr<void> slot)
+      : GuardedReactor(context, authenticator, &timer, kWriteTimeMax),
+        slot_(std::move(slot)),
+        pipeline_(pipeline),
+        request_(request) {}
   ~GetResultReactor() override {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -139,6 +142,7 @@ class GetResultReactor final : public GuardedReactor<grpc::ServerWriteReactor<v1
     StartWrite(&response_);
   }
 
+  const std::shared_ptr<void> slot_;
   Pipeline& pipeline_;
   const v1::GetResultRequest request_;
   int fd_ = -1;
@@ -225,6 +229,21 @@ AuditRecord OperatorServiceImpl::RecordOf(const Call& call, const std::string& e
           .action = call.action,
           .round_id = ValidateRoundId(call.round_id).ok() ? call.round_id : "",
           .detail = call.detail};
+}
+
+absl::StatusOr<std::shared_ptr<void>> OperatorServiceImpl::TakeResultSlot(const std::string& who) {
+  constexpr int kResultsMax = 16;
+  const std::lock_guard<std::mutex> lock(open_results_->mutex);
+  int& open = open_results_->by_operator[who];
+  if (open >= kResultsMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(who, " fetches ", kResultsMax, " files already: read them to their end first"));
+  }
+  ++open;
+  return std::shared_ptr<void>(nullptr, [results = open_results_, who](void*) {
+    const std::lock_guard<std::mutex> end_lock(results->mutex);
+    if (--results->by_operator[who] == 0) results->by_operator.erase(who);
+  });
 }
 
 grpc::ServerUnaryReactor* OperatorServiceImpl::Change(const Call& call, const google::protobuf::Message& request,
@@ -371,9 +390,12 @@ grpc::ServerWriteReactor<v1::GetResultResponse>* OperatorServiceImpl::GetResult(
                                                                                 const v1::GetResultRequest* request) {
   const Call call{context, request->deployment(), Role::kRead, "result", request->round_id(), request->artifact(),
                   true};
-  absl::Status allowed = Allow(call, *request).status();
+  const absl::StatusOr<Identity> who = Allow(call, *request);
+  absl::StatusOr<std::shared_ptr<void>> slot = who.ok() ? TakeResultSlot(who->Path()) : nullptr;
+  absl::Status allowed = who.ok() ? slot.status() : who.status();
   if (allowed.ok()) allowed = audit_log_.Append(RecordOf(call, "asked"));
-  return LaunchReactor<GetResultReactor>(allowed, *context, authenticator_, timer_, pipeline_, *request);
+  return LaunchReactor<GetResultReactor>(allowed, *context, authenticator_, timer_, pipeline_, *request,
+                                         slot.ok() ? *std::move(slot) : nullptr);
 }
 
 }  // namespace blink

@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
@@ -71,6 +74,8 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   absl::StatusOr<Identity> Allow(const Call& call, const google::protobuf::Message& request);
   absl::Status CheckTakesRounds() const;
   absl::Status CheckIsCreator(const Identity& who, const std::string& round_id);
+  // One of the few results that an operator may fetch at a time, until it is let go. RESOURCE_EXHAUSTED: all are taken.
+  absl::StatusOr<std::shared_ptr<void>> TakeResultSlot(const std::string& who);
   AuditRecord RecordOf(const Call& call, const std::string& event) const;
 
   const Authenticator& authenticator_;
@@ -79,6 +84,13 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
   AuditLog& audit_log_;
   std::atomic<bool> draining_{false};
   StreamTimer timer_;
+
+  // Shared with the slots, which streams give back when the service may be gone.
+  struct OpenResults {
+    std::mutex mutex;
+    std::map<std::string, int> by_operator;
+  };
+  const std::shared_ptr<OpenResults> open_results_ = std::make_shared<OpenResults>();
 };
 
 }  // namespace blink

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -52,6 +51,13 @@ std::string EscapeHtml(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
+std::string Printable(absl::string_view text) {
+  std::string shown(text);
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return shown;
+}
+
 bool IsApi(const HttpRequest& request) { return absl::StartsWith(request.path, "/api/"); }
 
 HttpResponse ErrorFor(const HttpRequest& request, const absl::Status& status) {
@@ -67,7 +73,7 @@ HttpResponse ErrorFor(const HttpRequest& request, const absl::Status& status) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>blink: not shown</title>\n</head>\n<body>\n<main>\n"
       "<h1>This page is not shown</h1>\n<p>",
-      EscapeHtml(absl::CHexEscape(status.message())), "</p>\n",
+      EscapeHtml(Printable(status.message())), "</p>\n",
       answer.code == 403
           ? "<p>It is for operators. Choose an operator's certificate of this deployment in the browser, "
             "and close all its windows before, since it remembers the choice.</p>\n"

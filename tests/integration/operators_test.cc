@@ -56,7 +56,12 @@ class OperatorsTest : public testing::TlsAggregatorTest {
     request.set_round_id(round_id_);
     request.set_artifact("metrics.json");
     grpc::ClientContext context;
-    return Operator(who)->GetResult(&context, request)->Finish();
+    const auto stub = Operator(who);
+    const auto reader = stub->GetResult(&context, request);
+    v1::GetResultResponse chunk;
+    while (reader->Read(&chunk)) {
+    }
+    return reader->Finish();
   }
 
   v1::ListRefusedReportsResponse Refused(const std::string& who) {
@@ -276,6 +281,41 @@ TEST_F(OperatorsTest, WhatIsTooLargeOrUnknownIsNotKept) {
   EXPECT_EQ(Operator("reader/rob")->GetResult(&another, result)->Finish().error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_LT(std::filesystem::file_size(options_.data_folder + "/audit.log"), 20'000u);
+}
+
+TEST_F(OperatorsTest, AnOperatorFetchesFewFilesAtATimeAndOthersGoOn) {
+  const std::string folder = options_.data_folder + "/rounds/" + round_id_ + "/result";
+  ASSERT_TRUE(MakeDirectories(folder).ok());
+  const auto make_ready = [](v1::Round& round) {
+    round.set_state(v1::ROUND_STATE_READY);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(aggregator_->store().UpdateRound(round_id_, {v1::ROUND_STATE_OPEN}, make_ready).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder + "/links.csv", std::string(8 << 20, 'x')).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder + "/metrics.json", "{}").ok());
+  v1::GetResultRequest request;
+  request.set_deployment("demo");
+  request.set_round_id(round_id_);
+  request.set_artifact("links.csv");
+  std::vector<std::unique_ptr<v1::OperatorService::Stub>> stubs;  // on connections of their own
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::GetResultResponse>>> readers;
+  for (int i = 0; i < 16; ++i) {  // and reads one chunk of each
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    stubs.push_back(Operator("reader/rob"));
+    readers.push_back(stubs.back()->GetResult(contexts.back().get(), request));
+    v1::GetResultResponse chunk;
+    EXPECT_TRUE(readers.back()->Read(&chunk));
+  }
+  EXPECT_EQ(Fetch("reader/rob").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(Fetch("reader/ria").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& reader : readers) (void)reader->Finish();
+  for (int tries = 0; tries < 500 && Fetch("reader/rob").error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+       ++tries) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_NE(Fetch("reader/rob").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << "what is let go is free again";
 }
 
 TEST_F(OperatorsTest, ARoundIdThatIsNoneIsRefusedBeforeItIsRecordedOrRepeated) {

@@ -34,6 +34,9 @@ CLI::Validator Hash() {
 
 absl::StatusOr<AuditLogSummary> Verify(const Flags& flags) {
   BLINK_ASSIGN_OR_RETURN(AuditLogSummary summary, ReadAuditLog(flags.log, flags.head));
+  if (summary.chain.records == 0 && summary.torn_bytes > 0) {
+    return absl::DataLossError(absl::StrCat(flags.log, " has no whole record: is it an audit log?"));
+  }
   if (flags.head.empty() || summary.found) return summary;
   return absl::DataLossError(absl::StrCat(
       flags.log, ": no record has the hash ", flags.head,
