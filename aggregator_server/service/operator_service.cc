@@ -182,13 +182,13 @@ std::string Shortened(const google::protobuf::Message& request) {
   return request.ShortDebugString().substr(0, kCharactersMax);
 }
 
-}  // namespace
-
 // A creator's request id that somebody else has used names a round that is not the creator's.
 absl::Status CheckIsTheirs(const v1::Round& round, const std::string& by) {
   if (!absl::StartsWith(by, "creator/") || CreatorOf(round) == by) return absl::OkStatus();
   return absl::AlreadyExistsError("the request id was used by another operator: choose another");
 }
+
+}  // namespace
 
 absl::Status OperatorServiceImpl::CheckTakesRounds() const {
   if (!draining_) return absl::OkStatus();
