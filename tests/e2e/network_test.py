@@ -33,6 +33,22 @@ class Shares:
         self.of_one_name = min(64, max(2, self.open // 8))
 
 
+def pass_on(client, upstream):
+    """Copies what each of the two connections sends to the other, until one of them ends."""
+    def copy(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    other = threading.Thread(target=copy, args=(upstream, client), daemon=True)
+    other.start()
+    copy(client, upstream)
+    other.join()
+
+
 def still_open(connections):
     """How many of these the other side has not closed."""
     count = 0
@@ -479,20 +495,23 @@ class Networks(BlinkTest):
                         blinktest.OK)
         self.assertFalse(asked.is_set(), "somebody asked the proxy")
 
-    def start_proxy(self, *, credentials=None, names=None):
-        """A proxy for CONNECT that knows these names; returns its address and what it was asked for."""
+    def serve_connections(self, serve):
+        """Calls `serve` with each connection to a new port of loopback, in a thread of its own; returns the port."""
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        return server.getsockname()[1]
+
+    def start_proxy(self, *, credentials=None, names=None):
+        """A proxy for CONNECT that knows these names; returns its address and what it was asked for."""
         wanted = credentials and "Basic " + base64.b64encode(credentials.encode()).decode()
         asked = []
-
-        def copy(source, target):
-            with contextlib.suppress(OSError):
-                while data := source.recv(65536):
-                    target.sendall(data)
-            for end in (source, target):
-                with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
 
         def serve(client):
             with contextlib.suppress(OSError), client:
@@ -507,18 +526,9 @@ class Networks(BlinkTest):
                 host, port = lines[0].split()[1].rsplit(":", 1)
                 with socket.create_connection((names.get(host, host), int(port))) as upstream:
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                    other = threading.Thread(target=copy, args=(upstream, client), daemon=True)
-                    other.start()
-                    copy(client, upstream)
-                    other.join()
+                    pass_on(client, upstream)
 
-        def accept():
-            with contextlib.suppress(OSError):
-                while True:
-                    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        return f"127.0.0.1:{server.getsockname()[1]}", asked
+        return f"127.0.0.1:{self.serve_connections(serve)}", asked
 
     def test_a_node_and_an_operator_whose_only_way_out_is_a_proxy(self):
         hidden = f"aggregator.invalid:{self.blink.port}"  # which no DNS knows, but the proxy does
@@ -553,35 +563,15 @@ class Networks(BlinkTest):
 
     def start_balancer(self, header):
         """Passes connections on from 127.0.0.2, each behind this header; returns its port."""
-        server = socket.create_server(("127.0.0.1", 0))
-        self.addCleanup(server.close)
-
-        def copy(source, target):
-            with contextlib.suppress(OSError):
-                while data := source.recv(65536):
-                    target.sendall(data)
-            for end in (source, target):
-                with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-
         def serve(client):
             with contextlib.suppress(OSError), client, socket.create_connection(
                     ("127.0.0.1", self.blink.port), source_address=("127.0.0.2", 0)) as upstream:
                 upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 for byte in header:  # the worst way to send it
                     upstream.sendall(bytes([byte]))
-                other = threading.Thread(target=copy, args=(upstream, client), daemon=True)
-                other.start()
-                copy(client, upstream)
-                other.join()
+                pass_on(client, upstream)
 
-        def accept():
-            with contextlib.suppress(OSError):
-                while True:
-                    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        return server.getsockname()[1]
+        return self.serve_connections(serve)
 
     def test_behind_a_balancer_limits_and_logs_see_the_caller(self):
         aggregator = self.blink.start_aggregator("--proxy-protocol-from", "127.0.0.2")
