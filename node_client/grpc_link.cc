@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<GrpcLink>> GrpcLink::Create(const KitConfig& kit,
                   files]() -> std::shared_ptr<grpc::Channel> {
     if (insecure) return MakeChannel(address, grpc::InsecureChannelCredentials());
     const auto credentials = MakeClientCredentials(files, deployment);
-    return credentials.ok() ? MakeChannelThrough(proxy, address, *credentials) : nullptr;
+    return credentials.ok() ? MakeChannel(address, *credentials, {.deployment = deployment, .proxy = proxy}) : nullptr;
   };
   std::shared_ptr<grpc::Channel> channel = connect();
   if (channel == nullptr) return absl::UnavailableError("the TLS files change at this moment: start again");

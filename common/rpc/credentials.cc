@@ -111,16 +111,20 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
-                                           std::shared_ptr<grpc::ChannelCredentials> credentials, int keepalive_ms,
-                                           int keepalive_timeout_ms, const std::string& proxy) {
+                                           std::shared_ptr<grpc::ChannelCredentials> credentials,
+                                           const ChannelOptions& options) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, proxy.empty() ? 0 : 1);  // the environment's is nobody's business here
-  if (!proxy.empty()) arguments.SetString(GRPC_ARG_HTTP_PROXY, proxy);
+  // the environment's is nobody's business here
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, options.proxy.empty() ? 0 : 1);
+  if (!options.proxy.empty()) arguments.SetString(GRPC_ARG_HTTP_PROXY, options.proxy);
+  if (const std::string name = ServerName(options.deployment); !name.empty()) {
+    arguments.SetSslTargetNameOverride(name);
+  }
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);  // nor is what DNS says about calls
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);                     // retries are the caller's, with its window
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);          // a new channel really connects anew
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_timeout_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.keepalive_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.keepalive_timeout_ms);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // a watch may be silent for hours
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);  // time allowed to one attempt, handshake included
@@ -133,6 +137,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   const std::string target =
       absl::StartsWith(address, "[") ? absl::StrReplaceAll(address, {{"%", "%25"}}) : absl::StrCat("dns:///", address);
   return grpc::CreateCustomChannel(target, credentials, arguments);
+}
+
+std::string ServerName(const std::string& deployment) {
+  return Identity{.kind = Identity::Kind::kAggregator, .deployment = deployment}.DnsName();
 }
 
 void AllowKeepalive(grpc::ServerBuilder& builder) {

@@ -47,19 +47,22 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeClientCredentials(
 inline constexpr int kKeepaliveMs = 60'000;
 inline constexpr int kKeepaliveTimeoutMs = 20'000;
 
+struct ChannelOptions {
+  std::string deployment = {};  // asked for in the handshake (ServerName); empty: the address's host is
+  std::string proxy = {};       // to go through (http_proxy.h), which then looks the host name up; empty: none
+  int keepalive_ms = kKeepaliveMs;
+  int keepalive_timeout_ms = kKeepaliveTimeoutMs;
+};
+
 // Makes a channel with keepalive, message limits and its own reconnect backoff. It ignores a proxy that the environment
-// names, and goes through `proxy` (http_proxy.h) unless that is empty; then the proxy looks the host name up.
+// names.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            std::shared_ptr<grpc::ChannelCredentials> credentials,
-                                           int keepalive_ms = kKeepaliveMs,
-                                           int keepalive_timeout_ms = kKeepaliveTimeoutMs,
-                                           const std::string& proxy = "");
+                                           const ChannelOptions& options = {});
 
-// The same through a proxy, with the usual keepalive.
-inline std::shared_ptr<grpc::Channel> MakeChannelThrough(const std::string& proxy, const std::string& address,
-                                                         std::shared_ptr<grpc::ChannelCredentials> credentials) {
-  return MakeChannel(address, std::move(credentials), kKeepaliveMs, kKeepaliveTimeoutMs, proxy);
-}
+// The server name (SNI) that clients of a deployment ask for, whatever the address is. A balancer can tell by it which
+// of several deployments is meant. Empty: the deployment has no such name (Identity::DnsName).
+std::string ServerName(const std::string& deployment);
 
 // FAILED_PRECONDITION: a proxy beside --insecure, which is for loopback alone. INVALID_ARGUMENT: as ParseHttpProxy.
 // Takes the variables out of the environment that would lead around it. Call it before there are channels.

@@ -269,6 +269,7 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
   const unsigned char kHttp2[] = {2, 'h', '2'};
   SSL_set_alpn_protos(ssl.get(), kHttp2, sizeof(kHttp2));
+  if (const std::string name = ServerName(deployment); !name.empty()) SSL_set_tlsext_host_name(ssl.get(), name.c_str());
   const SigpipeHeldBack quiet;
   SSL_set_fd(ssl.get(), fd);
   ERR_clear_error();

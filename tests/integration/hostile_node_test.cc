@@ -228,7 +228,7 @@ class HostileNode : public ::testing::Test {
     const KitConfig kit = KitOf(where, node);
     const auto credentials = *MakeClientCredentials({kit.certificate_path(), kit.key_path(), kit.ca_path()}, "demo");
     const auto connect = [where, credentials, keepalive_ms] {
-      return MakeChannel(where, credentials, keepalive_ms, keepalive_ms);
+      return MakeChannel(where, credentials, {.keepalive_ms = keepalive_ms, .keepalive_timeout_ms = keepalive_ms});
     };
     return std::make_unique<GrpcLink>(connect(), kit, GrpcLinkOptions{}, connect);
   }

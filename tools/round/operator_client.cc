@@ -125,7 +125,8 @@ absl::StatusOr<OperatorClient> OperatorClient::Connect(OperatorConfig config, ab
 }
 
 void OperatorClient::MakeStub() {
-  stub_ = v1::OperatorService::NewStub(MakeChannelThrough(config_.proxy, config_.aggregator, credentials_));
+  const ChannelOptions options = {.deployment = config_.deployment, .proxy = config_.proxy};
+  stub_ = v1::OperatorService::NewStub(MakeChannel(config_.aggregator, credentials_, options));
 }
 
 absl::Status OperatorClient::Explain(const grpc::Status& status) const {

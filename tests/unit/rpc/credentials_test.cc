@@ -382,6 +382,13 @@ TEST_F(Credentials, ADeploymentThatCannotBeNamedIsRefused) {
   EXPECT_EQ(MakeClientCredentials(Node(), "De mo").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(ServerNameOfClients, IsOfTheDeploymentWhereItCanBeADnsName) {
+  EXPECT_EQ(ServerName("demo"), "demo.blink.internal");
+  for (const std::string& none : {std::string(), std::string("demo-"), std::string("-demo"), std::string(64, 'd')}) {
+    EXPECT_EQ(ServerName(none), "") << none;
+  }
+}
+
 TEST(RequireLoopback, AllowsLoopbackOnly) {
   for (const char* address : {"127.0.0.1:7443", "[::1]:7443", "localhost:0", "[0:0::1]:7443", "127.8.0.1:7443"})
     EXPECT_TRUE(RequireLoopback(address).ok());
