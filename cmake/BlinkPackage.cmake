@@ -91,12 +91,14 @@ if(NOT BLINK_NODE_ONLY AND BLINK_WITH_TORCH AND EXISTS ${BLINK_TORCH_ROOT}/versi
     "devices. This package has the service that collects the nodes' reports,"
     "estimates the links from them and trains the network.")
   blink_package_file(aggregator /lib/systemd/system blink-aggregator.service ${_systemd}/blink-aggregator.service)
+  blink_package_file(aggregator /lib/systemd/system blink-aggregator@.service ${_systemd}/blink-aggregator@.service)
   blink_package_file(aggregator /etc/default blink-aggregator ${_debian}/blink-aggregator.default)
   blink_package_file(aggregator /etc/blink/aggregator aggregator.conf ${_debian}/aggregator.conf)
   install(DIRECTORY DESTINATION /etc/blink/aggregator/tls COMPONENT package_aggregator EXCLUDE_FROM_ALL)
+  install(DIRECTORY DESTINATION /etc/blink/aggregators COMPONENT package_aggregator EXCLUDE_FROM_ALL)
   install(FILES ${_installing} DESTINATION share/doc/blink-aggregator/docs COMPONENT package_aggregator
     EXCLUDE_FROM_ALL)
-  install(DIRECTORY deploy/grafana deploy/prometheus DESTINATION share/doc/blink-aggregator/examples
+  install(DIRECTORY deploy/grafana deploy/haproxy deploy/prometheus DESTINATION share/doc/blink-aggregator/examples
     COMPONENT package_aggregator EXCLUDE_FROM_ALL)
 
   blink_package(tools PROGRAMS blink blink-simulate PAGES blink

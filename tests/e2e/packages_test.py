@@ -284,6 +284,45 @@ class Services(Machine):
         self.assertTrue(self.exists(f"{JOURNALS}/clinic/journal.blj"))
         self.assertTrue(self.exists(f"{DATA}/data/store"))
 
+    def test_two_deployments_have_a_user_each(self):
+        self.install("1", "aggregator", "tools")
+        for name, port in (("clinic", 7501), ("bank", 7502)):
+            self.shell(f"""set -e
+                adduser --system --group --quiet --home /var/lib/blink-aggregators/{name} --no-create-home blink-{name}
+                blink provision simulate --out /root/{name} --deployment {name} --nodes 12 --kits 1 \
+                  --aggregator 127.0.0.1:{port}
+                blink dataset generate --output /root/{name}-DIR --nodes 12 --mean-degree 2 --features 12 \
+                  --words-per-node 3 --classes 2
+                blink dataset shard --dataset /root/{name}-DIR --out /root/{name}
+                install -d -o root -g blink-{name} -m 0750 /etc/blink/aggregators/{name}
+                cp -r /root/{name}/aggregator/roster.json /root/{name}/aggregator/tls /etc/blink/aggregators/{name}/
+                sed -e 's/^deployment=.*/deployment="{name}"/' -e 's/^listen=.*/listen="127.0.0.1:{port}"/' \
+                  -e 's/^http-listen=.*/http-listen="127.0.0.1:{port + 100}"/' \
+                  -e 's|/var/lib/blink-aggregator/|/var/lib/blink-aggregators/{name}/|' \
+                  {AGGREGATOR_CONF} > /etc/blink/aggregators/{name}/aggregator.conf
+                chown -R root:blink-{name} /etc/blink/aggregators/{name}
+                chmod -R u=rwX,g=rX,o= /etc/blink/aggregators/{name}""")
+            self.run_in("systemctl", "enable", "--now", f"blink-aggregator@{name}")
+            self.assertIn(f"serving on port {port}", self.show(f"blink-aggregator@{name}", "StatusText"))
+        own = "/var/lib/blink-aggregators/clinic/data/audit.log"
+        other = own.replace("clinic", "bank")
+        self.run_in("cat", own, user="blink-clinic")
+        for path in (other, "/etc/blink/aggregators/bank/tls/server.key"):
+            self.assertIn("Permission denied", self.run_in("cat", path, user="blink-clinic", code=1))
+        pid = self.show("blink-aggregator@bank", "MainPID")
+        self.assertIn("Permission denied", self.run_in("ls", f"/proc/{pid}/root/", user="blink-clinic", code=2))
+        for name in ("clinic", "bank"):
+            self.assertIn("[", self.run_in("blink", "round", "list", "--json", "--config",
+                                           f"/root/{name}/operator/operator.conf"))
+        self.run_in("kill", "-KILL", pid)
+        self.assertEqual(self.show("blink-aggregator@clinic", "ActiveState"), "active")
+        self.install("2", "aggregator")
+        self.assertEqual(self.show("blink-aggregator@clinic", "ActiveState"), "active", "with the new program")
+        self.run_in("dpkg", "--purge", "blink-aggregator")
+        self.assertEqual(self.shell("pgrep -c '^blink-' || true").strip(), "0")
+        self.assertEqual(self.shell("ls /etc/systemd/system/multi-user.target.wants | grep blink || true"), "")
+        self.assertTrue(self.exists(own), "a purge keeps what cannot be made again")
+
     def test_a_service_writes_nowhere_but_to_its_state(self):
         self.install("1", "node", "aggregator", "tools")
         elsewhere = ("/etc/blink", "/var/lib", "/usr/bin", "/root", "/home", "/tmp", "/run")
@@ -377,13 +416,27 @@ class Units(BlinkTest):
             done = command("systemd-analyze", "security", "--offline=true", "--threshold=20", unit, check=False)
             self.assertEqual(done.returncode, 0, f"more exposed than 2.0\n{done.stdout}")
 
+    def test_the_service_of_each_deployment_is_that_of_a_single_one_but_for_its_places(self):
+        services = SOURCE_DIR / "deploy" / "systemd"
+        single = (services / "blink-aggregator.service").read_text()
+        each = (services / "blink-aggregator@.service").read_text()
+        for of_each, of_one in (("blink-%i", "blink-aggregator"), ("blink-aggregators/%i", "blink-aggregator"),
+                                ("blink/aggregators/%i", "blink/aggregator")):
+            each = each.replace(of_each, of_one)
+
+        def meant(text):
+            return [line for line in text.splitlines() if not line.startswith(("#", "Description="))]
+
+        self.assertEqual(meant(each), meant(single))
+
     def test_the_configuration_of_the_package_is_one(self):
         done = blinktest.run("blink-aggregator", "--config", SOURCE_DIR / "deploy" / "debian" / "aggregator.conf",
                              "--print-config")
         self.assertEnds(done, blinktest.OK, f'data="{DATA}/data"')
 
     def test_no_service_is_started_again_for_what_a_start_does_not_mend(self):
-        for name, codes in (("blink-aggregator", "2 3 5"), ("blink-node@", "2 3 4 5 7")):
+        for name, codes in (("blink-aggregator", "2 3 5"), ("blink-aggregator@", "2 3 5"),
+                            ("blink-node@", "2 3 4 5 7")):
             text = (SOURCE_DIR / "deploy" / "systemd" / f"{name}.service").read_text()
             self.assertIn(f"\nRestartPreventExitStatus={codes}\n", text)
             self.assertIn("\nRestart=on-failure\n", text)
