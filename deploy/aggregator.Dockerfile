@@ -4,7 +4,9 @@
 # The programs tell their commit when it is given: --build-arg BLINK_COMMIT=$(git rev-parse HEAD)
 # A compiler cache speeds up repeated builds: podman build -v "$HOME/.cache/ccache:/ccache" ...
 # LibTorch may be given instead of fetched: podman build -v /path/to/folder-of-wheel:/opt/torch-given:ro (it holds torch/ and nvidia/).
-FROM debian:bookworm-slim AS tools
+# Pin it: --build-arg BASE=debian@sha256:... (skopeo inspect docker://docker.io/library/debian:bookworm-slim prints it).
+ARG BASE=debian:bookworm-slim
+FROM $BASE AS tools
 WORKDIR /src
 COPY scripts/install-deps scripts/install-deps
 RUN scripts/install-deps --no-tests --no-torch && rm -rf /var/lib/apt/lists/*
@@ -28,10 +30,10 @@ RUN mkdir -p /opt/cpu/torch/lib /opt/cpu/nvidia/cu13/lib \
  && cp torch/lib/libtorch_cpu.so torch/lib/libc10.so torch/lib/libgomp.so.1 /opt/cpu/torch/lib/ \
  && cp nvidia/cu13/lib/libcudart.so.13 nvidia/cu13/lib/libcupti.so.13 /opt/cpu/nvidia/cu13/lib/
 
-FROM debian:bookworm-slim AS cpu
+FROM $BASE AS cpu
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends libgrpc++1.51 libprotobuf32 libspdlog1.10 libssl3 zlib1g librocksdb7.8 libpqxx-6.4 libprometheus-cpp-core1.0 libzip4 libexpat1 \
- && rm -rf /var/lib/apt/lists/* /var/cache/* /usr/share/doc/* /usr/share/man/* \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/share/doc/* /usr/share/man/* \
  && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
  && install -d -o blink -g blink -m 700 /aggregator /operator
 # The programs look for LibTorch there, as after an installation.

@@ -2,7 +2,9 @@
 #   podman build -f deploy/node.Dockerfile -t blink-node .        (docker build takes the same)
 # The programs tell their commit when it is given: --build-arg BLINK_COMMIT=$(git rev-parse HEAD)
 # A compiler cache speeds up repeated builds: podman build -v "$HOME/.cache/ccache:/ccache" ...
-FROM debian:bookworm-slim AS build
+# Pin it: --build-arg BASE=debian@sha256:... (skopeo inspect docker://docker.io/library/debian:bookworm-slim prints it).
+ARG BASE=debian:bookworm-slim
+FROM $BASE AS build
 WORKDIR /src
 COPY scripts/install-deps scripts/install-deps
 RUN scripts/install-deps --node-only --no-tests && rm -rf /var/lib/apt/lists/*
@@ -14,11 +16,11 @@ RUN cmake --preset node-only -DBLINK_BUILD_TESTS=OFF -DBLINK_BUILD_BENCHMARKS=OF
  && cmake --build build/node-only --target blink-node \
  && strip build/node-only/bin/blink-node
 
-FROM debian:bookworm-slim
+FROM $BASE
 # Only what the program loads. Documents and the package lists would be half of the image.
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends libgrpc++1.51 libprotobuf32 libspdlog1.10 libssl3 zlib1g \
- && rm -rf /var/lib/apt/lists/* /var/cache/* /usr/share/doc/* /usr/share/man/* \
+ && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/share/doc/* /usr/share/man/* \
  && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin blink \
  && install -d -o blink -g blink -m 700 /kit /journal
 COPY --from=build /src/build/node-only/bin/blink-node /usr/local/bin/blink-node
