@@ -38,12 +38,12 @@ struct AggregatorOptions {
   IngestLimits limits;
   std::string worker_path;
   int worker_threads = 0;
-  WorkerLimits worker_limits;
-  bool ignore_memory = false;                 // of a worker that needs more than there is
-  std::string revocations_file;               // empty: only dates are checked
-  bool accept_data_loss = false;              // start although something that was acknowledged is gone
-  bool refuse_when_outdated = false;          // an outdated revocation list: refuse everybody
-  Clock* certificate_clock = &SystemClock();  // by which certificates expire; TLS itself looks at the system's
+  WorkerLimits worker_limits = {.niceness = 10};  // the reports of other rounds come first
+  bool ignore_memory = false;                     // of a worker that needs more than there is
+  std::string revocations_file;                   // empty: only dates are checked
+  bool accept_data_loss = false;                  // start although something that was acknowledged is gone
+  bool refuse_when_outdated = false;              // an outdated revocation list: refuse everybody
+  Clock* certificate_clock = &SystemClock();      // by which certificates expire; TLS itself looks at the system's
 };
 
 class Aggregator {

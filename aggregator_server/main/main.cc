@@ -117,6 +117,10 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--worker", options.worker_path, "the worker program (default: blink-worker beside this program)");
   app.add_option("--worker-threads", options.worker_threads, "threads of the worker; 0: all cores")
       ->check(CLI::Range(0, 4096));
+  app.add_option("--worker-nice", options.worker_limits.niceness,
+                 "by how much the worker steps back where processors are short (nice); 0: as the aggregator itself")
+      ->check(CLI::Range(0, 19))
+      ->capture_default_str();
   app.add_option("--worker-memory-bytes", options.worker_limits.memory_bytes,
                  "address space of the worker; 0: no limit");
   app.add_flag("--ignore-memory", options.ignore_memory,

@@ -190,6 +190,7 @@ absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
 absl::Status Pipeline::AskForGpus() {
   WorkerLimits limits = options_.worker_limits;
   limits.wall_time = kGpusAnswerMax;
+  limits.niceness = 0;  // it is short, and has to be in time
   const auto is_stopping = [this] {
     std::lock_guard<std::mutex> lock(mutex_);
     return stopping_;

@@ -137,6 +137,7 @@ void SetLimit(int resource, uint64_t value, uint64_t grace = 0) {
   ::setrlimit(RLIMIT_CORE, &no_core);  // a core would hold the features
   SetLimit(RLIMIT_AS, setup.limits.memory_bytes);
   SetLimit(RLIMIT_CPU, setup.limits.cpu_seconds, 5);
+  (void)!::nice(setup.limits.niceness);
   ::execv(setup.argv[0], setup.argv.data());
   const int error = errno;
   [[maybe_unused]] ssize_t ignored = ::write(status_fd, &error, sizeof(error));

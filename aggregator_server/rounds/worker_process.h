@@ -30,6 +30,7 @@ namespace blink {
 struct WorkerLimits {
   uint64_t memory_bytes = 0;  // address space; 0: none
   uint64_t cpu_seconds = 0;   // of all threads; 0: none
+  int niceness = 0;           // more than the aggregator's own (setpriority), 0 .. 19
   absl::Duration wall_time = absl::InfiniteDuration();
   absl::Duration silence = absl::InfiniteDuration();  // without a sign of life: a line, or processor time used
 };

@@ -21,7 +21,7 @@ succeed() {
   say training 0.5 "epoch 1 of 2"
   test -s "$round/reports.blr" && test -s "$round/round.json" || { echo "no round folder" >&2; exit 3; }
   mkdir -p "$output"
-  echo "{\"threads\":\"$threads\",\"pid\":$$}" > "$output/metrics.json"
+  echo "{\"threads\":\"$threads\",\"pid\":$$,\"niceness\":$(nice)}" > "$output/metrics.json"
   echo "0,1" > "$output/predictions.csv"
 }
 case "$(cat "$attributes/behaviour")" in

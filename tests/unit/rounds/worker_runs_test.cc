@@ -1,10 +1,13 @@
 // How the worker of a round ends, and what becomes of the round then.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tests/unit/rounds/pipeline_fixture.h"
 
 namespace blink {
@@ -59,6 +62,16 @@ TEST_F(PipelineTest, FailsForWantOfMemoryAndForAnErrorThatOnlySpeaksOfADisk) {
     EXPECT_THAT(Get(id).failure_reason(), HasSubstr(reason));
     EXPECT_EQ(Starts(), ++starts);
   }
+}
+
+TEST_F(PipelineTest, StartsTheWorkerWithMoreNicenessThanItsOwn) {
+  options_.worker_limits.niceness = 7;
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  const int expected = std::min(19, ::getpriority(PRIO_PROCESS, 0) + 7);
+  EXPECT_THAT(Get(id).result_json(), HasSubstr(absl::StrCat("\"niceness\":", expected)));
 }
 
 TEST_F(PipelineTest, StartsACrashedWorkerAgain) {
