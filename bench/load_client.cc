@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -221,8 +220,7 @@ std::shared_ptr<grpc::ChannelCredentials> Certify(const CertificateAuthority& au
 
 std::vector<std::shared_ptr<grpc::ChannelCredentials>> CertifySenders(const CertificateAuthority& authority,
                                                                       const std::string& deployment, size_t senders,
-                                                                      size_t messages,
-                                                                      std::vector<uint64_t>* first_nodes) {
+                                                                      size_t messages) {
   std::vector<std::pair<size_t, size_t>> ranges(senders, {messages, 0});
   for (size_t i = 0; i < messages; ++i) {
     auto& [first, last] = ranges[ShareOf(i, senders, messages)];
@@ -232,7 +230,6 @@ std::vector<std::shared_ptr<grpc::ChannelCredentials>> CertifySenders(const Cert
   std::vector<std::shared_ptr<grpc::ChannelCredentials>> credentials;
   for (const auto& [first, last] : ranges) {
     credentials.push_back(Certify(authority, absl::StrCat("blink://", deployment, "/nodes/", first, "-", last)));
-    if (first_nodes != nullptr) first_nodes->push_back(first);
   }
   return credentials;
 }
@@ -300,72 +297,6 @@ absl::StatusOr<StreamRun> RunStreams(const Stubs& gateways, const std::vector<Me
   for (std::thread& thread : threads) thread.join();
   if (!error.ok()) return error;
   return StreamRun{SecondsSince(begin), acknowledgements, refused};
-}
-
-PollRun PollAsNodes(const Stubs& stubs, const std::string& deployment, const std::vector<uint64_t>& first_nodes,
-                    const std::string& round_id, double seconds, double spread) {
-  struct Node {
-    std::unique_ptr<grpc::ClientContext> context;
-    v1::GetRoundsRequest request;
-    v1::GetRoundsResponse response;
-    int unanswered = 0;
-  };
-  PollRun run;
-  run.answers.resize(stubs.size());
-  std::vector<Node> nodes(stubs.size());
-  std::multimap<Clock::time_point, size_t> due;
-  std::mutex mutex;
-  std::condition_variable changed;
-  size_t under_way = 0;
-  RandomSource& random = SecureRandom();
-  const auto after = [](double wait) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait));
-  };
-  for (size_t n = 0; n < stubs.size(); ++n) {
-    nodes[n].request.set_deployment(deployment);
-    nodes[n].request.set_node_id(first_nodes[n]);
-    nodes[n].request.set_round_id(round_id);
-    due.emplace(after(spread * static_cast<double>(n) / static_cast<double>(stubs.size())), n);
-  }
-  const auto answered = [&](size_t n, const grpc::Status& status) {
-    Node& node = nodes[n];
-    const std::lock_guard<std::mutex> lock(mutex);
-    std::optional<RetryWindow> window;
-    if (status.ok()) {
-      window = RetryWindowFromProto(node.response.retry());
-      run.answers[n].push_back(
-          {absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()), absl::ToDoubleSeconds(window->max)});
-      node.unanswered = 0;
-    } else {
-      ++run.failures;
-    }
-    const absl::Duration wait = Must(DrawWait(RetryPolicy(), status.ok() ? 0 : node.unanswered++, window, random));
-    due.emplace(after(absl::ToDoubleSeconds(wait)), n);
-    --under_way;
-    changed.notify_all();
-  };
-  const auto end = after(seconds);
-  std::unique_lock<std::mutex> lock(mutex);
-  while (Clock::now() < end) {
-    const auto now = Clock::now();
-    if (due.empty() || due.begin()->first > now) {
-      changed.wait_until(lock, due.empty() ? end : std::min(end, due.begin()->first));
-      continue;
-    }
-    const size_t n = due.begin()->second;
-    due.erase(due.begin());
-    ++under_way;
-    lock.unlock();
-    Node& node = nodes[n];
-    node.context = std::make_unique<grpc::ClientContext>();
-    node.context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-    node.response.Clear();
-    stubs[n]->async()->GetRounds(node.context.get(), &node.request, &node.response,
-                                 [&answered, n](const grpc::Status& status) { answered(n, status); });
-    lock.lock();
-  }
-  changed.wait(lock, [&] { return under_way == 0; });
-  return run;
 }
 
 }  // namespace blink::load

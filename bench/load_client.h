@@ -1,8 +1,7 @@
-// The senders of ingest_bench: real reports, connections with a certificate each, and three ways to call.
+// The senders of ingest_bench: real reports, connections with a certificate each, and two ways to send.
 //
 //   RunCalls     one call a report, so many at a time, in turn over all connections
 //   RunStreams   gateways, each with one stream of reports; what was refused is sent again within its retry window
-//   PollAsNodes  nodes that wait for a round's end: each asks again within the window that it was told
 #ifndef BLINK_BENCH_LOAD_CLIENT_H_
 #define BLINK_BENCH_LOAD_CLIENT_H_
 
@@ -50,12 +49,10 @@ std::vector<Message> DrawReports(const std::string& deployment, uint32_t nodes, 
 
 // Credentials with a new key, and a certificate of this name. They lie in memory alone: there may be thousands.
 std::shared_ptr<grpc::ChannelCredentials> Certify(const CertificateAuthority& authority, const std::string& uri);
-// For so many senders: each gets the certificate of a share of the messages. `first_nodes`, if not null, gets the first
-// node of each.
+// For so many senders: each gets the certificate of a share of the messages.
 std::vector<std::shared_ptr<grpc::ChannelCredentials>> CertifySenders(const CertificateAuthority& authority,
                                                                       const std::string& deployment, size_t senders,
-                                                                      size_t messages,
-                                                                      std::vector<uint64_t>* first_nodes = nullptr);
+                                                                      size_t messages);
 
 using Stubs = std::vector<std::unique_ptr<v1::NodeService::Stub>>;
 
@@ -85,18 +82,6 @@ struct StreamRun {
 // All messages for each of the rounds, in turn.
 absl::StatusOr<StreamRun> RunStreams(const Stubs& gateways, const std::vector<Message>& messages,
                                      const std::vector<std::string>& round_ids, const Acknowledged& acknowledged);
-
-struct Answer {
-  double time = 0;        // Unix time, seconds
-  double window_end = 0;  // seconds: the end of the retry window that it carried
-};
-struct PollRun {
-  std::vector<std::vector<Answer>> answers;  // by node
-  uint64_t failures = 0;
-};
-// `first_nodes`: the node that each connection asks for. The first calls are spread over `spread` seconds.
-PollRun PollAsNodes(const Stubs& stubs, const std::string& deployment, const std::vector<uint64_t>& first_nodes,
-                    const std::string& round_id, double seconds, double spread);
 
 }  // namespace blink::load
 

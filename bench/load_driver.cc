@@ -14,6 +14,7 @@
 #include "aggregator_server/store/rocksdb_store.h"
 #include "bench/bare_service.h"
 #include "bench/load_client.h"
+#include "bench/waiting_nodes.h"
 #include "common/base/durable_file.h"
 #include "common/wire/report_codec.h"
 #include "nlohmann/json.hpp"
@@ -30,15 +31,14 @@ class Driver {
   explicit Driver(const DriveOptions& options)
       : options_(options),
         messages_(DrawReports(options.deployment, options.nodes, static_cast<int>(options.nodes) - 1)),
-        acknowledged_file_(options.acknowledged, std::ios::app) {
-    const CertificateAuthority authority = {Must(ReadFile(options.authority + "/ca.crt", 1 << 20)),
-                                            Must(ReadFile(options.authority + "/ca.key", 1 << 20))};
-    const auto senders =
-        CertifySenders(authority, options.deployment, options.connections, messages_.size(), &first_nodes_);
+        acknowledged_file_(options.acknowledged, std::ios::app),
+        authority_{Must(ReadFile(options.authority + "/ca.crt", 1 << 20)),
+                   Must(ReadFile(options.authority + "/ca.key", 1 << 20))} {
+    const auto senders = CertifySenders(authority_, options.deployment, options.connections, messages_.size());
     to_aggregator_ = Must(Connect(options.aggregator, senders));
     if (options.bare > 0) to_bare_ = Must(Connect(options.bare, senders));
-    gateways_ = Must(
-        Connect(options.aggregator, CertifySenders(authority, options.deployment, options.gateways, messages_.size())));
+    gateways_ = Must(Connect(options.aggregator,
+                             CertifySenders(authority_, options.deployment, options.gateways, messages_.size())));
   }
 
   Json Do(const std::vector<std::string>& words) {
@@ -47,8 +47,10 @@ class Driver {
       done = DoCalls(words[1] == "bare", words[2], std::stoi(words[3]));
     } else if (words[0] == "stream" && words.size() == 2) {
       done = DoStream(absl::StrSplit(words[1], ','));
-    } else if (words[0] == "poll" && words.size() == 4) {
-      done = DoPoll(words[1], std::stod(words[2]), std::stod(words[3]));
+    } else if (words[0] == "nodes" && words.size() == 2) {
+      done = MakeNodes(std::stoul(words[1]));
+    } else if (words[0] == "wait" && words.size() == 4) {
+      done = DoWait(words[1], std::stod(words[2]), std::stod(words[3]));
     }
     for (const auto& [round_id, message] : noted_) {
       acknowledged_file_ << round_id << ' ' << message->header.node_id() << ' '
@@ -88,15 +90,22 @@ class Driver {
     return Json{{"reports", run->acknowledged}, {"seconds", run->seconds}, {"refused", run->refused}};
   }
 
-  absl::StatusOr<Json> DoPoll(const std::string& round_id, double seconds, double spread) {
-    const PollRun run = PollAsNodes(to_aggregator_, options_.deployment, first_nodes_, round_id, seconds, spread);
+  absl::StatusOr<Json> MakeNodes(size_t count) {
+    waiting_ =
+        std::make_unique<WaitingNodes>(authority_, options_.deployment, options_.aggregator, count, options_.nodes);
+    return Json{{"nodes", count}};
+  }
+
+  absl::StatusOr<Json> DoWait(const std::string& round_id, double seconds, double spread) {
+    if (waiting_ == nullptr) return absl::FailedPreconditionError("there are no nodes");
+    const Waited waited = waiting_->Wait(round_id, seconds, spread);
     Json nodes = Json::array();
-    for (const std::vector<Answer>& answers : run.answers) {
+    for (const std::vector<Answer>& answers : waited.answers) {
       Json node = Json::array();
       for (const Answer& answer : answers) node.push_back({answer.time, answer.window_end});
       nodes.push_back(std::move(node));
     }
-    return Json{{"answers", std::move(nodes)}, {"failures", run.failures}};
+    return Json{{"answers", std::move(nodes)}, {"failures", waited.failures}};
   }
 
   const DriveOptions options_;
@@ -105,8 +114,9 @@ class Driver {
   std::vector<std::pair<std::string, const Message*>>
       noted_;  // written when a command is done, so that it takes no time
   std::ofstream acknowledged_file_;
-  std::vector<uint64_t> first_nodes_;
+  const CertificateAuthority authority_;
   Stubs to_aggregator_, to_bare_, gateways_;
+  std::unique_ptr<WaitingNodes> waiting_;
 };
 
 struct Held {

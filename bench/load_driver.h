@@ -21,7 +21,8 @@ struct DriveOptions {
 // Answers each line of standard input with one line of JSON:
 //   calls aggregator|bare ROUND IN_FLIGHT   {"reports", "seconds", "p50_ms", "p99_ms"}
 //   stream ROUND[,ROUND...]                 {"reports", "seconds", "refused"}
-//   poll ROUND SECONDS SPREAD               {"answers": [[[time, end of the window], ...] of each node], "failures"}
+//   nodes COUNT                             {"nodes"}: makes certificates for so many waiting nodes
+//   wait ROUND SECONDS SPREAD               {"answers": [[[time, end of the window], ...] of each node], "failures"}
 // or with {"error"}. Says {"ready": true} first, when all are connected. All nodes but the last one report, so that the
 // round is not sealed. Returns at the end of the input.
 int Drive(const DriveOptions& options);

@@ -18,8 +18,8 @@ def record_memory(memory, record):
         values = sorted(megabytes for _, megabytes in part)
         record(0, measure, values[len(values) // 2])
     record(0, "memory_peak_mb", max(megabytes for _, megabytes in samples))
-    for seconds, megabytes in samples:
-        record.memory(seconds, megabytes)
+    for second, megabytes in {int(seconds): megabytes for seconds, megabytes in samples}.items():
+        record.memory(second, megabytes)
 
 
 def record_count(counted, record):
@@ -95,10 +95,12 @@ def restart(make_stage, plan, record, say):
     """All nodes wait for the end of a round. The aggregator is killed and started again."""
     with make_stage("restart") as stage:
         stage.start_aggregator()
-        stage.start_senders(plan["connections"], bare=False)
+        stage.start_senders(1, bare=False)
+        say(f"makes certificates for {plan['connections']:,} nodes")
+        stage.driver.do(f"nodes {plan['connections']}")
         round_id = stage.create_round()
         spread, settle, after = plan["poll_seconds"]
-        stage.driver.begin(f"poll {round_id} {spread + settle + after} {spread}")
+        stage.driver.begin(f"wait {round_id} {spread + settle + after} {spread}")
         time.sleep(spread + settle)
         killed = stage.kill_aggregator()
         ready = []
