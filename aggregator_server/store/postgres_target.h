@@ -12,8 +12,8 @@ namespace blink {
 class PostgresTarget {
  public:
   // `uri` is one of libpq: postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?KEY=VALUE. What it does not say,
-  // libpq takes from its environment variables and files. INVALID_ARGUMENT: libpq cannot read it; the message repeats
-  // none of it, as it may hold a password.
+  // libpq takes from its environment variables and files. INVALID_ARGUMENT: libpq cannot read it, or would refuse
+  // one of its values when it connects; the message repeats none of them, as they may hold a password.
   //
   // Unless `uri` says otherwise, a server that only reads is not connected to (target_session_attrs=read-write), which
   // finds the primary among several hosts, and a dead one is noticed within seconds.
