@@ -72,26 +72,42 @@ CREATE TABLE blink.settings (
 );
 )sql";
 
+bool HasVersions(pqxx::transaction_base& transaction) {
+  return transaction.exec1("SELECT to_regclass('blink.blink_schema') IS NOT NULL")[0].as<bool>();
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> ReadTablesVersion(pqxx::transaction_base& transaction,
+                                         const std::vector<std::string>& migrations) {
+  size_t version = 0;
+  if (!HasVersions(transaction)) return version;
+  for (const pqxx::row& row : transaction.exec("SELECT version, digest FROM blink.blink_schema ORDER BY version")) {
+    const auto applied = row[0].as<size_t>();
+    if (applied > migrations.size()) {
+      const int newest = transaction.exec1("SELECT max(version) FROM blink.blink_schema")[0].as<int>();
+      return absl::FailedPreconditionError(absl::StrCat("the database has version ", newest,
+                                                        " of blink's tables, this program knows ", migrations.size(),
+                                                        ": use the version of blink that made them, or a newer one"));
+    }
+    if (applied != ++version || row[1].as<std::string>() != DigestToHex(Sha256Of(migrations[applied - 1]))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("migration ", applied, " of blink's tables in the database is not this program's: use the ",
+                       "build of blink that made them"));
+    }
+  }
+  return version;
+}
+
+namespace {
+
 absl::Status MigrateIn(pqxx::connection& connection, const std::vector<std::string>& migrations) {
   pqxx::work transaction(connection);
   transaction.exec_params("SELECT pg_advisory_xact_lock($1)", kMigrationLock);
-  size_t version = 0;
-  if (transaction.exec1("SELECT to_regclass('blink.blink_schema') IS NOT NULL")[0].as<bool>()) {
-    for (const pqxx::row& row : transaction.exec("SELECT version, digest FROM blink.blink_schema ORDER BY version")) {
-      const auto applied = row[0].as<size_t>();
-      if (applied > migrations.size()) {
-        const int newest = transaction.exec1("SELECT max(version) FROM blink.blink_schema")[0].as<int>();
-        return absl::FailedPreconditionError(absl::StrCat("the database has version ", newest,
-                                                          " of blink's tables, this program knows ", migrations.size(),
-                                                          ": use the version of blink that made them, or a newer one"));
-      }
-      if (applied != ++version || row[1].as<std::string>() != DigestToHex(Sha256Of(migrations[applied - 1]))) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("migration ", applied, " of blink's tables in the database is not this program's: use the ",
-                         "build of blink that made them"));
-      }
-    }
-  } else {
+  const absl::StatusOr<size_t> found = ReadTablesVersion(transaction, migrations);
+  if (!found.ok()) return found.status();
+  size_t version = *found;
+  if (!HasVersions(transaction)) {
     const bool has_schema = transaction.exec1("SELECT to_regnamespace('blink') IS NOT NULL")[0].as<bool>();
     if (!has_schema) transaction.exec("CREATE SCHEMA blink");
     transaction.exec(

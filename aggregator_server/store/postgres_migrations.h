@@ -13,6 +13,10 @@ namespace blink {
 // Migration i + 1 at i. The last one's number is the version of the tables.
 const std::vector<std::string>& PostgresMigrations();
 
+// The version of the tables in the database; 0: there are none. Errors as of Migrate.
+absl::StatusOr<size_t> ReadTablesVersion(pqxx::transaction_base& transaction,
+                                         const std::vector<std::string>& migrations);
+
 // Brings the tables to the last of `migrations`, in one transaction, while all others wait. FAILED_PRECONDITION: the
 // database has a newer version, or one of its migrations was another; nothing was changed then.
 PostgresOutcome Migrate(PostgresSession& session, const std::vector<std::string>& migrations = PostgresMigrations());

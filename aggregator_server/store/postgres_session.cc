@@ -214,6 +214,11 @@ PostgresOutcome PostgresSession::Explain(absl::string_view what, const std::stri
   return {absl::InternalError(tell("SQLSTATE ", sqlstate, ": see the log of the aggregator"))};
 }
 
+absl::Status WithDetail(const absl::Status& status, const std::string& detail) {
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), detail.empty() ? "" : absl::StrCat(" (", detail, ")")));
+}
+
 PostgresPool::PostgresPool(const PostgresTarget& target, const PostgresOptions& options, PostgresWatchdog& watchdog,
                            size_t size)
     : wait_max_(options.call_max) {

@@ -97,6 +97,9 @@ class PostgresSession {
   int socket_ = -1;  // a copy of its descriptor, whose number stays ours when libpq closes its own
 };
 
+// `status` with the session's detail, for the operator who waits for it at a terminal.
+absl::Status WithDetail(const absl::Status& status, const std::string& detail);
+
 // Some of them, for whoever comes.
 class PostgresPool {
  public:

@@ -131,11 +131,7 @@ PostgresStore::~PostgresStore() {
 }
 
 absl::Status PostgresStore::Open() {
-  if (const absl::Status ready = Migrate(writes_).status; !ready.ok()) {
-    const std::string& detail = writes_.detail();  // for whoever starts it
-    return absl::Status(ready.code(),
-                        absl::StrCat(ready.message(), detail.empty() ? "" : absl::StrCat(" (", detail, ")")));
-  }
+  if (const absl::Status ready = Migrate(writes_).status; !ready.ok()) return WithDetail(ready, writes_.detail());
   lease_.Start();
   committer_ = std::thread([this] { Commit(); });
   return absl::OkStatus();

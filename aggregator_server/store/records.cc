@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/format_number.h"
+#include "common/base/status_macros.h"
 
 namespace blink::records {
 namespace {
@@ -83,6 +85,13 @@ std::string EncodeReportRecord(const CodedReport& report) {
   AppendDigest(report.digest, value);
   value.append(report.coded_bits);
   return value;
+}
+
+absl::Status CheckFormat(absl::string_view format) {
+  if (format == kFormat) return absl::OkStatus();
+  BLINK_RETURN_IF_ERROR(RefuseOtherFormat("the store", format, kFormatName, kFormatNumber));
+  return absl::FailedPreconditionError(absl::StrCat("the store has format \"", format, "\", this program reads \"",
+                                                    kFormat, "\": use the version that wrote it"));
 }
 
 absl::StatusOr<CodedReport> DecodeReportRecord(absl::string_view value) {

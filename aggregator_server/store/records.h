@@ -26,6 +26,10 @@ inline constexpr char kFormatName[] = "blink-store-";
 inline constexpr uint32_t kFormatNumber = 1;
 inline constexpr char kFormat[] = "blink-store-1";  // name and number
 
+inline constexpr char kNoFormat[] = "the store has entries but no format: it is damaged or not blink's";
+// FAILED_PRECONDITION unless the value of kFormatKey is this format.
+absl::Status CheckFormat(absl::string_view format);
+
 inline constexpr char kRoundPrefix[] = "m/";
 inline constexpr char kDigestsPrefix[] = "d/";
 

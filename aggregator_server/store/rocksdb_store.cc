@@ -16,7 +16,6 @@
 #include "aggregator_server/store/synced_db.h"
 #include "aggregator_server/store/write_mark.h"
 #include "common/base/durable_file.h"
-#include "common/base/format_number.h"
 #include "common/base/limits.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
@@ -125,16 +124,13 @@ absl::Status RocksDbStore::CheckFormat() {
   if (found.IsNotFound()) {
     const std::unique_ptr<rocksdb::Iterator> any = db_->Iterate();
     any->SeekToFirst();
-    if (any->Valid()) return absl::DataLossError("the store has entries but no format: it is damaged or not blink's");
+    if (any->Valid()) return absl::DataLossError(records::kNoFormat);
     rocksdb::WriteBatch writes;
     writes.Put(records::kFormatKey, records::kFormat);
     return db_->Write(writes, "write the store's format");
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the store's format"));
-  if (format == records::kFormat) return absl::OkStatus();
-  BLINK_RETURN_IF_ERROR(RefuseOtherFormat("the store", format, records::kFormatName, records::kFormatNumber));
-  return absl::FailedPreconditionError(absl::StrCat("the store has format \"", format, "\", this program reads \"",
-                                                    records::kFormat, "\": use the version that wrote it"));
+  return records::CheckFormat(format);
 }
 
 absl::Status RocksDbStore::LoadRounds() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdarg>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -55,6 +56,13 @@ rocksdb::Options MakeOptions(const RocksDbOptions& ours) {
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
+
+// RocksDB would write its log into the folder, also of one that it only reads.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 // RocksDB as Debian builds it ends the process by an assertion when the disk is full while it opens a store that
 // exists.
@@ -194,6 +202,22 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
   if (!opened.ok()) return OpenError(opened, folder);
   return std::unique_ptr<SyncedDb>(
       new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));
+}
+
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenToLook(const std::string& folder) {
+  const RocksDbOptions ours;
+  BLINK_RETURN_IF_ERROR(CheckFiles(folder));
+  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, ours.space_to_open));
+  if (std::error_code error; !std::filesystem::exists(folder + "/CURRENT", error)) {
+    return absl::NotFoundError(absl::StrCat(folder, " has no store"));
+  }
+  rocksdb::Options options = MakeOptions(ours);
+  options.info_log = std::make_shared<NoLog>();
+  BLINK_RETURN_IF_ERROR(CheckNothingIsLost(folder, options, /*accept_loss=*/false));
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, folder, &raw);
+  if (!opened.ok()) return OpenError(opened, folder);
+  return std::unique_ptr<rocksdb::DB>(raw);
 }
 
 SyncedDb::SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve)

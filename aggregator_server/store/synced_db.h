@@ -25,6 +25,10 @@ inline absl::string_view ToView(const rocksdb::Slice& slice) { return absl::stri
 // "cannot <what>: ...", with the remedy. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: damaged. NOT_FOUND.
 absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what);
 
+// Opens the RocksDB in `folder` to read alone, beside whoever uses it. It changes nothing and takes no lock. Errors as
+// OpenRocksDbStore says.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenToLook(const std::string& folder);
+
 // Reads may come from any thread, writes from one at a time.
 class SyncedDb {
  public:

@@ -1,0 +1,104 @@
+// A look at a store says what a start would, and leaves it as it was.
+#include "aggregator_server/store/store_look.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "aggregator_server/store/rocksdb_store.h"
+#include "rocksdb/db.h"
+#include "tests/testing/aggregator_fixtures.h"
+
+namespace blink {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MakeChecked;
+using testing::MakeParameters;
+using testing::MakeRound;
+
+constexpr uint32_t kNodesLookedAt = 100;
+
+class StoreLook : public ::testing::Test {
+ protected:
+  std::unique_ptr<ReportStore> Open() {
+    auto opened = OpenRocksDbStore(place_);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : nullptr;
+  }
+  void Put(const std::string& key, const std::string& value) {
+    rocksdb::DB* raw = nullptr;
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    ASSERT_TRUE(rocksdb::DB::Open(options, place_, &raw).ok());
+    const std::unique_ptr<rocksdb::DB> db(raw);
+    ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), key, value).ok());
+  }
+  // Size and time of every file.
+  std::map<std::string, std::pair<uintmax_t, std::filesystem::file_time_type>> Files() const {
+    std::map<std::string, std::pair<uintmax_t, std::filesystem::file_time_type>> files;
+    for (const auto& entry : std::filesystem::directory_iterator(place_)) {
+      files[entry.path().string()] = {entry.file_size(), entry.last_write_time()};
+    }
+    return files;
+  }
+  // A look and a start refuse the store with the same status.
+  void ExpectRefusedAsByAStart(absl::StatusCode code) {
+    const absl::Status look = LookAtRocksDbStore(place_).status();
+    EXPECT_EQ(look.code(), code) << look;
+    EXPECT_EQ(look, OpenRocksDbStore(place_).status());
+  }
+
+  testing::TempFolder folder_;
+  const std::string place_ = folder_ / "store";
+};
+
+TEST_F(StoreLook, FindsTheRoundsAndChangesNothing) {
+  Open()->CreateRound(MakeRound(kNodesLookedAt), "").IgnoreError();
+  const auto before = Files();
+  const auto rounds = LookAtRocksDbStore(place_);
+  ASSERT_TRUE(rounds.ok()) << rounds.status();
+  EXPECT_EQ(rounds->size(), 1u);
+  EXPECT_EQ(Files(), before);
+}
+
+TEST_F(StoreLook, DisturbsNobodyWhoHasTheStoreOpen) {
+  const auto store = Open();
+  ASSERT_TRUE(store->CreateRound(MakeRound(kNodesLookedAt), "").ok());
+  EXPECT_TRUE(LookAtRocksDbStore(place_).ok());
+  EXPECT_TRUE(store->PutReportAndWait(MakeChecked(MakeParameters(kNodesLookedAt), 1)).ok());
+  EXPECT_TRUE(LookAtRocksDbStore(place_).ok());
+}
+
+TEST_F(StoreLook, MakesNoStoreWhereThereIsNone) {
+  EXPECT_EQ(LookAtRocksDbStore(place_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(place_));
+  std::filesystem::create_directory(place_);
+  EXPECT_EQ(LookAtRocksDbStore(place_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(std::filesystem::is_empty(place_));
+}
+
+TEST_F(StoreLook, RefusesANewerStoreAsAStartDoes) {
+  Open().reset();
+  Put("f", "blink-store-99");
+  ExpectRefusedAsByAStart(absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(LookAtRocksDbStore(place_).status().message()), HasSubstr("99"));
+}
+
+TEST_F(StoreLook, RefusesADatabaseOfSomebodyElseAsAStartDoes) {
+  Put("x", "y");
+  ExpectRefusedAsByAStart(absl::StatusCode::kDataLoss);
+}
+
+TEST_F(StoreLook, RefusesAStoreThatLacksAFileAsAStartDoes) {
+  Open()->CreateRound(MakeRound(kNodesLookedAt), "").IgnoreError();
+  std::filesystem::remove(place_ + "/CURRENT");
+  ExpectRefusedAsByAStart(absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace blink
