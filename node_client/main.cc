@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -32,10 +33,13 @@
 #include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
+#include "common/doctor/checks.h"
+#include "common/doctor/print.h"
 #include "common/pki/pki.h"
 #include "common/privacy/random_source.h"
 #include "node_client/account.h"
 #include "node_client/agent.h"
+#include "node_client/doctor.h"
 #include "node_client/draw_reports.h"
 #include "node_client/grpc_link.h"
 #include "node_client/journal.h"
@@ -274,6 +278,18 @@ int Run(const Flags& flags, ServiceManager& manager) {
   return ExitWith(outcome.code == ExitCode::kInterrupted ? stop.exit_code() : outcome.code, outcome.message);
 }
 
+int Diagnose(const Flags& flags, const ServiceManager& manager, bool is_managed) {
+  Diagnosis diagnosis;
+  DiagnoseNode({.kit = flags.kit,
+                .journal = flags.journal,
+                .policy = flags.policy,
+                .anchor = flags.anchor,
+                .proxy = flags.proxy},
+               diagnosis);
+  LookAtServiceManager(manager, is_managed, diagnosis);
+  return PrintDiagnosis(diagnosis, "blink-node", flags.json);
+}
+
 // Tries again after an error: a running process may be cutting off the end of the file and writing it anew.
 absl::StatusOr<std::unique_ptr<Journal>> ReadJournal(const Flags& flags, const JournalIdentity& identity) {
   auto journal = Journal::OpenReadOnly(flags.journal, identity, flags.anchor);
@@ -309,6 +325,9 @@ const std::vector<CommandExamples> kExamples = {
      {"blink-node run --kit kit --journal journal --daemon",
       "blink-node run --kit kit --journal journal --check-config",
       "blink-node run --kit kit --journal journal --leave at-receipt --give-up-after 600"}},
+    {"doctor",
+     {"blink-node doctor --kit kit --journal journal",
+      "blink-node doctor --kit kit --journal journal --anchor /mnt/other/journal.anchor --json"}},
     {"account",
      {"blink-node account --kit kit --journal journal",
       "blink-node account --kit kit --journal journal --node 3 --json"}},
@@ -319,6 +338,7 @@ const std::vector<CommandExamples> kExamples = {
 
 int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  const bool is_managed = std::getenv("NOTIFY_SOCKET") != nullptr;
   ServiceManager manager = ServiceManager::FromEnvironment();
   mallopt(M_ARENA_MAX, 2);  // a node process is small; many of them share a machine
   CLI::App app{"Sends privatised reports on adjacency lists to an aggregator that is not trusted", "blink-node"};
@@ -343,13 +363,19 @@ int Main(int argc, char** argv) {
   run->add_option("--leave", flags.leave, "when to end")
       ->transform(OneOf({"when-sealed", "at-receipt"}))
       ->capture_default_str();
-  run->add_option("--proxy", flags.proxy,
-                  "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT of the proxy (HTTP CONNECT) that is the only way "
-                  "to the aggregator, instead of the kit's")
-      ->check(
-          CLI::Validator([](std::string& text) { return std::string(ParseHttpProxy(text).status().message()); }, ""));
   CLI::App* account = add("account", "what was drawn and spent; may be asked while the node runs");
-  for (CLI::App* command : {run, account}) {
+  CLI::App* doctor = add("doctor",
+                         "look for what would stop a run, or hurt later, and change nothing: no list is opened; the "
+                         "exit code is 0 without an error, and otherwise that of the first error");
+  for (CLI::App* command : {run, doctor}) {
+    command
+        ->add_option("--proxy", flags.proxy,
+                     "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT of the proxy (HTTP CONNECT) that is the only "
+                     "way to the aggregator, instead of the kit's")
+        ->check(
+            CLI::Validator([](std::string& text) { return std::string(ParseHttpProxy(text).status().message()); }, ""));
+  }
+  for (CLI::App* command : {run, account, doctor}) {
     command->add_option("--policy", flags.policy,
                         "file with the policy of the lists' owner; default: policy.json of the kit");
   }
@@ -366,7 +392,7 @@ int Main(int argc, char** argv) {
                   "threads that draw a gateway's reports; 0: as many as cores and memory allow")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  for (CLI::App* command : {init, run, account}) {
+  for (CLI::App* command : {init, run, account, doctor}) {
     command->add_option("--anchor", flags.anchor,
                         "file on another volume that shows whether an older copy of the journal was restored");
   }
@@ -375,7 +401,7 @@ int Main(int argc, char** argv) {
   anchor->add_flag("--replace", flags.replace,
                    "the old anchor is lost, and this journal is known to be the latest one");
   account->add_option("--node", flags.node, "of this node alone; default: of all that the kit hosts");
-  account->add_flag("--json", flags.json, "one JSON object");
+  for (CLI::App* command : {account, doctor}) command->add_flag("--json", flags.json, "one JSON object");
   flags.output.AddTo(account);
   AddExamples(app, kExamples);
   Settings settings(kPrefix, {"check-config", "print-config", "json", "replace", "output", "node"});
@@ -385,8 +411,9 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     return EndOfParsing(app, CLI::ConfigError(settings.WithPlace(error.what())), "blink-node");
   }
-  if (const absl::Status logging =
-          InitLogging("blink-node", flags.check_config ? LogOptions{.level = flags.log.level} : flags.log);
+  if (doctor->parsed()) flags.log.level = "error";  // what is logged is among the findings
+  if (const absl::Status logging = InitLogging(
+          "blink-node", flags.check_config || doctor->parsed() ? LogOptions{.level = flags.log.level} : flags.log);
       !logging.ok()) {
     return ExitWith(logging);
   }
@@ -398,6 +425,7 @@ int Main(int argc, char** argv) {
   if (init->parsed()) return Init(flags);
   if (anchor->parsed()) return GiveAnchor(flags);
   if (account->parsed()) return ShowAccount(flags);
+  if (doctor->parsed()) return Diagnose(flags, manager, is_managed);
   if (flags.check_config || flags.print_config) return TellOfConfig(flags, settings.Print(*run));
   return Run(flags, manager);
 }

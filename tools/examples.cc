@@ -93,6 +93,7 @@ const std::vector<CommandExamples>& ExamplesOfBlink() {
       {"round result",
        {"blink round result --config operator.conf " BLINK_EXAMPLE_ROUND,
         "blink round result --config operator.conf --output result " BLINK_EXAMPLE_ROUND}},
+      {"doctor", {"blink doctor --config operator.conf", "blink doctor --config operator.conf --json"}},
       {"simulate",
        {"blink simulate --dataset small --epsilon 4 --trials 2",
         "blink simulate --dataset small --epsilon 2 --prior attributed --checkpoint states --json"}},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -21,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/main/aggregator.h"
 #include "aggregator_server/main/commands.h"
+#include "aggregator_server/main/doctor.h"
 #include "aggregator_server/transport/acceptor.h"
 #include "aggregator_server/transport/health.h"
 #include "common/base/address.h"
@@ -31,6 +33,7 @@
 #include "common/base/service_manager.h"
 #include "common/base/status_macros.h"
 #include "common/cli/config_file.h"
+#include "common/cli/decimal.h"
 #include "common/cli/help.h"
 #include "common/cli/log_flags.h"
 #include "common/cli/settings.h"
@@ -38,6 +41,8 @@
 #include "common/cli/strict_numbers.h"
 #include "common/cli/suggestion.h"
 #include "common/cli/terminal.h"
+#include "common/doctor/checks.h"
+#include "common/doctor/print.h"
 
 namespace blink {
 namespace {
@@ -55,6 +60,8 @@ struct Flags {
   double worker_seconds_max = 0, worker_silence_max = 600;
   std::string roster;
   std::string store, store_file;
+  std::string epsilon = "1";  // of the doctor
+  bool json = false;          // likewise
 };
 
 void DefineFlags(CLI::App& app, Flags& flags) {
@@ -137,7 +144,7 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--port-file", flags.port_file, "file that receives the bound port");
   AddLogFlags(&app, flags.log);
   app.set_version_flag("--version", VersionText("blink-aggregator"));
-  app.footer(absl::StrCat("Other commands: backup, verify-backup, restore, drain (each has --help).\n\n",
+  app.footer(absl::StrCat("Other commands: doctor, backup, verify-backup, restore, drain (each has --help).\n\n",
                           "Every flag may also be set by a variable of the environment: --log-level by ",
                           VariableName(kPrefix, "log-level"),
                           ".\nA flag goes before a variable, and a variable before ", "the configuration file.\n\n",
@@ -147,6 +154,25 @@ void DefineFlags(CLI::App& app, Flags& flags) {
               {"blink-aggregator --config aggregator.conf", "blink-aggregator --config aggregator.conf --check-config",
                "blink-aggregator --data data --attributes attributes --deployment demo --roster roster.json "
                "--insecure"}}}});
+}
+
+// `blink-aggregator doctor`: the flags of a start, but for those that ask for something else.
+void DefineDoctor(CLI::App& app, Flags& flags) {
+  app.description("Looks for what would stop a start, or hurt later, and changes nothing.");
+  app.name("blink-aggregator doctor");
+  for (const char* flag : {"--check-health", "--check-config", "--print-config"}) {
+    app.remove_option(app.get_option(flag));
+  }
+  app.add_option("--epsilon", flags.epsilon, "compare disk and memory with a round of this budget")
+      ->check(CLI::Validator(
+          [](std::string& text) { return std::string(ParseEpsilon("--epsilon", text).status().message()); }, ""))
+      ->capture_default_str();
+  app.add_flag("--json", flags.json, "one JSON object");
+  app.footer(
+      absl::StrCat("The exit code is 0 without an error, and otherwise that of the first error.\n\n", ExitCodeTable()));
+  AddExamples(app, {{{"",
+                      {"blink-aggregator doctor --config aggregator.conf",
+                       "blink-aggregator doctor --config aggregator.conf --epsilon 4 --json"}}}});
 }
 
 // A configuration file's relative paths are meant from its own folder, those of the command line from here.
@@ -271,6 +297,27 @@ absl::Status CompleteOptions(Flags& flags) {
   return absl::OkStatus();
 }
 
+int Diagnose(Flags& flags, const absl::Status& completed, const ServiceManager& manager, bool is_managed) {
+  Diagnosis diagnosis;
+  DoctorOptions doctor;
+  doctor.epsilon_micro = *ParseEpsilon("--epsilon", flags.epsilon);
+  if (!flags.store_file.empty()) doctor.private_files = {flags.store_file};
+  doctor.files = {flags.roster};
+  if (!completed.ok()) {
+    diagnosis.Error("configuration", "", completed);
+    // what a start does not reach any more
+    const absl::Status store = ReadStore(flags), roster = ReadRoster(flags.roster, flags.options.deployment);
+    for (const absl::Status& status : {store, roster}) {
+      if (!status.ok() && status.message() != completed.message()) diagnosis.Error("configuration", "", status);
+    }
+    doctor.is_store_known = store.ok();
+    doctor.is_complete = false;
+  }
+  DiagnoseAggregator(flags.options, doctor, diagnosis);
+  LookAtServiceManager(manager, is_managed, diagnosis);
+  return PrintDiagnosis(diagnosis, "blink-aggregator", flags.json);
+}
+
 void TellOfHttp(const std::string& listen, int port) {
   const absl::StatusOr<Address> address = ParseAddress(listen, AddressUse::kListen);
   const bool is_private = address.ok() && (address->host.empty() || address->IsLoopback());
@@ -354,16 +401,19 @@ absl::Status TellThatConfigIsGood(const Flags& flags) {
 int Main(int argc, char** argv) {
   if (const std::optional<int> code = RunCommand(argc, argv); code.has_value()) return *code;
   ::signal(SIGPIPE, SIG_IGN);
+  const bool is_doctor = argc > 1 && std::string(argv[1]) == "doctor";
+  const bool is_managed = std::getenv("NOTIFY_SOCKET") != nullptr;
   ServiceManager manager = ServiceManager::FromEnvironment();
   CLI::App app("Collects the private reports of a deployment's nodes, denoises them and trains on them.",
                "blink-aggregator");
   Flags flags;
   DefineFlags(app, flags);
-  Settings settings(kPrefix, {"check-health", "check-config", "print-config"});
+  if (is_doctor) DefineDoctor(app, flags);
+  Settings settings(kPrefix, {"check-health", "check-config", "print-config", "epsilon", "json"});
   app.config_formatter(std::make_shared<ConfigOfItsFolder>(app, settings));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt key is not a default
   try {
-    ParseStrictly(app, settings.TakeEnvironment(app, argc, argv, ReadEnvironment()));
+    ParseStrictly(app, settings.TakeEnvironment(app, argc - is_doctor, argv + is_doctor, ReadEnvironment()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     return EndOfParsing(app, CLI::ConfigError(settings.WithPlace(error.what())), "blink-aggregator");
@@ -387,14 +437,16 @@ int Main(int argc, char** argv) {
   ::umask(::umask(S_IWGRP | S_IWOTH) | S_IWGRP | S_IWOTH);
   RaiseDescriptorLimit();
 
-  absl::Status status =
-      InitLogging("blink-aggregator", flags.check_config ? LogOptions{.level = flags.log.level} : flags.log);
+  if (is_doctor) flags.log.level = "error";  // what is logged is among the findings
+  absl::Status status = InitLogging("blink-aggregator",
+                                    flags.check_config || is_doctor ? LogOptions{.level = flags.log.level} : flags.log);
   if (status.ok()) status = CompleteOptions(flags);
   if (!status.ok() && absl::IsInvalidArgument(status)) {
     const std::string told = settings.WithPlace(std::string(status.message()));
     std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(told).c_str());
     return static_cast<int>(ExitCode::kUsage);
   }
+  if (is_doctor) return Diagnose(flags, status, manager, is_managed);
   if (status.ok()) status = flags.check_config ? TellThatConfigIsGood(flags) : Serve(flags, signals, manager);
   if (status.ok()) return static_cast<int>(ExitCode::kOk);
   std::fprintf(stderr, "blink-aggregator: %s\n", ShownText(status.message()).c_str());

@@ -1,4 +1,6 @@
 // DiagnoseHandshake and DiagnosePlaintext: one connection made without gRPC, to keep the reasons that gRPC throws away.
+#include "common/rpc/diagnosis.h"
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <openssl/bio.h>
@@ -258,7 +260,8 @@ class Steps {
   const absl::Time end_ = absl::Now() + absl::Milliseconds(kHandshakeMs);
 };
 
-std::string Handshake(const TlsFiles& files, const std::string& address, const std::string& deployment, int fd) {
+std::string Handshake(const TlsFiles& files, const std::string& address, const std::string& deployment, int fd,
+                      std::string* chain) {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_load_verify_file(context.get(), files.ca.c_str());
@@ -276,6 +279,7 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   Steps steps(ssl.get(), fd);
   int result = steps.Do([&] { return SSL_connect(ssl.get()); });
   const bool connected = result == 1;
+  if (connected && chain != nullptr) *chain = ReadChain(ssl.get());
   if (const std::string judgement = connected ? JudgeServer(ssl.get(), address, deployment, files.ca) : "";
       !judgement.empty()) {
     return judgement;
@@ -291,12 +295,6 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   result = SSL_get_error(ssl.get(), result);
   if (std::string reason = ExplainTlsError(address); !reason.empty()) return reason;
   return ExplainSilence(address, connected, result, error_number);
-}
-
-absl::Status CheckChain(const TlsFiles& files) {
-  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
-  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
-  return CheckIssuedBy(certificate, ca);
 }
 
 std::string DeploymentOf(const TlsFiles& files) {
@@ -326,18 +324,29 @@ std::string DiagnosePlaintext(const std::string& address) {
                       "insecure; or it is another program");
 }
 
+absl::Status CheckIssuedByAuthority(const TlsFiles& files) {
+  BLINK_ASSIGN_OR_RETURN(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  BLINK_ASSIGN_OR_RETURN(const std::string ca, ReadFile(files.ca, kPemBytesMax));
+  if (CheckIssuedBy(certificate, ca).ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(files.certificate, " was not issued by the authority in ", files.ca,
+                   ": they belong to different deployments, and the aggregator will refuse it"));
+}
+
 std::string DiagnoseHandshake(const TlsFiles& files, const std::string& address, const std::string& proxy) {
+  return DiagnoseHandshakeSeeing(files, address, proxy, nullptr);
+}
+
+std::string DiagnoseHandshakeSeeing(const TlsFiles& files, const std::string& address, const std::string& proxy,
+                                    std::string* chain) {
   if (const absl::Status sound = CheckTlsFiles(files); !sound.ok()) return std::string(sound.message());
   const absl::StatusOr<HttpProxy> through = ParseHttpProxy(proxy);
   if (!proxy.empty() && !through.ok()) return std::string(through.status().message());
   SocketCloser socket;
   const std::string reason = proxy.empty() ? ConnectTo(address, socket) : ConnectThrough(*through, address, socket);
   if (!reason.empty()) return reason;
-  if (!CheckChain(files).ok()) {
-    return absl::StrCat(files.certificate, " was not issued by the authority in ", files.ca,
-                        ": they belong to different deployments, and the aggregator will refuse it");
-  }
-  return Handshake(files, address, DeploymentOf(files), socket.fd);
+  if (const absl::Status issued = CheckIssuedByAuthority(files); !issued.ok()) return std::string(issued.message());
+  return Handshake(files, address, DeploymentOf(files), socket.fd, chain);
 }
 
 }  // namespace blink

@@ -47,6 +47,8 @@ class Flags(BlinkTest):
                         ("blink-node", "run", "--kit", "x", "--journal", "y", "--policy", ""),
                         (*self.aggregator, "--worker", ""), (*self.aggregator, "--port-file", ""),
                         (*self.aggregator, "--listen", ""), ("blink-aggregator", "--config", ""),
+                        ("blink-aggregator", "doctor", "--config", ""), ("blink", "doctor", "--config", ""),
+                        ("blink-node", "doctor", "--kit", "x", "--journal", "y", "--anchor", ""),
                         ("blink-worker", "--round-folder", "x", "--attributes", "", "--output", "y")):
             self.assertEnds(run(*command), blinktest.USAGE, "empty" if command[-1] == "" or "" in command else "behind")
 
@@ -58,6 +60,9 @@ class Flags(BlinkTest):
                         ("blink-node", "run", "--kit", "x", "--kit", "y", "--journal", "z"),
                         ("blink-node", "run", "--kit", "x", "--journal", "z", "--daemon", "--daemon"),
                         ("blink-aggregator", "--config", self.conf, "--config", self.conf),
+                        ("blink-aggregator", "doctor", "--data", "x", "--data", "y"),
+                        ("blink", "doctor", "--config", "x", "--config", "y"),
+                        ("blink-node", "doctor", "--kit", "x", "--journal", "y", "--json", "--json"),
                         (*self.aggregator, "--insecure"), (*self.aggregator, "--listen", ":1", "--listen", ":2"),
                         ("blink-worker", "--round-folder", "x", "--round-folder", "y")):
             self.assertEnds(run(*command), blinktest.USAGE, "more than once")
@@ -71,7 +76,8 @@ class Flags(BlinkTest):
                         ("blink", "simulate", "--dataset", "x", "--epsilon", "1.0000001"),
                         ("blink", "simulate", "--dataset", "x", "--epsilon", 1, "--degree-share", "0.0000000001"),
                         ("blink-node", "run", "--kit", "x", "--journal", "y", "--give-up-after", "1e-9"),
-                        (*self.aggregator, "--worker-seconds-max", "1e-12")):
+                        (*self.aggregator, "--worker-seconds-max", "1e-12"),
+                        ("blink-aggregator", "doctor", *self.aggregator[1:], "--epsilon", "1.0000001")):
             self.assertEnds(run(*command), blinktest.USAGE, command[-2])
         fleet = subprocess.run([blinktest.SOURCE_DIR / "deploy" / "compose-fleet", "2", "--degree-share", "1e-9"],
                                capture_output=True, text=True, check=False)
@@ -99,7 +105,8 @@ class Flags(BlinkTest):
         for text in NO_ADDRESSES[::4]:  # blink takes longer to start
             for command in ((*self.provision, "--aggregator", text),
                             (*self.provision, "--aggregator", "127.0.0.1:1", "--listen", text),
-                            ("blink", "round", "list", "--config", self.conf, "--aggregator", text)):
+                            ("blink", "round", "list", "--config", self.conf, "--aggregator", text),
+                            ("blink", "doctor", "--config", self.conf, "--aggregator", text)):
                 done = run(*command)
                 self.assertEnds(done, blinktest.USAGE, "not HOST:PORT" if text else "empty")
             self.conf.write_text(f'aggregator="{text}"\ndeployment="e2e"\ninsecure=true\n')

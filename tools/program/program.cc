@@ -23,12 +23,14 @@
 #include "tools/program/helper_program.h"
 #include "tools/provision/command.h"
 #include "tools/round/command.h"
+#include "tools/round/doctor_command.h"
 
 namespace {
 
 using AddCommand = void (*)(CLI::App& app, std::function<int()>* run);
-constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand,     blink::AddAuditCommand,
-                                    blink::AddDatasetCommand,   blink::AddPrivatiseCommand, blink::AddAuditLogCommand};
+constexpr AddCommand kCommands[] = {blink::AddProvisionCommand, blink::AddRoundCommand,   blink::AddDoctorCommand,
+                                    blink::AddAuditCommand,     blink::AddDatasetCommand, blink::AddPrivatiseCommand,
+                                    blink::AddAuditLogCommand};
 
 int Run(const std::function<int()>& command) {
   try {
