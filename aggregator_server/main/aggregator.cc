@@ -113,7 +113,8 @@ absl::StatusOr<std::unique_ptr<ReportStore>> OpenStore(const AggregatorOptions& 
   return store;
 }
 
-// The rounds of the store that have not ended must be of this deployment, and of a roster that this one may follow.
+}  // namespace
+
 absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& roster, const std::string& store) {
   for (const v1::Round& round : rounds) {
     if (round.deployment() == roster.deployment() && round.roster_version() > roster.version()) {
@@ -133,6 +134,8 @@ absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& ros
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 absl::Status NoteInAuditLog(AuditLog& log, const std::string& action, const std::string& detail) {
   return log.Append({.event = "noted", .who = "aggregator", .action = action, .detail = detail, .outcome = "OK"});

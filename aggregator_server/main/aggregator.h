@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/audit_log/audit_log.h"
@@ -23,6 +24,7 @@
 #include "aggregator_server/web/web_page.h"
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/wire/roster.h"
 
 namespace blink {
 
@@ -45,6 +47,10 @@ struct AggregatorOptions {
   bool refuse_when_outdated = false;              // an outdated revocation list: refuse everybody
   Clock* certificate_clock = &SystemClock();      // by which certificates expire; TLS itself looks at the system's
 };
+
+// FAILED_PRECONDITION unless the rounds of `store` that have not ended are of this deployment, and of a roster that
+// this one may follow.
+absl::Status CheckRounds(const std::vector<v1::Round>& rounds, const Roster& roster, const std::string& store);
 
 class Aggregator {
  public:

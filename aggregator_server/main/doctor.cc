@@ -29,6 +29,7 @@
 #include "common/privacy/parameters.h"
 #include "common/wire/degree_share.h"
 #include "common/wire/report_codec.h"
+#include "common/wire/roster.h"
 #include "common/wire/round.h"
 #include "common/wire/training_spec.h"
 
@@ -53,14 +54,14 @@ class Doctor {
   void Look() {
     LookAtTls();
     LookAtAttributes();
+    const bool is_folder = LookAtFolder("data", options_.data_folder, diagnosis_);
+    if (is_folder) LookAtMode("data", options_.data_folder, diagnosis_);
     if (doctor_.is_complete) LookAtTheRest();
-    LookAtFolder("data", options_.data_folder, diagnosis_);
-    LookAtMode("data", options_.data_folder, diagnosis_);
     for (const std::string& path : doctor_.private_files) LookAtMode("key", path, diagnosis_);
     LookWhetherItRuns();
     LookAtPorts();
     LookAtDescriptors();
-    if (doctor_.is_store_known) LookAtStore();
+    if (doctor_.is_store_known && is_folder) LookAtStore();
     LookAtNeeds();
     LookAtWorker();
     LookAtClocks();
@@ -214,6 +215,11 @@ class Doctor {
     diagnosis_.Ok(
         "store", folder,
         absl::StrCat("can be read, and has ", rounds->size(), " rounds, of which ", unfinished, " have not ended"));
+    const Deployment& deployment = options_.deployment;
+    const absl::StatusOr<Roster> roster =
+        Roster::Create(deployment.name, deployment.roster_version, deployment.node_count, deployment.retired);
+    const absl::Status fit = roster.ok() ? CheckRounds(*rounds, *roster, options_.data_folder) : absl::OkStatus();
+    if (!fit.ok()) diagnosis_.Error("store", folder, fit);
     for (const v1::Round& round : *rounds) {
       newest_round_ = std::max(newest_round_, absl::FromUnixMillis(round.created_ms()));
     }

@@ -65,20 +65,21 @@ void LookAtMode(const std::string& check, const std::string& path, Diagnosis& di
                  absl::StrCat(is_folder ? "chmod go-w " : "chmod o-rwx,g-w ", path));
 }
 
-void LookAtFolder(const std::string& check, const std::string& folder, Diagnosis& diagnosis) {
+bool LookAtFolder(const std::string& check, const std::string& folder, Diagnosis& diagnosis) {
   const std::string nearest = NearestFolder(folder);
   std::error_code error;
   if (!std::filesystem::is_directory(nearest, error)) {
     diagnosis.Error(check, folder, absl::StrCat(nearest, " is no folder: remove it, or use another folder"),
                     ExitCode::kBadInput);
-    return;
+    return false;
   }
   if (::access(nearest.c_str(), W_OK | X_OK) != 0) {
     diagnosis.Error(check, folder, FileError(errno, "write to", nearest));
-    return;
+    return true;
   }
   const bool is_there = std::filesystem::exists(folder, error);
   diagnosis.Ok(check, folder, is_there ? "this user may write to it" : "does not exist yet, and can be made");
+  return true;
 }
 
 void LookAtDisk(const std::string& folder, double need, const std::string& what, Diagnosis& diagnosis) {

@@ -20,8 +20,9 @@ void LookAtClock(const std::vector<std::string>& files, absl::Time now, Diagnosi
 // file's group may read it. What is missing is left out.
 void LookAtMode(const std::string& check, const std::string& path, Diagnosis& diagnosis);
 
-// Whether this user may make files in the folder; of one that is missing, in the nearest folder above it.
-void LookAtFolder(const std::string& check, const std::string& folder, Diagnosis& diagnosis);
+// Whether this user may make files in the folder; of one that is missing, in the nearest folder above it. Returns false
+// where it is no folder, and cannot become one.
+bool LookAtFolder(const std::string& check, const std::string& folder, Diagnosis& diagnosis);
 
 // Whether the disk of a folder (which may not exist yet) has room for `need` bytes, which are for `what`.
 void LookAtDisk(const std::string& folder, double need, const std::string& what, Diagnosis& diagnosis);

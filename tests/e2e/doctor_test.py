@@ -124,9 +124,12 @@ class Healthy(Doctored):
         before = self.files()
         done = self.aggregator("--json")
         self.assertEnds(done, blinktest.OK)
-        self.assertEqual((self.found(done, "error"), self.found(done, "warning")), ([], []))
+        self.assertEqual(self.found(done, "error"), [])
+        warnings = [finding for finding in done.json()["findings"] if finding["severity"] == "warning"]
+        # a build of single targets has a worker of an older commit
+        self.assertLessEqual({finding["check"] for finding in warnings}, {"version"}, f"\n{done}")
         for check in ("certificate", "authority", "key", "revocations", "attributes", "configuration", "data", "port",
-                      "descriptors", "store", "disk", "memory", "version", "gpu", "clock"):
+                      "descriptors", "store", "disk", "memory", "gpu", "clock"):
             self.assertTrue(self.found(done, "ok", check), f"{check}\n{done}")
         self.assertIn("skipped", {finding["severity"] for finding in done.json()["findings"]})
         self.assertEqual(self.files(), before)
@@ -290,9 +293,8 @@ class Refusals(Doctored):
             self.assertIn(error["text"], started.err)
 
     def test_a_data_folder_that_is_a_file_or_may_not_be_written_to(self):
-        errors = self.finds(lambda *more: self.aggregator("--data", self.config, *more), blinktest.BAD_INPUT,
-                            "configuration", "Not a directory")
-        self.assertIn("is no folder", errors[1]["text"])
+        self.finds(lambda *more: self.aggregator("--data", self.config, *more), blinktest.BAD_INPUT, "data",
+                   "is no folder")
         small = self.blink.folder / "small"
         small.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "blink-doctor", small],
@@ -321,6 +323,18 @@ class Refusals(Doctored):
         shutil.rmtree(store)
         self.finds_what_a_start_says(self.aggregator, self.start_aggregator, blinktest.JOURNAL, "store")
         self.assertFalse(store.exists())
+
+    def test_a_store_with_rounds_of_a_newer_roster(self):
+        roster = self.config.parent / "roster.json"
+        text = roster.read_text()
+        blinktest.edit_json(roster, {"roster_version": 2})
+        self.blink.start_aggregator()
+        self.blink.create_round()
+        self.assertEqual(self.blink.aggregator.terminate(), blinktest.OK)
+        roster.write_text(text)
+        self.finds_what_a_start_says(self.aggregator, self.start_aggregator, blinktest.BAD_INPUT, "configuration")
+        shutil.rmtree(self.blink.data / "rosters")
+        self.finds_what_a_start_says(self.aggregator, self.start_aggregator, blinktest.BAD_INPUT, "store")
 
     def make_store_newer(self, store):
         """Changes the number of the format in the log of a store that was just made, and the record's checksum."""

@@ -79,7 +79,7 @@ TEST_F(MachineChecks, AFolderMayBeReadByOthersAndNotBeChanged) {
 }
 
 TEST_F(MachineChecks, AFolderThatCanBeMadeIsGood) {
-  LookAtFolder("data", Path("a/b/c"), diagnosis_);
+  EXPECT_TRUE(LookAtFolder("data", Path("a/b/c"), diagnosis_));
   EXPECT_EQ(Only().severity, Severity::kOk);
   EXPECT_THAT(Only().text, HasSubstr("does not exist yet"));
   EXPECT_FALSE(std::filesystem::exists(Path("a")));
@@ -87,7 +87,7 @@ TEST_F(MachineChecks, AFolderThatCanBeMadeIsGood) {
 
 TEST_F(MachineChecks, AFileWhereAFolderShouldBeIsAnError) {
   Write("data", "x");
-  LookAtFolder("data", Path("data/store"), diagnosis_);
+  EXPECT_FALSE(LookAtFolder("data", Path("data/store"), diagnosis_));
   EXPECT_EQ(Only().severity, Severity::kError);
   EXPECT_EQ(Only().code, ExitCode::kBadInput);
 }
