@@ -72,6 +72,14 @@ CREATE TABLE blink.settings (
 );
 )sql";
 
+// Without a reference to the round, which is stored after its key (encrypted_store.cc).
+constexpr char kKeys[] = R"sql(
+CREATE TABLE blink.round_keys (
+  round_id text PRIMARY KEY,
+  wrapped bytea NOT NULL
+);
+)sql";
+
 bool HasVersions(pqxx::transaction_base& transaction) {
   return transaction.exec1("SELECT to_regclass('blink.blink_schema') IS NOT NULL")[0].as<bool>();
 }
@@ -129,7 +137,7 @@ absl::Status MigrateIn(pqxx::connection& connection, const std::vector<std::stri
 }  // namespace
 
 const std::vector<std::string>& PostgresMigrations() {
-  static const auto* const migrations = new std::vector<std::string>{kRoundsAndReports, kLease};
+  static const auto* const migrations = new std::vector<std::string>{kRoundsAndReports, kLease, kKeys};
   return *migrations;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "aggregator_server/store/postgres_batch.h"
+#include "aggregator_server/store/postgres_keys.h"
 #include "aggregator_server/store/postgres_lease.h"
 #include "aggregator_server/store/postgres_migrations.h"
 #include "aggregator_server/store/postgres_rounds.h"
@@ -70,6 +71,11 @@ class PostgresStore final : public ReportStore {
   StoreActivity GetActivity() override;
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
+  absl::StatusOr<std::map<std::string, std::string>> ListWrappedKeys() override;
+  absl::StatusOr<std::string> GetWrappedKey(const std::string& round_id) override;
+  absl::Status ReplaceWrappedKey(const std::string& round_id, const std::string& before,
+                                 const std::string& after) override;
+  absl::Status DeleteReports(const std::string& round_id) override;
 
  private:
   struct Operation {
@@ -453,6 +459,43 @@ absl::Status PostgresStore::VisitReports(const std::string& round_id,
     });
   };
   return pool_.RunAgain("read the reports", read);
+}
+
+absl::StatusOr<std::map<std::string, std::string>> PostgresStore::ListWrappedKeys() {
+  std::map<std::string, std::string> keys;
+  BLINK_RETURN_IF_ERROR(pool_.RunAgain("list the keys of rounds", [&](PostgresSession&, pqxx::connection& connection) {
+    keys = ListKeysIn(connection);
+    return absl::OkStatus();
+  }));
+  return keys;
+}
+
+absl::StatusOr<std::string> PostgresStore::GetWrappedKey(const std::string& round_id) {
+  std::string wrapped;
+  BLINK_RETURN_IF_ERROR(pool_.RunAgain("read the key of a round", [&](PostgresSession&, pqxx::connection& connection) {
+    wrapped = GetKeyIn(connection, round_id);
+    return absl::OkStatus();
+  }));
+  return wrapped;
+}
+
+absl::Status PostgresStore::ReplaceWrappedKey(const std::string& round_id, const std::string& before,
+                                              const std::string& after) {
+  return TryThrice([&] {
+    return Write("store the key of a round",
+                 [&](pqxx::connection& connection) { return ReplaceKeyIn(connection, round_id, before, after); });
+  });
+}
+
+absl::Status PostgresStore::DeleteReports(const std::string& round_id) {
+  std::optional<int64_t> after;
+  do {
+    BLINK_RETURN_IF_ERROR(TryThrice([&] {
+      return Write("delete the reports of a round",
+                   [&](pqxx::connection& connection) { return DeletePageIn(connection, round_id, after); });
+    }));
+  } while (after.has_value());
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ void AppendDigest(const Digest& digest, std::string& out) {
 }  // namespace
 
 std::string RoundKey(absl::string_view round_id) { return absl::StrCat("m/", round_id); }
+std::string WrappedKeyKey(absl::string_view round_id) { return absl::StrCat("k/", round_id); }
 std::string RequestKey(absl::string_view request_id) { return absl::StrCat("q/", request_id); }
 std::string GroupsKey(absl::string_view round_id, uint64_t part) {
   return absl::StrCat("g/", round_id, "/", NodeBytes(part));
@@ -47,6 +48,12 @@ std::string DigestKey(absl::string_view round_id, uint64_t node) {
 std::string ReportPrefix(absl::string_view round_id) { return absl::StrCat("r/", round_id, "/"); }
 std::string ReportKey(absl::string_view round_id, uint64_t node) {
   return absl::StrCat(ReportPrefix(round_id), NodeBytes(node));
+}
+
+std::string EndOfPrefix(absl::string_view prefix) {
+  std::string end(prefix);
+  ++end.back();
+  return end;
 }
 
 uint64_t NodeOfKey(absl::string_view key) {
@@ -88,7 +95,7 @@ std::string EncodeReportRecord(const CodedReport& report) {
 }
 
 absl::Status CheckFormat(absl::string_view format) {
-  if (format == kFormat) return absl::OkStatus();
+  if (format == kFormat || format == kFormatOfKeys) return absl::OkStatus();
   BLINK_RETURN_IF_ERROR(RefuseOtherFormat("the store", format, kFormatName, kFormatNumber));
   return absl::FailedPreconditionError(absl::StrCat("the store has format \"", format, "\", this program reads \"",
                                                     kFormat, "\": use the version that wrote it"));

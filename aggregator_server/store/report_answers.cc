@@ -26,6 +26,17 @@ absl::Status RefuseNode(uint64_t node) {
   return absl::InvalidArgumentError(absl::StrCat("node ", node, " is not below n"));
 }
 
+absl::Status RefuseDeleted(const std::string& round_id) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the reports of round ", round_id, " were deleted: nothing can be computed from them any more"));
+}
+
+absl::Status RequireEnded(const v1::Round& round) {
+  if (IsTerminal(round.state())) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("round ", round.round_id(), " is ", RoundStateName(round.state()),
+                                                    ": only what has ended is deleted: cancel it first"));
+}
+
 v1::Receipt MakeReceipt(const CheckedReport& report, int64_t received_minute) {
   v1::Receipt receipt;
   receipt.set_round_id(report.round_id);

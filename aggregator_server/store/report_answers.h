@@ -15,6 +15,10 @@ absl::Status NoSuchRound(const std::string& round_id);
 absl::Status RefuseAnother(const CheckedReport& report);
 absl::Status RefuseLate(const CheckedReport& report, v1::RoundState state);
 absl::Status RefuseNode(uint64_t node);
+// Of whoever wants to read the reports.
+absl::Status RefuseDeleted(const std::string& round_id);
+// FAILED_PRECONDITION: its reports are needed still.
+absl::Status RequireEnded(const v1::Round& round);
 v1::Receipt MakeReceipt(const CheckedReport& report, int64_t received_minute);
 
 }  // namespace blink

@@ -53,6 +53,21 @@ absl::StatusOr<std::string> ReportStore::GetGroups(const v1::Round& round) {
   return groups;
 }
 
+absl::StatusOr<std::map<std::string, std::string>> ReportStore::ListWrappedKeys() {
+  return std::map<std::string, std::string>();
+}
+
+absl::StatusOr<std::string> ReportStore::GetWrappedKey(const std::string& /*round_id*/) { return std::string(); }
+
+absl::Status ReportStore::ReplaceWrappedKey(const std::string& /*round_id*/, const std::string& /*before*/,
+                                            const std::string& /*after*/) {
+  return absl::UnimplementedError("this store keeps no keys");
+}
+
+absl::Status ReportStore::DeleteReports(const std::string& /*round_id*/) {
+  return absl::UnimplementedError("this store deletes no reports");
+}
+
 absl::Status ReportStore::MakeSnapshot(const std::string& /*folder*/) {
   return absl::UnimplementedError("this store makes no snapshot: back it up with its own tools");
 }

@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "blink/v1/operator.pb.h"
 #include "common/base/digest.h"
+#include "common/base/sealed.h"
 #include "common/base/tally.h"
 #include "common/wire/report_codec.h"
 
@@ -135,10 +136,26 @@ class ReportStore {
   // Copies the store as of its turn in the order of changes to `folder`, which must not exist; OpenRocksDbStore opens
   // it. It takes little room while both are on one disk. UNIMPLEMENTED: the store has backups of its own.
   virtual absl::Status MakeSnapshot(const std::string& folder);
-  // All reports of a round as of now, ascending nodes. DATA_LOSS when one is damaged.
+  // All reports of a round as of now, ascending nodes. DATA_LOSS when one is damaged. FAILED_PRECONDITION: they were
+  // deleted.
   virtual absl::Status VisitReports(
       const std::string& round_id,
       const std::function<absl::Status(uint64_t node, const CodedReport& report)>& visit) = 0;
+
+  // The key that a round's reports are encrypted with; nullopt: they are not. Errors as of encrypted_store.h.
+  virtual absl::StatusOr<std::optional<SecretKey>> GetDataKey(const std::string& /*round_id*/) { return std::nullopt; }
+  // What encrypted_store.h keeps here: the encrypted data keys, by round. There may be keys of rounds that were never
+  // stored.
+  virtual absl::StatusOr<std::map<std::string, std::string>> ListWrappedKeys();
+  virtual absl::StatusOr<std::string> GetWrappedKey(const std::string& round_id);  // empty: there is none
+  // Puts `after` in the place of `before`; either may be empty, for none. ABORTED: another one is there.
+  virtual absl::Status ReplaceWrappedKey(const std::string& round_id, const std::string& before,
+                                         const std::string& after);
+  // After keys were replaced: leaves no replaced one in the store's own files.
+  virtual absl::Status ForgetReplacedKeys() { return absl::OkStatus(); }
+  // Deletes what the reports of a round say, and its key. Digests, receipts and counts stay. The round must have ended.
+  // It may take minutes, and may be repeated after an error or a crash.
+  virtual absl::Status DeleteReports(const std::string& round_id);
 };
 
 }  // namespace blink

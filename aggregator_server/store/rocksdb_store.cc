@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "aggregator_server/store/records.h"
+#include "aggregator_server/store/report_answers.h"
 #include "aggregator_server/store/report_batch.h"
 #include "aggregator_server/store/synced_db.h"
 #include "aggregator_server/store/write_mark.h"
@@ -63,6 +64,14 @@ class RocksDbStore final : public ReportStore {
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
   absl::Status MakeSnapshot(const std::string& folder) override;
+  absl::StatusOr<std::map<std::string, std::string>> ListWrappedKeys() override;
+  absl::StatusOr<std::string> GetWrappedKey(const std::string& round_id) override;
+  absl::Status ReplaceWrappedKey(const std::string& round_id, const std::string& before,
+                                 const std::string& after) override;
+  absl::Status ForgetReplacedKeys() override {
+    return db_->Purge({{records::kKeysPrefix, records::EndOfPrefix(records::kKeysPrefix)}});
+  }
+  absl::Status DeleteReports(const std::string& round_id) override;
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
@@ -440,6 +449,63 @@ absl::Status RocksDbStore::VisitReports(const std::string& round_id,
     BLINK_RETURN_IF_ERROR(visit(records::NodeOfKey(ToView(it->key())), report));
   }
   return FromRocksDb(it->status(), "read the reports");
+}
+
+absl::StatusOr<std::map<std::string, std::string>> RocksDbStore::ListWrappedKeys() {
+  constexpr absl::string_view kPrefix = records::kKeysPrefix;
+  std::map<std::string, std::string> keys;
+  const std::unique_ptr<rocksdb::Iterator> it = db_->Iterate();
+  for (it->Seek(records::kKeysPrefix); it->Valid() && it->key().starts_with(records::kKeysPrefix); it->Next()) {
+    keys[std::string(ToView(it->key()).substr(kPrefix.size()))] = it->value().ToString();
+  }
+  BLINK_RETURN_IF_ERROR(FromRocksDb(it->status(), "list the keys of rounds"));
+  return keys;
+}
+
+absl::StatusOr<std::string> RocksDbStore::GetWrappedKey(const std::string& round_id) {
+  std::string wrapped;
+  const rocksdb::Status found = db_->Get(records::WrappedKeyKey(round_id), &wrapped);
+  if (found.IsNotFound()) return std::string();
+  BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the key of a round"));
+  return wrapped;
+}
+
+absl::Status RocksDbStore::ReplaceWrappedKey(const std::string& round_id, const std::string& before,
+                                             const std::string& after) {
+  return RunAlone([&]() -> absl::StatusOr<v1::Round> {
+           BLINK_ASSIGN_OR_RETURN(const std::string held, GetWrappedKey(round_id));
+           if (held != before)
+             return absl::AbortedError(absl::StrCat("the key of round ", round_id, " is another one"));
+           rocksdb::WriteBatch writes;
+           if (after.empty()) {
+             writes.Delete(records::WrappedKeyKey(round_id));
+           } else {
+             writes.Put(records::WrappedKeyKey(round_id), after);
+             writes.Put(records::kFormatKey, records::kFormatOfKeys);
+           }
+           BLINK_RETURN_IF_ERROR(db_->Write(writes, "store the key of a round"));
+           SetMark();
+           return v1::Round();
+         })
+      .status();
+}
+
+absl::Status RocksDbStore::DeleteReports(const std::string& round_id) {
+  const std::string reports = records::ReportPrefix(round_id), key = records::WrappedKeyKey(round_id);
+  BLINK_RETURN_IF_ERROR(RunAlone([&]() -> absl::StatusOr<v1::Round> {
+                          const RoundEntry* entry = Find(round_id);
+                          if (entry == nullptr) return NoSuchRound(round_id);
+                          BLINK_RETURN_IF_ERROR(RequireEnded(entry->round));
+                          rocksdb::WriteBatch writes;
+                          writes.DeleteRange(reports, records::EndOfPrefix(reports));
+                          writes.Delete(key);
+                          writes.Put(records::kFormatKey, records::kFormatOfKeys);
+                          BLINK_RETURN_IF_ERROR(db_->Write(writes, "delete the reports of a round"));
+                          SetMark();
+                          return v1::Round();
+                        }).status());
+  const std::string round = records::RoundKey(round_id);  // its earlier versions may have a result
+  return db_->Purge({{reports, records::EndOfPrefix(reports)}, {key, key + '\0'}, {round, round + '\0'}});
 }
 
 }  // namespace

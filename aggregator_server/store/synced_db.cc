@@ -8,6 +8,8 @@
 #include <cstdarg>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -242,6 +244,56 @@ absl::Status SyncedDb::MakeCheckpoint(const std::string& folder) {
   BLINK_RETURN_IF_ERROR(FromRocksDb(rocksdb::Checkpoint::Create(db_.get(), &raw), what));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
   return FromRocksDb(checkpoint->CreateCheckpoint(folder), what);
+}
+
+// RocksDB removes files in the background, and not while an iterator reads them.
+bool SyncedDb::HasObsoleteFiles() {
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  db_->GetLiveFilesMetaData(&tables);
+  std::set<std::string> live;
+  for (const rocksdb::LiveFileMetaData& table : tables) {
+    live.insert(std::filesystem::path(table.name).filename().string());
+  }
+  std::unique_ptr<rocksdb::LogFile> log;
+  if (!db_->GetCurrentWalFile(&log).ok()) return true;
+  const std::string current = std::filesystem::path(log->PathName()).filename().string();
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(db_->GetName(), error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (at->path().extension() == ".sst" && live.count(name) == 0) return true;
+    // Names have as many digits. An earlier log that nothing was ever written to may stay.
+    std::error_code gone;
+    if (at->path().extension() == ".log" && name < current && at->file_size(gone) > 0 && !gone) return true;
+  }
+  return false;
+}
+
+absl::Status SyncedDb::Purge(const std::vector<std::pair<std::string, std::string>>& ranges) {
+  constexpr uint64_t kRewrittenMax = 256 << 20;  // at once: some tables that neighbours have a part in
+  constexpr auto kPatience = std::chrono::seconds(20);
+  constexpr char kWhat[] = "remove deleted entries from the store's files";
+  uint64_t tables = 0;
+  db_->GetIntProperty(rocksdb::DB::Properties::kLiveSstFilesSize, &tables);
+  if (const absl::Status space = CheckSpace(std::min(tables, kRewrittenMax)); !space.ok()) {
+    return absl::ResourceExhaustedError(absl::StrCat("cannot ", kWhat, ": ", space.message()));
+  }
+  // What is in the log comes into a table, and a new log begins. Then the tables are written anew.
+  BLINK_RETURN_IF_ERROR(FromRocksDb(db_->Flush(rocksdb::FlushOptions()), kWhat));
+  rocksdb::CompactRangeOptions options;
+  options.exclusive_manual_compaction = false;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  for (const auto& [first, end] : ranges) {
+    const rocksdb::Slice from(first), to(end);
+    BLINK_RETURN_IF_ERROR(FromRocksDb(db_->CompactRange(options, &from, &to), kWhat));
+  }
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  while (HasObsoleteFiles()) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      return absl::UnavailableError(absl::StrCat("cannot ", kWhat, " yet: somebody reads them still"));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return absl::OkStatus();  // a file that a power cut brings back is removed at the next start
 }
 
 absl::Status SyncedDb::CheckCanWrite() {

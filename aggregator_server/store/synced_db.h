@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -41,6 +42,10 @@ class SyncedDb {
   // A copy of what was written so far, in `folder`, which must not exist. Errors as of Write.
   absl::Status MakeCheckpoint(const std::string& folder);
 
+  // Of what was written, leaves in the files only what is there now: nothing of `ranges` (first key, end) that was
+  // deleted or overwritten. UNAVAILABLE: somebody reads it still. For any thread; writes go on meanwhile.
+  absl::Status Purge(const std::vector<std::pair<std::string, std::string>>& ranges);
+
   // Whether a write would find space now; otherwise, why the last one failed.
   absl::Status CheckCanWrite();
   Tally::Counts write_seconds() const { return write_seconds_.Read(); }  // with the fsync
@@ -58,6 +63,7 @@ class SyncedDb {
   SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve);
 
   absl::Status CheckSpace(uint64_t bytes) const;
+  bool HasObsoleteFiles();
   absl::Status WriteInto(rocksdb::WriteBatch& writes, absl::string_view what);
 
   FileLock lock_;

@@ -76,6 +76,10 @@ class FailingStore final : public ReportStore {
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override {
     return store_->VisitReports(round_id, visit);
   }
+  absl::StatusOr<std::optional<SecretKey>> GetDataKey(const std::string& round_id) override {
+    return store_->GetDataKey(round_id);
+  }
+  absl::Status DeleteReports(const std::string& round_id) override { return store_->DeleteReports(round_id); }
 
  private:
   const std::unique_ptr<ReportStore> store_;

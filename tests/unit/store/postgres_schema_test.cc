@@ -22,6 +22,7 @@ TEST(PostgresMigrations, AreNeverEdited) {
   EXPECT_EQ(digests, (std::vector<std::string>{
                          "013111a93e60214531fc6d72abf6a908dcfc9cd492f7ab0c4d9c476a3813023c",
                          "1e08aebe1cd9832a5c17e78a595859c1d141700c6d7c7d7c47b75480e5079354",
+                         "c045c589594b7ee80baf723760ca4405f3d211f4ee18369f22d5afed4819fb9d",
                      }));
 }
 

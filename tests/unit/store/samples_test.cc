@@ -121,7 +121,7 @@ TEST_P(Samples, AStoreOfANewerFormatIsRefusedWithItsEntriesAsTheyWere) {
     EXPECT_TRUE(rocksdb::DB::Open(rocksdb::Options(), path, &raw).ok());
     const std::unique_ptr<rocksdb::DB> db(raw);
     if (renumber) {
-      EXPECT_TRUE(db->Put(rocksdb::WriteOptions(), records::kFormatKey, "blink-store-2").ok());
+      EXPECT_TRUE(db->Put(rocksdb::WriteOptions(), records::kFormatKey, "blink-store-3").ok());
     }
     const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions()));
     for (it->SeekToFirst(); it->Valid(); it->Next()) found[it->key().ToString()] = it->value().ToString();
@@ -130,7 +130,7 @@ TEST_P(Samples, AStoreOfANewerFormatIsRefusedWithItsEntriesAsTheyWere) {
   const auto before = entries(/*renumber=*/true);
   const absl::Status refused = OpenRocksDbStore(path).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("format 2, and this program reads format 1"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("format 3, and this program reads format 2"));
   EXPECT_EQ(entries(false), before);
 }
 

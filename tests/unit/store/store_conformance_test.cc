@@ -313,6 +313,55 @@ TEST_P(StoreConformance, AcknowledgesNothingThatTheSealedSetLacks) {
   }
 }
 
+TEST_P(StoreConformance, KeepsTheKeysOfRoundsAndReplacesOnlyTheOneThatIsNamed) {
+  ASSERT_TRUE(store_->ReplaceWrappedKey(kOtherRoundId, "", std::string("a\0key", 5)).ok());
+  EXPECT_TRUE(absl::IsAborted(store_->ReplaceWrappedKey(kOtherRoundId, "", "another")));
+  EXPECT_TRUE(absl::IsAborted(store_->ReplaceWrappedKey(kOtherRoundId, "other", "another")));
+  Open();
+  EXPECT_EQ(store_->GetWrappedKey(kOtherRoundId).value(), std::string("a\0key", 5));
+  EXPECT_EQ(store_->ListWrappedKeys()->count(kOtherRoundId), 1);
+  ASSERT_TRUE(store_->ReplaceWrappedKey(kOtherRoundId, std::string("a\0key", 5), "new").ok());
+  ASSERT_TRUE(store_->ForgetReplacedKeys().ok());
+  EXPECT_EQ(store_->GetWrappedKey(kOtherRoundId).value(), "new");
+  ASSERT_TRUE(store_->ReplaceWrappedKey(kOtherRoundId, "new", "").ok());
+  EXPECT_EQ(store_->GetWrappedKey(kOtherRoundId).value(), "");
+  EXPECT_EQ(store_->ListWrappedKeys()->count(kOtherRoundId), 0);
+}
+
+TEST_P(StoreConformance, DeletesReportsAndKeysOfARoundThatHasEndedAndKeepsTheDigests) {
+  ASSERT_TRUE(store_->CreateRound(MakeRound(kNodes, kOtherRoundId), "").ok());
+  for (const NodeIndex node : {7, 8, 99}) {
+    ASSERT_TRUE(store_->PutReportAndWait(MakeChecked(parameters_, node)).ok());
+    ASSERT_TRUE(store_->PutReportAndWait(MakeChecked(parameters_, node, 0, kOtherRoundId)).ok());
+  }
+  EXPECT_EQ(store_->DeleteReports(kRoundId).code(), absl::StatusCode::kFailedPrecondition) << "it is open";
+  EXPECT_EQ(store_->DeleteReports("00000000000000000000000000000abc").code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(store_
+                  ->UpdateRound(kRoundId, {v1::ROUND_STATE_OPEN},
+                                [](v1::Round& round) {
+                                  round.set_state(v1::ROUND_STATE_CANCELLED);
+                                  round.set_reports_deleted_ms(1);
+                                  return absl::OkStatus();
+                                })
+                  .ok());
+  for (const bool again : {false, true}) {
+    ASSERT_TRUE(store_->DeleteReports(kRoundId).ok()) << again;
+    Open();
+    EXPECT_EQ(store_->GetRound(kRoundId)->reports(), 3);
+    EXPECT_EQ(store_->GetWrappedKey(kRoundId).value(), "");
+    const auto held = store_->PutReportAndWait(MakeChecked(parameters_, 8));
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_FALSE(held->fresh);
+    EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 8, 1)).status().code(),
+              absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 9)).status().code(),
+              absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(AllReports(*store_, kOtherRoundId).size(), 3) << "those of another round are kept";
+  }
+  EXPECT_EQ(AllReports(*store_, kOtherRoundId).at(99).coded_bits,
+            MakeChecked(parameters_, 99, 0, kOtherRoundId).report.coded_bits);
+}
+
 TEST_P(StoreConformance, AnswersEveryReportThatWasQueuedWhenItCloses) {
   std::atomic<int> answered{0};
   for (NodeIndex node = 0; node < kNodes; ++node) {

@@ -1,5 +1,8 @@
 #include "tests/unit/store/store_places.h"
 
+#include <utility>
+
+#include "aggregator_server/store/encrypted_store.h"
 #include "aggregator_server/store/postgres_store.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/status_macros.h"
@@ -31,11 +34,27 @@ class PostgresPlace final : public StorePlace {
   std::string uri_;
 };
 
+// Of another place, with a data key.
+class EncryptedPlace final : public StorePlace {
+ public:
+  explicit EncryptedPlace(std::unique_ptr<StorePlace> place) : place_(std::move(place)) {}
+  std::string WhatIsMissing() override { return place_->WhatIsMissing(); }
+  absl::StatusOr<std::unique_ptr<ReportStore>> Open() override {
+    BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, place_->Open());
+    return OpenEncryptedStore(std::move(store), {.current = SecretKey::FromBytes(std::string(32, 'k')).value()});
+  }
+
+ private:
+  const std::unique_ptr<StorePlace> place_;
+};
+
 }  // namespace
 
-std::vector<std::string> StorePlaceNames() { return {"RocksDb", "Postgres"}; }
+std::vector<std::string> StorePlaceNames() { return {"RocksDb", "Postgres", "EncryptedRocksDb", "EncryptedPostgres"}; }
 
 std::unique_ptr<StorePlace> MakeStorePlace(const std::string& name) {
+  if (name == "EncryptedRocksDb") return std::make_unique<EncryptedPlace>(MakeStorePlace("RocksDb"));
+  if (name == "EncryptedPostgres") return std::make_unique<EncryptedPlace>(MakeStorePlace("Postgres"));
   if (name == "Postgres") return std::make_unique<PostgresPlace>();
   return std::make_unique<RocksDbPlace>();
 }
