@@ -9,9 +9,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/reports/report_reader.h"
+#include "aggregator_server/reports/sealed_pieces.h"
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/format_number.h"
@@ -25,8 +28,9 @@ namespace {
 
 constexpr char kGroupsFile[] = "groups";
 constexpr char kName[] = "BLINKR";
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr char kMagic[] = "BLINKR01";  // name and format
+constexpr char kMagicEncrypted[] = "BLINKR02";
 constexpr size_t kMagicBytes = 8;
 constexpr size_t kRecordHeaderBytes = 8 + 1 + 8 + 4;
 constexpr size_t kDigestBytes = 32;
@@ -44,46 +48,6 @@ T ParseLittleEndian(const char* bytes) {
   for (size_t i = 0; i < sizeof(T); ++i) value |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
   return static_cast<T>(value);
 }
-
-// Reads exactly what is asked, and hashes it on the way: the file may hold gigabytes, so it is never in memory at once.
-class HashingReader {
- public:
-  static absl::StatusOr<HashingReader> Open(const std::string& path) {
-    // Of anything else than a regular file the open could wait for ever, and the end never come.
-    BLINK_RETURN_IF_ERROR(CheckRegularFile(path));
-    std::FILE* file = std::fopen(path.c_str(), "rbe");
-    if (file == nullptr) return FileError(errno, "open", path);
-    return HashingReader(file, path);
-  }
-
-  // DATA_LOSS when the file ends earlier.
-  absl::Status Read(size_t bytes, std::string& out) {
-    out.resize(bytes);
-    if (bytes > 0 && std::fread(out.data(), 1, bytes, file_.get()) != bytes) {
-      if (std::ferror(file_.get())) return FileError(errno, "read", path_);
-      return absl::DataLossError(absl::StrCat(path_,
-                                              " is truncated: fetch the round's folder again, or on the aggregator "
-                                              "remove the file and restart: it is written anew"));
-    }
-    if (hashing_) hash_->Update(out);
-    return absl::OkStatus();
-  }
-  void StopHashing() { hashing_ = false; }
-  Digest Finish() { return hash_->Finish(); }
-  bool AtEnd() { return std::fgetc(file_.get()) == EOF; }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  HashingReader(std::FILE* file, std::string path)
-      : file_(file), path_(std::move(path)), hash_(std::make_unique<Sha256>()) {}
-
-  std::unique_ptr<std::FILE, Close> file_;
-  std::string path_;
-  std::unique_ptr<Sha256> hash_;
-  bool hashing_ = true;
-};
 
 }  // namespace
 
@@ -113,9 +77,17 @@ struct ReportFileWriter::State {
   uint64_t count = 0;
   uint64_t last_node = 0;
   bool finished = false;
+  std::optional<PieceSealer> sealer;  // of an encrypted file
 
-  absl::Status Flush() {
-    absl::string_view rest = buffer;
+  absl::Status Flush(bool is_last = false) {
+    if (sealer.has_value()) {
+      BLINK_ASSIGN_OR_RETURN(buffer, sealer->SealNext(buffer, is_last));
+    }
+    return Write(buffer);
+  }
+
+  // All of the buffer, or what begins the file.
+  absl::Status Write(absl::string_view rest) {
     while (!rest.empty()) {
       const ssize_t put = ::write(fd, rest.data(), rest.size());
       if (put < 0 && errno == EINTR) continue;
@@ -141,12 +113,25 @@ ReportFileWriter::~ReportFileWriter() {
 }
 
 absl::StatusOr<std::unique_ptr<ReportFileWriter>> ReportFileWriter::Create(const std::string& path) {
+  return Begin(path, std::make_unique<State>());
+}
+
+absl::StatusOr<std::unique_ptr<ReportFileWriter>> ReportFileWriter::CreateEncrypted(const std::string& path,
+                                                                                    const SecretKey& key,
+                                                                                    const std::string& round_id) {
   auto state = std::make_unique<State>();
+  state->sealer.emplace(key, round_id);
+  return Begin(path, std::move(state));
+}
+
+absl::StatusOr<std::unique_ptr<ReportFileWriter>> ReportFileWriter::Begin(const std::string& path,
+                                                                          std::unique_ptr<State> state) {
   state->path = path;
   state->temporary = path + ".tmp";
   state->fd = ::open(state->temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (state->fd < 0) return FileError(errno, "create", state->temporary);
   std::unique_ptr<ReportFileWriter> writer(new ReportFileWriter(std::move(state)));
+  if (writer->state_->sealer.has_value()) BLINK_RETURN_IF_ERROR(writer->state_->Write(kMagicEncrypted));
   BLINK_RETURN_IF_ERROR(writer->state_->Append(absl::string_view(kMagic, kMagicBytes)));
   return writer;
 }
@@ -175,7 +160,7 @@ absl::Status ReportFileWriter::Finish() {
   AppendLittleEndian<uint64_t>(state_->count, footer);
   BLINK_RETURN_IF_ERROR(state_->Append(footer));
   state_->buffer += DigestToBytes(state_->hash.Finish());
-  BLINK_RETURN_IF_ERROR(state_->Flush());
+  BLINK_RETURN_IF_ERROR(state_->Flush(/*is_last=*/true));
   if (::fsync(state_->fd) != 0) return FileError(errno, "fsync", state_->temporary);
   if (::rename(state_->temporary.c_str(), state_->path.c_str()) != 0)
     return FileError(errno, "rename", state_->temporary);
@@ -185,9 +170,6 @@ absl::Status ReportFileWriter::Finish() {
 
 namespace {
 
-constexpr char kWriteAnew[] =
-    "fetch the round's folder again, or on the aggregator remove the file and restart: it is written anew";
-
 struct FileFigures {
   uint32_t reports = 0;
   double coded_bytes_mean = 0;
@@ -195,18 +177,19 @@ struct FileFigures {
 
 // Gives each report of the folder to `take`, in the order of the file, and checks the file as a whole. What `take`
 // refuses is damage.
-absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const v1::Round& round,
+absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const SecretKey* key, const v1::Round& round,
                                         const PrivacyParameters& parameters,
                                         const std::function<absl::Status(NodeIndex, PrivateReport)>& take) {
   const std::string path = folder + "/reports.blr";
-  BLINK_ASSIGN_OR_RETURN(HashingReader reader, HashingReader::Open(path));
+  BLINK_ASSIGN_OR_RETURN(ReportReader reader, ReportReader::Open(path, key, round.round_id()));
   auto damaged = [&path](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what, "; ", kWriteAnew));
   };
   std::string bytes;
   BLINK_RETURN_IF_ERROR(reader.Read(kMagicBytes, bytes));
   if (bytes != kMagic) {
-    BLINK_RETURN_IF_ERROR(RefuseOtherFormat(path, bytes, kName, kFormat));
+    // Format 1 spelt as no program writes it is damage.
+    if (FormatNumber(bytes, kName).value_or(0) > kFormat) return RefuseOtherFormat(path, bytes, kName, kFormat);
     return damaged("it does not begin as a file of reports");
   }
   FileFigures figures;
@@ -273,7 +256,7 @@ absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const v1::Rou
 
 }  // namespace
 
-absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
+absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const SecretKey* key) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   if (parameters.sends_group_degrees()) {
@@ -287,12 +270,12 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder) {
     result.ones.push_back(report.bits.Count());
     return result.reports.Add(node, std::move(report));
   };
-  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, result.round, parameters, take));
+  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, key, result.round, parameters, take));
   result.coded_bytes_mean = figures.coded_bytes_mean;
   return result;
 }
 
-absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder) {
+absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder, const SecretKey* key) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   if (!parameters.sends_group_degrees()) {
@@ -317,7 +300,7 @@ absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder) {
     }
     return absl::OkStatus();
   };
-  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, answers.round, parameters, take));
+  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, key, answers.round, parameters, take));
   answers.reports = figures.reports;
   answers.coded_bytes_mean = figures.coded_bytes_mean;
   return answers;
@@ -332,7 +315,8 @@ absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
   v1::Round written = round;
-  written.clear_history();  // who did what is nothing that an analysis needs, and an older worker would not read it
+  written.clear_history();    // who did what is nothing that an analysis needs, and an older worker would not read it
+  written.clear_encrypted();  // reports.blr says it
   std::string json;
   if (const auto status = google::protobuf::util::MessageToJsonString(written, &json, options); !status.ok()) {
     return absl::InternalError(absl::StrCat("cannot write the round as JSON: ", status.ToString()));
@@ -340,17 +324,18 @@ absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {
   return WriteFileAtomically(folder + "/round.json", json);
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder) {
+absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder, const SecretKey* key) {
   const std::string path = folder + "/reports.blr";
-  BLINK_RETURN_IF_ERROR(CheckRegularFile(path));
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (file == nullptr) return FileError(errno, "open", path);
+  std::string round_id;
+  if (key != nullptr) {
+    BLINK_ASSIGN_OR_RETURN(const v1::Round round, ReadRound(folder));
+    round_id = round.round_id();
+  }
+  BLINK_ASSIGN_OR_RETURN(ReportReader reader, ReportReader::Open(path, key, round_id));
+  reader.StopHashing();
   const absl::Status damaged = absl::DataLossError(absl::StrCat(path, " is damaged: ", kWriteAnew));
-  std::string bytes(kMagicBytes, '\0');
-  const auto read = [&](size_t size) {
-    bytes.resize(size);
-    return std::fread(bytes.data(), 1, size, file.get()) == size;
-  };
+  std::string bytes;
+  const auto read = [&](size_t size) { return reader.Read(size, bytes).ok(); };
   if (!read(kMagicBytes) || bytes != std::string(kMagic, kMagicBytes)) return damaged;
   std::vector<int64_t> degrees;
   uint64_t reports = 0;
@@ -362,9 +347,7 @@ absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder)
     last = node;
     if (bytes[0] == 1) degrees.push_back(ParseLittleEndian<int64_t>(bytes.data() + 1));
     const size_t rest = ParseLittleEndian<uint32_t>(bytes.data() + 9) + kDigestBytes;
-    if (rest > kCodedBytesMax + kDigestBytes) return damaged;
-    // A seek empties the buffer of the file, so short reports are read.
-    if (rest < 4096 ? !read(rest) : ::fseeko(file.get(), static_cast<off_t>(rest), SEEK_CUR) != 0) return damaged;
+    if (rest > kCodedBytesMax + kDigestBytes || !reader.Skip(rest).ok()) return damaged;
   }
   if (!read(8) || ParseLittleEndian<uint64_t>(bytes.data()) != reports) return damaged;
   return degrees;

@@ -8,6 +8,10 @@
 //   for each report  node (u64), presence of the degree (u8: 0 or 1), degree (i64: 0 where there is none), length of
 //                    the coded bits (u32), coded bits, digest (32)
 //   end              2^64-1 (u64), number of reports (u64), SHA-256 of everything before
+//
+// Of an encrypted round "BLINKR02", and then a whole file as above in pieces (sealed_pieces.h), encrypted with the key
+// of the round. The functions below take this key. Without it they refuse such a file (FAILED_PRECONDITION), and with
+// it any other one (DATA_LOSS).
 #ifndef BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 #define BLINK_AGGREGATOR_SERVER_REPORTS_REPORT_FILE_H_
 
@@ -20,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "aggregator_server/reports/report_set.h"
 #include "blink/v1/operator.pb.h"
+#include "common/base/sealed.h"
 #include "common/privacy/node_groups.h"
 #include "common/wire/report_codec.h"
 
@@ -29,12 +34,16 @@ class ReportFileWriter {
  public:
   // Writes to `<path>.tmp`; Finish makes the file durable and renames it.
   static absl::StatusOr<std::unique_ptr<ReportFileWriter>> Create(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<ReportFileWriter>> CreateEncrypted(const std::string& path,
+                                                                           const SecretKey& key,
+                                                                           const std::string& round_id);
   ~ReportFileWriter();
   absl::Status Add(uint64_t node, const CodedReport& report);  // ascending nodes
   absl::Status Finish();
 
  private:
   struct State;
+  static absl::StatusOr<std::unique_ptr<ReportFileWriter>> Begin(const std::string& path, std::unique_ptr<State> state);
   explicit ReportFileWriter(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
@@ -44,7 +53,7 @@ absl::StatusOr<v1::Round> ReadRound(const std::string& folder);
 
 // The noisy degrees of a folder's reports, in the order of their nodes. It skips the bits, so the digests are not
 // checked. NOT_FOUND: there is no reports.blr. DATA_LOSS: the file is truncated, or not as described above.
-absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder);
+absl::StatusOr<std::vector<int64_t>> ReadNoisyDegrees(const std::string& folder, const SecretKey* key = nullptr);
 
 struct RoundFolder {
   v1::Round round;
@@ -56,7 +65,7 @@ struct RoundFolder {
 // DATA_LOSS: the file is damaged, truncated or not as described above, round.json has no round id, or the parameters or
 // the number of reports are not those of round.json. Memory for n^2 bits is taken only after the first report has
 // proved that the round has n nodes.
-absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder);
+absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const SecretKey* key = nullptr);
 
 // The same of a round of Mechanism::kGroupDegrees, which ReadRoundFolder refuses.
 struct GroupAnswers {
@@ -70,7 +79,7 @@ struct GroupAnswers {
 };
 // As ReadRoundFolder. Also DATA_LOSS where the groups are not those of round.json. FAILED_PRECONDITION: the round is of
 // another mechanism.
-absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder);
+absl::StatusOr<GroupAnswers> ReadGroupAnswers(const std::string& folder, const SecretKey* key = nullptr);
 absl::Status WriteGroups(const std::string& coded, const std::string& folder);
 
 absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder);

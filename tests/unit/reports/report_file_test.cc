@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/reports/sealed_pieces.h"
 #include "common/base/digest.h"
 #include "common/base/durable_file.h"
 #include "common/base/limits.h"
@@ -159,11 +160,11 @@ TEST_F(ReportFileTest, RefusesAFileWithAnyBitFlipped) {
 TEST_F(ReportFileTest, RefusesAFileOfAnotherFormatByItsNumber) {
   Write(Parameters(), {0, 3});
   std::string other = Bytes();
-  other.replace(0, 8, "BLINKR02");
+  other.replace(0, 8, "BLINKR03");
   ASSERT_TRUE(WriteFileAtomically(Path(), other).ok());
   const absl::Status status = ReadRoundFolder(folder_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("reports.blr has format 2, and this program reads format 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("reports.blr has format 3, and this program reads format 2"));
   EXPECT_EQ(Bytes(), other);
   other.replace(0, 8, "BLINKR1\n");  // the number that is read, spelt as no program writes it
   ASSERT_TRUE(WriteFileAtomically(Path(), other).ok());
@@ -404,6 +405,98 @@ TEST(ReportSet, RefusesASecondReportOfANodeAndPartsThatDoNotBelong) {
   without_bits.bits = BitRow();
   EXPECT_FALSE(set.Add(2, without_bits).ok());
   EXPECT_EQ(set.report_count(), 1u);
+}
+
+class EncryptedReportFileTest : public ReportFileTest {
+ protected:
+  // With reports of many nodes, so that there are several pieces.
+  void WriteEncrypted(const std::string& round_id = std::string(32, 'a')) {
+    Write(parameters_, nodes_);
+    std::filesystem::remove(Path());
+    auto writer = ReportFileWriter::CreateEncrypted(Path(), key_, round_id);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const NodeIndex node : nodes_) {
+      ASSERT_TRUE((*writer)->Add(node, EncodeReport(parameters_, SomeReport(parameters_, node))).ok());
+    }
+    ASSERT_TRUE((*writer)->Finish().ok());
+  }
+
+  const PrivacyParameters parameters_ = Parameters();
+  const std::vector<NodeIndex> nodes_ = {0, 7, 8, 129};
+  const SecretKey key_ = SecretKey::FromBytes(std::string(32, 'k')).value();
+};
+
+TEST_F(EncryptedReportFileTest, ReturnsWithTheKeyWhatAnUnencryptedOneReturns) {
+  Write(parameters_, nodes_);
+  const RoundFolder plain = ReadRoundFolder(folder_).value();
+  const std::string plain_bytes = Bytes();
+  const std::vector<int64_t> degrees = ReadNoisyDegrees(folder_).value();
+  WriteEncrypted();
+  EXPECT_EQ(Bytes().find(plain_bytes.substr(20, 16)), std::string::npos);
+  const auto read = ReadRoundFolder(folder_, &key_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->reports.report_count(), plain.reports.report_count());
+  EXPECT_EQ(read->ones, plain.ones);
+  EXPECT_EQ(ReadNoisyDegrees(folder_, &key_).value(), degrees);
+}
+
+TEST_F(EncryptedReportFileTest, IsRefusedWithoutItsKeyAndAnUnencryptedOneWithAKey) {
+  WriteEncrypted();
+  for (const absl::Status& refused : {ReadRoundFolder(folder_).status(), ReadNoisyDegrees(folder_).status()}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("is encrypted"));
+  }
+  Write(parameters_, nodes_);
+  const absl::Status refused = ReadRoundFolder(folder_, &key_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is not encrypted"));
+}
+
+TEST_F(EncryptedReportFileTest, IsRefusedWithAnotherKeyOrOfAnotherRound) {
+  WriteEncrypted();
+  const SecretKey other = SecretKey::FromBytes(std::string(32, 'o')).value();
+  EXPECT_EQ(ReadRoundFolder(folder_, &other).status().code(), absl::StatusCode::kDataLoss);
+  WriteEncrypted(std::string(32, 'b'));
+  EXPECT_EQ(ReadRoundFolder(folder_, &key_).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(EncryptedReportFileTest, IsRefusedWhenAnyByteIsChangedOrMissing) {
+  WriteEncrypted();
+  const std::string bytes = Bytes();
+  for (size_t at = 0; at < bytes.size(); at += 1 + bytes.size() / 97) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 4);
+    ASSERT_TRUE(WriteFileAtomically(Path(), changed).ok());
+    EXPECT_FALSE(ReadRoundFolder(folder_, &key_).ok()) << at;
+    ASSERT_TRUE(WriteFileAtomically(Path(), bytes.substr(0, at)).ok());
+    EXPECT_EQ(ReadRoundFolder(folder_, &key_).status().code(), absl::StatusCode::kDataLoss) << at;
+  }
+  ASSERT_TRUE(WriteFileAtomically(Path(), bytes + "x").ok());
+  EXPECT_EQ(ReadRoundFolder(folder_, &key_).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(SealedPieces, CannotBeLeftOutMovedOrAdded) {
+  const SecretKey key = SecretKey::FromBytes(std::string(32, 'k')).value();
+  PieceSealer sealer(key, "round");
+  const std::string first = sealer.SealNext("first", false).value(), second = sealer.SealNext("second", false).value();
+  const std::string last = sealer.SealNext("last", true).value();
+  const auto read = [&](std::string file) -> absl::StatusOr<std::string> {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(::fmemopen(file.data(), file.size(), "rb"),
+                                                                 std::fclose);
+    PieceReader reader(key, "round");
+    std::string all;
+    while (!reader.has_ended()) {
+      const absl::StatusOr<std::string> piece = reader.ReadNext(opened.get());
+      if (!piece.ok()) return piece.status();
+      all += *piece;
+    }
+    return all;
+  };
+  EXPECT_EQ(read(first + second + last).value(), "firstsecondlast");
+  EXPECT_TRUE(absl::IsDataLoss(read(first + last).status()));
+  EXPECT_TRUE(absl::IsDataLoss(read(second + first + last).status()));
+  EXPECT_TRUE(absl::IsDataLoss(read(first + first + second + last).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(read(first + second).status()));
 }
 
 }  // namespace
