@@ -190,7 +190,8 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
                                                 ": end it first, or use another data folder"));
   }
   aggregator->lock_ = std::make_unique<FileLock>(*std::move(lock));
-  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenStore(options));
+  BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenStore(options));
+  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenEncryptedStore(std::move(store), options.data_keys));
   BLINK_ASSIGN_OR_RETURN(
       aggregator->audit_log_,
       AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));

@@ -16,6 +16,7 @@
 #include "aggregator_server/service/admin_service.h"
 #include "aggregator_server/service/node_service.h"
 #include "aggregator_server/service/operator_service.h"
+#include "aggregator_server/store/encrypted_store.h"
 #include "aggregator_server/store/postgres_target.h"
 #include "aggregator_server/store/report_store.h"
 #include "aggregator_server/telemetry/telemetry.h"
@@ -31,10 +32,11 @@ namespace blink {
 struct AggregatorOptions {
   std::string data_folder;              // DATA/store and DATA/rounds are made in it
   std::optional<PostgresTarget> store;  // the database of the reports and rounds; absent: RocksDB in DATA/store
+  DataKeys data_keys;                   // of reports that are encrypted (encrypted_store.h)
   std::string attributes_folder;        // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
-  std::string audit_log;    // what operators did (audit_log.h); empty: DATA/audit.log
+  std::string audit_log;                                     // what operators did (audit_log.h); empty: DATA/audit.log
   std::string http_listen;  // HOST:PORT of metrics and health (telemetry.h); empty: they are not served over HTTP
   std::string web_listen;   // HOST:PORT of the page for operators (web_page.h); empty: there is none
   IngestLimits limits;

@@ -20,8 +20,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "aggregator_server/main/aggregator.h"
 #include "aggregator_server/main/commands.h"
+#include "aggregator_server/main/data_key_flags.h"
 #include "aggregator_server/main/doctor.h"
 #include "aggregator_server/transport/acceptor.h"
 #include "aggregator_server/transport/health.h"
@@ -62,6 +65,7 @@ struct Flags {
   std::string store, store_file;
   std::string epsilon = "1";  // of the doctor
   bool json = false;          // likewise
+  DataKeyFlags data_key;
 };
 
 void DefineFlags(CLI::App& app, Flags& flags) {
@@ -75,6 +79,7 @@ void DefineFlags(CLI::App& app, Flags& flags) {
       ->default_str("rocksdb");
   app.add_option("--store-file", flags.store_file,
                  "a file with the URI for --store, so that its password is in no command line");
+  flags.data_key.AddTo(app);
   app.add_option(
       "--attributes", options.attributes_folder,
       "folder of the public attributes, if there are any; must hold no edges. Without labels rounds give links "
@@ -195,15 +200,19 @@ class ConfigOfItsFolder final : public CLI::ConfigINI {
       const bool is_path = kPaths.count(key) > 0;
       items.emplace_back();
       items.back().name = key;
-      items.back().inputs = {is_path ? (folder / value).lexically_normal().string() : value};
+      // A comma separates the files of a list, and no other path is looked at so closely.
+      std::vector<std::string> values = {value};
+      if (key == "old-data-key-file") values = absl::StrSplit(value, ',');
+      for (std::string& one : values) one = is_path ? (folder / one).lexically_normal().string() : one;
+      items.back().inputs = {absl::StrJoin(values, ",")};
     }
     return items;
   }
 
  private:
-  inline static const std::set<std::string> kPaths = {"data",   "attributes", "tls-certificate", "tls-key",
-                                                      "tls-ca", "worker",     "port-file",       "revocations",
-                                                      "roster", "audit-log",  "log-file",        "store-file"};
+  inline static const std::set<std::string> kPaths = {
+      "data",        "attributes", "tls-certificate", "tls-key",  "tls-ca",     "worker",        "port-file",
+      "revocations", "roster",     "audit-log",       "log-file", "store-file", "data-key-file", "old-data-key-file"};
   const CLI::App& app_;
   Settings& settings_;
 };
@@ -291,6 +300,7 @@ absl::Status CompleteOptions(Flags& flags) {
     return FileError(errno, "run the worker (--worker)", options.worker_path);
   }
   BLINK_RETURN_IF_ERROR(ReadStore(flags));
+  BLINK_ASSIGN_OR_RETURN(options.data_keys, flags.data_key.Read());
   BLINK_RETURN_IF_ERROR(ReadRoster(flags.roster, options.deployment));
   if (flags.worker_silence_max > 0) options.worker_limits.silence = absl::Seconds(flags.worker_silence_max);
   if (flags.worker_seconds_max > 0) options.worker_limits.wall_time = absl::Seconds(flags.worker_seconds_max);

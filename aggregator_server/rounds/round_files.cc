@@ -20,8 +20,11 @@ RoundFiles::RoundFiles(const std::string& rounds_folder, const std::string& roun
 
 absl::Status RoundFiles::Write(const v1::Round& round, ReportStore& store) const {
   BLINK_RETURN_IF_ERROR(MakeDirectories(folder_));
-  BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<ReportFileWriter> writer,
-                         ReportFileWriter::Create(absl::StrCat(folder_, "/reports.blr")));
+  const std::string path = absl::StrCat(folder_, "/reports.blr");
+  BLINK_ASSIGN_OR_RETURN(const std::optional<SecretKey> key, store.GetDataKey(round.round_id()));
+  BLINK_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ReportFileWriter> writer,
+      key ? ReportFileWriter::CreateEncrypted(path, *key, round.round_id()) : ReportFileWriter::Create(path));
   BLINK_RETURN_IF_ERROR(store.VisitReports(
       round.round_id(), [&](uint64_t node, const CodedReport& report) { return writer->Add(node, report); }));
   BLINK_RETURN_IF_ERROR(writer->Finish());

@@ -1,5 +1,6 @@
 #include "aggregator_server/rounds/round_run.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ const std::vector<v1::RoundState>& ListRunningStates() {
   return *states;
 }
 
-std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, const RoundFiles& files) {
+std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, const RoundFiles& files, bool has_key) {
   std::vector<std::string> arguments = {options.worker_path, "--round-folder", files.folder(), "--output",
                                         files.result()};
   if (!options.attributes_folder.empty()) {
@@ -33,6 +34,10 @@ std::vector<std::string> MakeWorkerArguments(const PipelineOptions& options, con
     arguments.push_back(absl::StrCat(options.worker_threads));
   }
   if (options.ignore_memory) arguments.push_back("--ignore-memory");
+  if (has_key) {
+    arguments.push_back("--reports-key-fd");
+    arguments.push_back(absl::StrCat(kWorkerKeyDescriptor));
+  }
   return arguments;
 }
 
@@ -89,11 +94,20 @@ absl::Status RoundRun::RunWorkerOnce(bool& ended) {
   BLINK_RETURN_IF_ERROR(round.status());
   attempt_ = round->attempts();
   hooks_.changed();
+  const absl::StatusOr<std::optional<SecretKey>> key = store_.GetDataKey(round_id_);
+  if (absl::IsUnavailable(key.status())) {
+    TakeBackAttempt();
+    return key.status();
+  }
+  if (!key.ok()) return FailRound(std::string(key.status().message()));
   spdlog::info("round {}: attempt {}", round_id_, round->attempts());
-  const absl::StatusOr<WorkerExit> exit = RunWorker(MakeWorkerArguments(options_, files_), options_.worker_limits,
-                                                    hooks_.progress, hooks_.should_stop, [&](pid_t pid) {
-                                                      if (hooks_.started) hooks_.started(pid, round->attempts());
-                                                    });
+  const absl::StatusOr<WorkerExit> exit = RunWorker(
+      MakeWorkerArguments(options_, files_, key->has_value()), options_.worker_limits, hooks_.progress,
+      hooks_.should_stop,
+      [&](pid_t pid) {
+        if (hooks_.started) hooks_.started(pid, round->attempts());
+      },
+      *key);
   if (exit.ok() && hooks_.ended) hooks_.ended(*exit);
   if (absl::IsResourceExhausted(exit.status())) return exit.status();
   if (!exit.ok()) return FailRound(std::string(exit.status().message()));

@@ -108,6 +108,7 @@ struct ChildSetup {
   std::vector<char*> argv;
   pid_t parent = 0;
   int null_fd = -1, stdout_fd = -1, stderr_fd = -1, status_fd = -1;
+  int key_fd = -1;  // -1: there is no key; otherwise above kWorkerKeyDescriptor
   WorkerLimits limits;
 };
 
@@ -132,7 +133,8 @@ void SetLimit(int resource, uint64_t value, uint64_t grace = 0) {
   ::dup2(setup.stderr_fd, 2);
   int status_fd = ::dup2(setup.status_fd, 3);
   ::fcntl(status_fd, F_SETFD, FD_CLOEXEC);
-  ::close_range(4, ~0U, 0);
+  if (setup.key_fd >= 0) ::dup2(setup.key_fd, kWorkerKeyDescriptor);
+  ::close_range(kWorkerKeyDescriptor + (setup.key_fd >= 0 ? 1 : 0), ~0U, 0);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);  // a core would hold the features
   SetLimit(RLIMIT_AS, setup.limits.memory_bytes);
@@ -149,7 +151,20 @@ struct Child {
   Fd output, errors;
 };
 
-absl::StatusOr<Child> StartChild(const std::vector<std::string>& arguments, const WorkerLimits& limits) {
+// The end to read of a pipe that holds the key.
+absl::StatusOr<Fd> PutIntoPipe(const SecretKey& key) {
+  BLINK_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+  std::string bytes = key.bytes();
+  const ssize_t put = ::write(pipe.write.get(), bytes.data(), bytes.size());  // an empty pipe has room for it
+  Cleanse(bytes);
+  if (put != static_cast<ssize_t>(SecretKey::kBytes)) return FileError(errno, "write to a pipe for", "the worker");
+  Fd high(::fcntl(pipe.read.get(), F_DUPFD_CLOEXEC, kWorkerKeyDescriptor + 1));
+  if (high.get() < 0) return FileError(errno, "make a pipe for", "the worker");
+  return high;
+}
+
+absl::StatusOr<Child> StartChild(const std::vector<std::string>& arguments, const WorkerLimits& limits,
+                                 const std::optional<SecretKey>& key) {
   BLINK_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   BLINK_ASSIGN_OR_RETURN(Pipe errors, MakePipe());
   BLINK_ASSIGN_OR_RETURN(Pipe status, MakePipe());
@@ -163,6 +178,11 @@ absl::StatusOr<Child> StartChild(const std::vector<std::string>& arguments, cons
   setup.stdout_fd = output.write.get();
   setup.stderr_fd = errors.write.get();
   setup.status_fd = status.write.get();
+  Fd key_end;
+  if (key.has_value()) {
+    BLINK_ASSIGN_OR_RETURN(key_end, PutIntoPipe(*key));
+  }
+  setup.key_fd = key_end.get();
   setup.limits = limits;
   const pid_t pid = ::fork();
   if (pid < 0) return FileError(errno == EAGAIN || errno == ENOMEM ? EMFILE : errno, "start", arguments[0]);
@@ -347,8 +367,9 @@ WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limit
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
                                      const std::function<bool()>& should_stop,
-                                     const std::function<void(pid_t)>& started_as) {
-  BLINK_ASSIGN_OR_RETURN(Child child, StartChild(arguments, limits));
+                                     const std::function<void(pid_t)>& started_as,
+                                     const std::optional<SecretKey>& key) {
+  BLINK_ASSIGN_OR_RETURN(Child child, StartChild(arguments, limits, key));
   if (started_as) started_as(child.pid);
   const auto started = SteadyClock::now();
   Speech speech;

@@ -1,6 +1,7 @@
 // One run of the worker program as a child process: started, listened to, limited, and always reaped.
 //
-// The child has its own process group, standard descriptors only, and default signal handling. It dies with the thread
+// The child has its own process group, standard descriptors only (and one with the key of an encrypted round, which it
+// reads to its end), and default signal handling. It dies with the thread
 // that started it (PR_SET_PDEATHSIG), hence with the aggregator. On standard output it writes one JSON object a line:
 //   {"stage":"estimating"|"training","progress":0.4,"text":"epoch 120 of 300"}
 //   {"error":"...","exit_code":3}                     before it ends with that exit code (common/base/exit_code.h)
@@ -24,8 +25,11 @@
 #include "absl/time/time.h"
 #include "aggregator_server/train/gpus.h"
 #include "blink/v1/common.pb.h"
+#include "common/base/sealed.h"
 
 namespace blink {
+
+inline constexpr int kWorkerKeyDescriptor = 4;  // where the child finds the key that RunWorker is given
 
 struct WorkerLimits {
   uint64_t memory_bytes = 0;  // address space; 0: none
@@ -65,7 +69,8 @@ struct WorkerExit {
 absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, const WorkerLimits& limits,
                                      const std::function<void(const WorkerProgress&)>& progress,
                                      const std::function<bool()>& should_stop,
-                                     const std::function<void(pid_t)>& started = nullptr);
+                                     const std::function<void(pid_t)>& started = nullptr,
+                                     const std::optional<SecretKey>& key = std::nullopt);
 
 }  // namespace blink
 

@@ -218,7 +218,8 @@ absl::StatusOr<Json> WebPage::AskDegrees(const v1::Round& round, const std::stri
   const auto compute = [&]() -> absl::StatusOr<Json> {
     std::optional<std::vector<float>> noisy, estimated;
     if (parameters.sends_degree()) {
-      BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> degrees, ReadNoisyDegrees(folder));
+      BLINK_ASSIGN_OR_RETURN(const std::optional<SecretKey> key, sources_.store.GetDataKey(round.round_id()));
+      BLINK_ASSIGN_OR_RETURN(const std::vector<int64_t> degrees, ReadNoisyDegrees(folder, key ? &*key : nullptr));
       // As the estimate reads them (ReportSet::Mirror).
       const float pairs_of_link = parameters.mechanism() == Mechanism::kOneEnd ? 2 : 1;
       noisy.emplace();

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -41,6 +42,7 @@
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
 #include "common/base/program.h"
+#include "common/base/sealed.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_request.h"
 #include "common/cli/help.h"
@@ -67,7 +69,29 @@ struct WorkerOptions {
   bool ignore_memory = false;
   v1::TrainingSpec training;     // what is set here goes before round.json
   std::optional<uint64_t> seed;  // likewise
+  std::optional<SecretKey> key;  // of an encrypted round
 };
+
+const SecretKey* KeyOf(const WorkerOptions& options) { return options.key ? &*options.key : nullptr; }
+
+// From a descriptor that the aggregator has left open: neither the command line nor the environment shows it.
+absl::StatusOr<SecretKey> ReadKey(int descriptor) {
+  std::string bytes(SecretKey::kBytes + 1, '\0');
+  size_t got = 0;
+  ssize_t more = 0;
+  while (got < bytes.size() && (more = ::read(descriptor, bytes.data() + got, bytes.size() - got)) != 0) {
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) break;
+    got += more;
+  }
+  ::close(descriptor);
+  const bool is_one = got == SecretKey::kBytes && more == 0;
+  const absl::StatusOr<SecretKey> key = SecretKey::FromBytes(absl::string_view(bytes).substr(0, is_one ? got : 0));
+  Cleanse(bytes);
+  if (key.ok()) return key;
+  return absl::InvalidArgumentError(absl::StrCat("--reports-key-fd: descriptor ", descriptor,
+                                                 " gives no key of 32 bytes: leave it to the aggregator"));
+}
 
 // What could not be written, stdio remembers until the end (EndProgram).
 void PrintLine(const nlohmann::ordered_json& json) {
@@ -213,7 +237,7 @@ absl::Status KeepNodesOfRound(Job& job) {
 
 // Both write into `folder`, and say what a person is shown of it (`show`).
 absl::Status AnalyseReports(const WorkerOptions& options, Job& job, const std::string& folder, Figures& show) {
-  BLINK_ASSIGN_OR_RETURN(const RoundFolder read, ReadRoundFolder(options.round_folder));
+  BLINK_ASSIGN_OR_RETURN(const RoundFolder read, ReadRoundFolder(options.round_folder, KeyOf(options)));
   BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(read.reports, job.attributes, job.spec, job.options));
   is_training = false;
@@ -227,7 +251,7 @@ absl::Status AnalyseReports(const WorkerOptions& options, Job& job, const std::s
 }
 
 absl::Status AnalyseAnswers(const WorkerOptions& options, Job& job, const std::string& folder, Figures& show) {
-  BLINK_ASSIGN_OR_RETURN(GroupAnswers read, ReadGroupAnswers(options.round_folder));
+  BLINK_ASSIGN_OR_RETURN(GroupAnswers read, ReadGroupAnswers(options.round_folder, KeyOf(options)));
   BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
   const uint32_t reports = read.reports;
   BLINK_ASSIGN_OR_RETURN(const GroupAnalysis analysis,
@@ -350,6 +374,10 @@ int Main(int argc, char** argv) {
   app.add_option("--on-out-of-memory", on_out_of_memory, "fail, or cpu: go on on the CPU (the round's)")
       ->transform(OneOf({"fail", "cpu"}));
   app.add_flag("--ignore-memory", options.ignore_memory, "Start even where it needs more memory than the machine has");
+  int key_descriptor = -1;
+  app.add_option("--reports-key-fd", key_descriptor,
+                 "Descriptor that gives the 32 bytes of the key of an encrypted round; for the aggregator")
+      ->check(CLI::Range(3, 1 << 20));
   bool asks_for_gpus = false;
   app.add_flag_callback(
       "--gpus",
@@ -371,6 +399,11 @@ int Main(int argc, char** argv) {
   options.training = *spec;
   if (!on_out_of_memory.empty()) {
     options.training.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
+  }
+  if (key_descriptor >= 0) {
+    absl::StatusOr<SecretKey> key = ReadKey(key_descriptor);
+    if (!key.ok()) return Fail(ExitCode::kUsage, std::string(key.status().message()));
+    options.key = *std::move(key);
   }
   const absl::Status status = RunWithoutExceptions(options);
   if (status.ok()) return 0;

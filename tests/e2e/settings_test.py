@@ -49,6 +49,7 @@ class Flags(BlinkTest):
                         (*self.aggregator, "--listen", ""), ("blink-aggregator", "--config", ""),
                         ("blink-aggregator", "doctor", "--config", ""), ("blink", "doctor", "--config", ""),
                         ("blink-node", "doctor", "--kit", "x", "--journal", "y", "--anchor", ""),
+                        (*self.aggregator, "--data-key-file", ""),
                         ("blink-worker", "--round-folder", "x", "--attributes", "", "--output", "y")):
             self.assertEnds(run(*command), blinktest.USAGE, "empty" if command[-1] == "" or "" in command else "behind")
 

@@ -134,6 +134,7 @@ Json ToJson(const v1::Round& round) {
                {"implausible", AsksAboutGroups(round) ? Json(nullptr) : Json(ImplausibleName(round.implausible()))},
                {"degree_max", round.degree_max() > 0 ? Json(round.degree_max()) : Json(nullptr)},
                {"flagged", round.flagged()},
+               {"encrypted", round.encrypted()},
                {"missing", ActiveNodes(round) - std::min(round.reports(), ActiveNodes(round))},
                {"quorum", round.quorum()},
                {"created", MillisText(round.created_ms())},
@@ -197,6 +198,7 @@ std::string RoundTable(const v1::Round& round) {
     absl::StrAppend(&table,
                     TableLine("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
   }
+  if (round.encrypted()) absl::StrAppend(&table, TableLine("at rest", "its reports are encrypted"));
   if (!round.progress_text().empty()) absl::StrAppend(&table, TableLine("progress", PeerText(round.progress_text())));
   absl::StrAppend(&table, HistoryText(round));
   return table;

@@ -11,6 +11,7 @@ while [ $# -gt 0 ]; do
     --attributes) attributes=$2 ;;
     --output) output=$2 ;;
     --threads) threads=$2 ;;
+    --reports-key-fd) key_fd=$2 ;;
   esac
   shift 2
 done
@@ -26,6 +27,10 @@ succeed() {
 }
 case "$(cat "$attributes/behaviour")" in
   succeed) succeed ;;
+  key)
+    tr '\0' ' ' < /proc/$$/cmdline > "$attributes/seen"
+    tr '\0' ' ' < /proc/$$/environ >> "$attributes/seen"
+    test "$key_fd" = 4 && cat <&4 > "$attributes/key" && succeed ;;
   crash-once)
     say training 0.1 "about to crash"
     if [ ! -e "$attributes/crashed" ]; then
