@@ -216,6 +216,16 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   pipeline.retired[roster.version()] = roster.retired();
   pipeline.worker_limits = options.worker_limits;
   pipeline.ignore_memory = options.ignore_memory;
+  pipeline.retain_reports = options.retain_reports;
+  pipeline.reports_deleted = [log = aggregator->audit_log_.get()](const v1::Round& round) {
+    const absl::Status noted = log->Append({.event = "noted",
+                                            .who = "aggregator",
+                                            .action = "delete reports",
+                                            .round_id = round.round_id(),
+                                            .detail = round.result_deleted() ? "and the result" : "",
+                                            .outcome = "OK"});
+    if (!noted.ok()) spdlog::error("a deletion is not in the audit log: {}", std::string(noted.message()));
+  };
   aggregator->pipeline_ = std::make_unique<Pipeline>(std::move(pipeline), *aggregator->store_, clock);
   Pipeline* const rounds = aggregator->pipeline_.get();
   aggregator->ingest_ = std::make_unique<Ingest>(

@@ -36,6 +36,7 @@ struct AggregatorOptions {
   std::string attributes_folder;        // empty: nothing is known of the nodes, and rounds give links and degrees
   Deployment deployment;
   ServerOptions server;
+  absl::Duration retain_reports = absl::InfiniteDuration();  // after the end of their round
   std::string audit_log;                                     // what operators did (audit_log.h); empty: DATA/audit.log
   std::string http_listen;  // HOST:PORT of metrics and health (telemetry.h); empty: they are not served over HTTP
   std::string web_listen;   // HOST:PORT of the page for operators (web_page.h); empty: there is none

@@ -138,7 +138,7 @@ absl::Status CheckResultsAreThere(const std::string& data_folder, ReportStore& s
   BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, store.ListRounds());
   for (const v1::Round& round : rounds) {
     std::error_code error;
-    if (round.state() != v1::ROUND_STATE_READY) continue;
+    if (round.state() != v1::ROUND_STATE_READY || round.result_deleted()) continue;
     ++results;
     missing += !fs::exists(absl::StrCat(data_folder, "/rounds/", round.round_id()), error) && !error;
   }

@@ -60,6 +60,7 @@ struct Flags {
   bool insecure = false, check_health = false, check_config = false, print_config = false;
   std::string port_file;
   LogOptions log;
+  std::string retain_reports;
   double worker_seconds_max = 0, worker_silence_max = 600;
   std::string roster;
   std::string store, store_file;
@@ -80,6 +81,8 @@ void DefineFlags(CLI::App& app, Flags& flags) {
   app.add_option("--store-file", flags.store_file,
                  "a file with the URI for --store, so that its password is in no command line");
   flags.data_key.AddTo(app);
+  app.add_option("--retain-reports", flags.retain_reports,
+                 "delete the reports of a round so long after its end: 12h, 30d; results stay; absent: never");
   app.add_option(
       "--attributes", options.attributes_folder,
       "folder of the public attributes, if there are any; must hold no edges. Without labels rounds give links "
@@ -301,6 +304,10 @@ absl::Status CompleteOptions(Flags& flags) {
   }
   BLINK_RETURN_IF_ERROR(ReadStore(flags));
   BLINK_ASSIGN_OR_RETURN(options.data_keys, flags.data_key.Read());
+  if (!flags.retain_reports.empty()) {
+    BLINK_ASSIGN_OR_RETURN(options.retain_reports,
+                           ParsePositiveDuration("--retain-reports", flags.retain_reports, absl::Seconds(1)));
+  }
   BLINK_RETURN_IF_ERROR(ReadRoster(flags.roster, options.deployment));
   if (flags.worker_silence_max > 0) options.worker_limits.silence = absl::Seconds(flags.worker_silence_max);
   if (flags.worker_seconds_max > 0) options.worker_limits.wall_time = absl::Seconds(flags.worker_seconds_max);

@@ -317,6 +317,7 @@ absl::Status WriteRoundJson(const v1::Round& round, const std::string& folder) {
   v1::Round written = round;
   written.clear_history();    // who did what is nothing that an analysis needs, and an older worker would not read it
   written.clear_encrypted();  // reports.blr says it
+  written.clear_reports_deleted_ms();
   std::string json;
   if (const auto status = google::protobuf::util::MessageToJsonString(written, &json, options); !status.ok()) {
     return absl::InternalError(absl::StrCat("cannot write the round as JSON: ", status.ToString()));

@@ -24,6 +24,7 @@ absl::Status CheckCanBeFollowed(const v1::Round& round, uint32_t node_count) {
   if (round.state() != v1::ROUND_STATE_READY) {
     return refuse("it is ", RoundStateName(round.state()), ", and a round that follows needs its groups");
   }
+  if (round.result_deleted()) return refuse("an operator deleted its result");
   if (round.parameters().node_count() != node_count) {
     return refuse("it was about ", round.parameters().node_count(), " nodes, and the roster has ", node_count,
                   ": ask about random groups again");

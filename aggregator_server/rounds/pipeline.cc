@@ -60,6 +60,13 @@ std::string DescribeProgress(const WorkerProgress& progress) {
                       progress.text.empty() ? "" : "; before: ", progress.text);
 }
 
+absl::Status RefuseRetryOfDeleted(const v1::Round& round) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the reports of round ", round.round_id(), " were deleted at ",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(round.reports_deleted_ms()), absl::UTCTimeZone()),
+      ": create another round"));
+}
+
 std::string OperatorText(const std::string& by) { return by.empty() ? "an operator" : by; }
 
 }  // namespace
@@ -70,7 +77,14 @@ Pipeline::Pipeline(PipelineOptions options, ReportStore& store, Clock& clock)
       clock_(clock),
       open_seconds_(StageBounds()),
       estimating_seconds_(StageBounds()),
-      training_seconds_(StageBounds()) {}
+      training_seconds_(StageBounds()),
+      deletion_(options_, store_, clock_,
+                {.is_busy =
+                     [this](const std::string& round_id) {
+                       const std::lock_guard<std::mutex> lock(mutex_);
+                       return records_.count(round_id) > 0;
+                     },
+                 .changed = [this](const std::string& round_id) { NotifyWatchers(round_id); }}) {}
 
 Pipeline::~Pipeline() { Stop(); }
 
@@ -81,6 +95,7 @@ absl::Status Pipeline::Start() {
   }
   scheduler_ = std::thread([this] { SealRoundsUntilStopped(); });
   runner_ = std::thread([this] { RunRoundsUntilStopped(); });
+  deletion_.Start();
   return absl::OkStatus();
 }
 
@@ -93,6 +108,7 @@ void Pipeline::Stop() {
   wake_runner_.notify_all();
   if (scheduler_.joinable()) scheduler_.join();
   if (runner_.joinable()) runner_.join();
+  deletion_.Stop();
 }
 
 absl::StatusOr<v1::Round> Pipeline::CreateRound(const v1::CreateRoundRequest& request, const std::string& by) {
@@ -280,6 +296,7 @@ absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, co
   if (round.reports() == 0) {
     return absl::FailedPreconditionError(absl::StrCat("round ", round_id, " has no report: create another round"));
   }
+  if (round.reports_deleted_ms() != 0) return RefuseRetryOfDeleted(round);
   BLINK_ASSIGN_OR_RETURN(*round.mutable_training(), TrainingOfRetry(round, training));
   {
     const std::lock_guard<std::mutex> create_lock(create_mutex_);
@@ -294,6 +311,7 @@ absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, co
     }
   }
   const auto seal_again = [&](v1::Round& stored) {
+    if (stored.reports_deleted_ms() != 0) return RefuseRetryOfDeleted(stored);
     EnterState(stored, v1::ROUND_STATE_SEALED, clock_.Now(), by);
     *stored.mutable_training() = round.training();
     stored.clear_failure_reason();
@@ -425,6 +443,9 @@ absl::StatusOr<std::string> Pipeline::FindResult(const std::string& round_id, co
     return absl::FailedPreconditionError(
         absl::StrCat("round ", round_id, " has no result: it is ", RoundStateName(round.state()),
                      round.failure_reason().empty() ? "" : absl::StrCat(" (", round.failure_reason(), ")")));
+  }
+  if (round.result_deleted()) {
+    return absl::FailedPreconditionError(absl::StrCat("round ", round_id, " has no result: an operator deleted it"));
   }
   if (known->presence == Artifact::kWithModel && round.training().model() == v1::MODEL_NONE) {
     return absl::NotFoundError(
@@ -638,6 +659,7 @@ PipelineActivity Pipeline::GetActivity() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     activity.worker_exits = worker_exits_;
+    activity.rounds_deleted = deletion_.deleted();
     for (const auto& [round_id, record] : records_) {
       activity.queued += record.phase == RoundRecord::Phase::kQueued;
       if (record.worker_pid == 0) continue;

@@ -48,6 +48,7 @@
 #include "absl/time/time.h"
 #include "aggregator_server/rounds/followed_round.h"
 #include "aggregator_server/rounds/pipeline_options.h"
+#include "aggregator_server/rounds/report_deletion.h"
 #include "aggregator_server/rounds/retry.h"
 #include "aggregator_server/rounds/round_files.h"
 #include "aggregator_server/rounds/round_run.h"
@@ -78,6 +79,7 @@ struct PipelineActivity {
   // Of rounds that came to the end of that stage while this process ran.
   Tally::Counts open_seconds, estimating_seconds, training_seconds;
   std::array<uint64_t, 7> worker_exits{};  // by WorkerExit::Kind
+  uint64_t rounds_deleted = 0;             // whose reports were
 };
 
 class Pipeline {
@@ -109,6 +111,9 @@ class Pipeline {
   // worker is still being ended.
   absl::StatusOr<v1::Round> AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training,
                                          const std::string& by = "");
+
+  // Deletes the reports and the result of a round that has ended (report_deletion.h). It goes on after this returns.
+  absl::StatusOr<v1::Round> Delete(const std::string& round_id) { return deletion_.Delete(round_id); }
 
   struct MissingNodes {
     std::vector<NodeRange> ranges;  // ascending and disjoint
@@ -241,6 +246,7 @@ class Pipeline {
   Tally open_seconds_, estimating_seconds_, training_seconds_;
   std::array<uint64_t, 7> worker_exits_{};  // guarded by mutex_
 
+  ReportDeletion deletion_;
   std::thread scheduler_;
   std::thread runner_;
 };

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "aggregator_server/rounds/worker_process.h"
 #include "aggregator_server/select/trainable.h"
+#include "blink/v1/operator.pb.h"
 #include "common/wire/roster.h"
 
 namespace blink {
@@ -31,6 +32,8 @@ struct PipelineOptions {
   // What is public of the nodes, as the attribute folder is now. A round that can never be trained on it is refused.
   // Thread-safe. Empty: not known, and no round is refused for it.
   std::function<absl::StatusOr<TrainingFacts>()> facts;
+  absl::Duration retain_reports = absl::InfiniteDuration();  // reports are deleted so long after their round has ended
+  std::function<void(const v1::Round&)> reports_deleted;     // is told of each round; empty: nobody is
   int crashes_max = 3;         // attempts that may end by a signal, without a new checkpoint in between
   uint32_t attempts_max = 10;  // in all, restarts of the aggregator included; one that made progress does not count
   absl::Duration retry_after = absl::Seconds(5);      // the wait after a full disk; each round waits on its own

@@ -40,8 +40,26 @@ bool RoundFiles::LacksReportsOf(const v1::Round& round) const {
     std::error_code error;
     return !std::filesystem::is_regular_file(folder_ + name, error) && (!error || error.value() == ENOENT);
   };
-  return IsTerminal(round.state()) && round.reports() > 0 &&
+  return IsTerminal(round.state()) && round.reports() > 0 && round.reports_deleted_ms() == 0 &&
          (lacks("/round.json") || lacks("/reports.blr") || (round.parameters().group_count() > 0 && lacks("/groups")));
+}
+
+absl::Status RoundFiles::RemoveReports() const {
+  RemoveWhatWorkersKept();
+  std::error_code error;
+  if (!std::filesystem::exists(folder_, error)) return absl::OkStatus();
+  for (const char* const name : {"/reports.blr", "/reports.blr.tmp"}) {
+    std::filesystem::remove(folder_ + name, error);
+    if (error) return FileError(error.value(), "remove", folder_ + name);
+  }
+  return SyncDirectory(folder_);
+}
+
+absl::Status RoundFiles::RemoveFolder() const {
+  std::error_code error;
+  std::filesystem::remove_all(folder_, error);
+  if (error) return FileError(error.value(), "remove", folder_);
+  return SyncDirectory(std::filesystem::path(folder_).parent_path().string());
 }
 
 uint64_t RoundFiles::CheckpointBytes() const {

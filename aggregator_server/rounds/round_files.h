@@ -33,6 +33,11 @@ class RoundFiles {
   // because its folder was lost.
   bool LacksReportsOf(const v1::Round& round) const;
 
+  // Leaves no report here, nor what a worker made of them on its way. OK: they are gone from the disk.
+  absl::Status RemoveReports() const;
+  // Likewise, and of the whole folder.
+  absl::Status RemoveFolder() const;
+
   // How far a worker has come, as the size of its checkpoints: a checkpoint grows with every epoch, and a search has
   // one more with every candidate.
   uint64_t CheckpointBytes() const;

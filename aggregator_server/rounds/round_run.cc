@@ -74,6 +74,8 @@ absl::Status RoundRun::Run() {
 absl::Status RoundRun::KeepReports(const v1::Round& round) {
   if (!files_.LacksReportsOf(round)) return absl::OkStatus();
   const absl::Status written = files_.Write(round, store_);
+  BLINK_ASSIGN_OR_RETURN(const v1::Round now, store_.GetRound(round_id_));
+  if (now.reports_deleted_ms() != 0) return now.result_deleted() ? files_.RemoveFolder() : files_.RemoveReports();
   if (!written.ok() && !absl::IsResourceExhausted(written) && !absl::IsUnavailable(written)) {  // nothing hangs on it
     spdlog::error("the reports of round {} stay in the store alone: {}", round_id_, written.ToString());
     return absl::OkStatus();

@@ -339,6 +339,13 @@ grpc::ServerUnaryReactor* OperatorServiceImpl::RetryRound(grpc::CallbackServerCo
       });
 }
 
+grpc::ServerUnaryReactor* OperatorServiceImpl::DeleteRound(grpc::CallbackServerContext* context,
+                                                           const v1::DeleteRoundRequest* request, v1::Round* response) {
+  return Change(
+      {context, request->deployment(), Role::kAdminister, "delete", request->round_id(), "", true}, *request,
+      [&](const std::string&, std::string&) { return StoreRound(pipeline_.Delete(request->round_id()), response); });
+}
+
 grpc::ServerUnaryReactor* OperatorServiceImpl::ListMissingNodes(grpc::CallbackServerContext* context,
                                                                 const v1::ListMissingNodesRequest* request,
                                                                 v1::ListMissingNodesResponse* response) {

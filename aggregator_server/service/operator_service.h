@@ -42,6 +42,8 @@ class OperatorServiceImpl final : public v1::OperatorService::CallbackService {
                                         v1::Round* response) override;
   grpc::ServerUnaryReactor* RetryRound(grpc::CallbackServerContext* context, const v1::RetryRoundRequest* request,
                                        v1::Round* response) override;
+  grpc::ServerUnaryReactor* DeleteRound(grpc::CallbackServerContext* context, const v1::DeleteRoundRequest* request,
+                                        v1::Round* response) override;
   grpc::ServerUnaryReactor* ListMissingNodes(grpc::CallbackServerContext* context,
                                              const v1::ListMissingNodesRequest* request,
                                              v1::ListMissingNodesResponse* response) override;

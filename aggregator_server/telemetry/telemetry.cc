@@ -161,6 +161,8 @@ void Telemetry::AddWorker(MetricList& list, const PipelineActivity& activity) {
     exits.push_back({{{"kind", kKinds[kind]}}, static_cast<double>(activity.worker_exits[kind])});
   }
   list.AddCounter("blink_worker_exits_total", "Workers that have ended, by how.", exits);
+  list.AddCounter("blink_rounds_reports_deleted_total", "Rounds whose reports were deleted, by age or by an operator.",
+                  static_cast<double>(activity.rounds_deleted));
   list.AddGauge("blink_worker_running", "1: a worker runs.", activity.worker.has_value() ? 1 : 0);
   if (!activity.worker.has_value()) return;
   const WorkerActivity& worker = *activity.worker;

@@ -1,10 +1,10 @@
-"""Reports at rest: encrypted, and keys that are changed."""
+"""Reports at rest: encrypted, deleted after a time or by an operator, and keys that are changed."""
 import base64
 import os
 import stat
 
 import blinktest
-from blinktest import BlinkTest, Deployment, must, run
+from blinktest import BlinkTest, Deployment, must, run, wait_until
 
 NODES = 60
 
@@ -104,6 +104,56 @@ class AtRest(KeyedDeployment):
         must("blink-aggregator", "--config", conf, "--check-config")
         (self.blink.folder / "b.key").unlink()
         self.assertEnds(run("blink-aggregator", "--config", conf, "--check-config"), blinktest.BAD_INPUT, "b.key")
+
+
+class Deletion(KeyedDeployment):
+    def test_reports_are_deleted_after_their_time_and_the_result_stays(self):
+        self.blink.start_aggregator("--data-key-file", self.key, "--retain-reports", "2s")
+        round_id = self.run_round()
+        wait_until(lambda: self.blink.status(round_id)["reports_deleted"] and
+                   not self.blink.status(round_id)["deleting"], "the deletion")
+        self.assertFalse((self.blink.round_folder(round_id) / "reports.blr").exists())
+        self.assertIn(f"round {round_id}: its {NODES} reports are deleted", self.blink.aggregator.log())
+        must("blink", "round", "result", "--config", self.blink.operator, round_id)
+        self.assertEnds(run("blink", "round", "retry", "--config", self.blink.operator, round_id),
+                        blinktest.REFUSED_BY_PEER)
+        self.assertRegex((self.blink.data / "audit.log").read_text(), f'delete reports.*{round_id}')
+        self.assertEqual(self.blink.aggregator.terminate(), blinktest.OK)
+        self.blink.start_aggregator("--data-key-file", self.key)
+        self.assertEqual(self.blink.status(round_id)["reports"], NODES)
+
+    def test_an_operator_deletes_a_round_and_no_report_is_left_in_a_file(self):
+        self.blink.start_aggregator()
+        round_id = self.run_round(epsilon=2)
+        reports = (self.blink.round_folder(round_id) / "reports.blr").read_bytes()
+        needles = self.first_report(reports)
+        for needle in needles:
+            self.assertTrue(any(needle in content for content in self.bytes_of_data().values()), "it is seen before")
+        refused = run("blink", "round", "delete", "--config", self.blink.operator, round_id)
+        self.assertEnds(refused, blinktest.USAGE, "--yes")
+        open_round = self.blink.create_round(epsilon=2)
+        self.assertEnds(run("blink", "round", "delete", "--config", self.blink.operator, "--yes", open_round),
+                        blinktest.REFUSED_BY_PEER, "cancel it first")
+        deleted = must("blink", "round", "delete", "--config", self.blink.operator, "--yes", "--json", round_id).json()
+        self.assertEqual((deleted["state"], deleted["reports"], deleted["deleting"], deleted["result_deleted"]),
+                         ("ready", NODES, False, True))
+        for name, content in self.bytes_of_data().items():
+            for needle in needles:
+                self.assertNotIn(needle, content, name)
+        self.assertFalse(self.blink.round_folder(round_id).exists())
+        self.assertEnds(run("blink", "round", "result", "--config", self.blink.operator, round_id),
+                        blinktest.REFUSED_BY_PEER, "deleted it")
+        must("blink", "round", "delete", "--config", self.blink.operator, "--yes", round_id)  # twice is fine
+        self.assertEqual(self.blink.aggregator.terminate(), blinktest.OK)
+        self.blink.start_aggregator()
+        self.assertEqual(self.blink.state(round_id), "ready")
+
+    def first_report(self, reports):
+        """As the store has it, and as reports.blr: the digest alone stays (records.h, report_file.h)."""
+        size = int.from_bytes(reports[8 + 17:8 + 21], "little")
+        self.assertGreater(size, 2)
+        bits, digest = reports[8 + 21:8 + 21 + size], reports[8 + 21 + size:8 + 21 + size + 32]
+        return digest + bits, bits + digest
 
 
 if __name__ == "__main__":

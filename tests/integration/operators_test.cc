@@ -47,6 +47,9 @@ class OperatorsTest : public testing::TlsAggregatorTest {
   grpc::Status Retry(const std::string& who, const std::string& round_id) {
     return Ask<v1::RetryRoundRequest>(&v1::OperatorService::Stub::RetryRound, who, round_id);
   }
+  grpc::Status Delete(const std::string& who, const std::string& round_id) {
+    return Ask<v1::DeleteRoundRequest>(&v1::OperatorService::Stub::DeleteRound, who, round_id);
+  }
   grpc::Status Look(const std::string& who, const std::string& round_id) {
     return Ask<v1::GetRoundStatusRequest>(&v1::OperatorService::Stub::GetRoundStatus, who, round_id);
   }
@@ -128,6 +131,21 @@ TEST_F(OperatorsTest, ACreatorEndsItsOwnRoundsAlone) {
   EXPECT_EQ(Cancel("creator/dan", another).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_TRUE(Cancel("creator/cem", another).ok());
   EXPECT_EQ(Cancel("creator/cem", std::string(32, 'f')).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(OperatorsTest, OnlyWhoAdministersDeletesARoundAndOnlyOnceItHasEnded) {
+  const std::string own = CreateRound("creator/cem");
+  EXPECT_EQ(Delete("operator/ann", own).error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "it is open";
+  ASSERT_TRUE(Cancel("creator/cem", own).ok());
+  for (const char* const who : {"reader/rob", "creator/cem"}) {
+    const grpc::Status refused = Delete(who, own);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(refused.error_message(), HasSubstr("the role to administer"));
+  }
+  EXPECT_FALSE(aggregator_->pipeline().GetRound(own)->result_deleted());
+  EXPECT_TRUE(testing::Eventually([&] { return Delete("operator/ann", own).ok(); })) << "once its run has ended";
+  EXPECT_TRUE(testing::Eventually([&] { return !aggregator_->pipeline().GetRound(own)->deleting(); }));
+  EXPECT_TRUE(aggregator_->pipeline().GetRound(own)->result_deleted());
 }
 
 TEST_F(OperatorsTest, ACreatorEndsNoRoundWhoseCreatorIsUnknown) {

@@ -2,6 +2,7 @@
 // absent.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <future>
 
 #include "absl/strings/match.h"
@@ -169,6 +170,35 @@ void WriteRoundFolders(const std::string& root) {
   }
 }
 
+// ---- reports that were deleted ----
+
+void DeleteRounds(const std::string& root) {
+  std::error_code error;
+  const bool is_first = !fs::exists(root + "/rounds", error);  // a later process goes on with the deletion
+  for (const char* id : {kRoundId, kOtherRoundId}) {
+    if (!is_first) break;
+    const RoundFiles files(root + "/rounds", id);
+    fs::create_directories(files.folder(), error);
+    std::ofstream(files.folder() + "/reports.blr") << "reports";
+    std::ofstream(files.folder() + "/round.json") << "round";
+  }
+  for (const char* id : {kRoundId, kOtherRoundId}) {
+    const RoundFiles files(root + "/rounds", id);
+    const bool of_all = std::string(id) == kOtherRoundId;
+    if ((of_all ? files.RemoveFolder() : files.RemoveReports()).ok()) Note(id);
+  }
+}
+
+std::string CheckDeleted(const std::string& root, const Notes& notes, bool) {
+  for (const std::string& id : notes) {
+    std::error_code error;
+    if (fs::exists(RoundFiles(root + "/rounds", id).folder() + "/reports.blr", error)) {
+      return "reports that were deleted are there again";
+    }
+  }
+  return "";
+}
+
 // ---- a result ----
 
 std::string FileOfVersion(const std::string& name, int version) {
@@ -249,6 +279,7 @@ void WriteCheckpoints(const std::string& root) {
 
 Scenario StoreScenario() { return {"store", FillStore, CheckStore, /*kill_stride=*/41, /*names_in_order=*/true}; }
 Scenario RoundFolderScenario() { return {"round folder", WriteRoundFolders, CheckRoundFolder}; }
+Scenario DeletedRoundScenario() { return {"deleted round", DeleteRounds, CheckDeleted}; }
 Scenario ResultScenario() { return {"result", PublishResults, CheckResult, /*kill_stride=*/5}; }
 Scenario CheckpointScenario() { return {"checkpoint", WriteCheckpoints, CheckCheckpoint}; }
 

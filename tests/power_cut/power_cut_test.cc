@@ -38,8 +38,9 @@ namespace {
 
 const std::vector<Scenario>& Scenarios() {
   static const auto* const all = new std::vector<Scenario>{
-      JournalScenario(),    LateAnchorScenario(), StoreScenario(),     RoundFolderScenario(), ResultScenario(),
-      CheckpointScenario(), FilesScenario(),      NewFolderScenario(), AuditLogScenario(),    BackupScenario()};
+      JournalScenario(),      LateAnchorScenario(), StoreScenario(),      RoundFolderScenario(),
+      DeletedRoundScenario(), ResultScenario(),     CheckpointScenario(), FilesScenario(),
+      NewFolderScenario(),    AuditLogScenario(),   BackupScenario()};
   return *all;
 }
 

@@ -30,6 +30,7 @@ Scenario JournalScenario();
 Scenario LateAnchorScenario();
 Scenario StoreScenario();
 Scenario RoundFolderScenario();
+Scenario DeletedRoundScenario();
 Scenario ResultScenario();
 Scenario CheckpointScenario();
 Scenario FilesScenario();

@@ -406,6 +406,39 @@ void AddRetry(CLI::App* round, std::function<int()>* run) {
   });
 }
 
+void AddDelete(CLI::App* round, std::function<int()>* run) {
+  struct Flags : RoundFlags {
+    bool yes = false;
+  };
+  CLI::App* command = round->add_subcommand(
+      "delete",
+      "Delete the reports and the result of a round that has ended, for good; that it was stays. Needs the role "
+      "administer");
+  auto flags = std::make_shared<Flags>();
+  flags->AddTo(command);
+  command->add_flag("--yes", flags->yes, "Really: nothing brings them back but a backup");
+  Bind(command, run, flags, [flags](OperatorClient& client) -> absl::StatusOr<ExitCode> {
+    constexpr absl::Duration kPatience = absl::Minutes(5);
+    if (!flags->yes) {
+      return ExitCode(FinishWrongFlags(absl::InvalidArgumentError(absl::StrCat(
+          "this deletes the reports and the result of round ", flags->round_id, " for good: say so with --yes"))));
+    }
+    BLINK_ASSIGN_OR_RETURN(v1::Round deleted, client.Delete(flags->round_id));
+    const absl::Time give_up = absl::Now() + kPatience;
+    while (deleted.deleting()) {
+      if (absl::Now() >= give_up) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("the aggregator still deletes round ", flags->round_id,
+                         ", and goes on with it: blink round status shows when it is done, its log what it waits for"));
+      }
+      absl::SleepFor(absl::Milliseconds(200));
+      BLINK_ASSIGN_OR_RETURN(deleted, client.GetStatus(flags->round_id));
+    }
+    BLINK_RETURN_IF_ERROR(flags->output.Print(FormatRound(deleted, flags->json)));
+    return ExitCode::kOk;
+  });
+}
+
 void AddMissing(CLI::App* round, std::function<int()>* run) {
   CLI::App* command = round->add_subcommand("missing", "The active nodes that have no report in a round");
   auto flags = std::make_shared<RoundFlags>();
@@ -501,6 +534,7 @@ void AddRoundCommand(CLI::App& app, std::function<int()>* run) {
          "End a round without a result; its reports are kept, and blink-worker can be run on them (docs/OPERATIONS.md)",
          &OperatorClient::Cancel, run);
   AddRetry(round, run);
+  AddDelete(round, run);
   AddMissing(round, run);
   AddRefused(round, run);
   AddResult(round, run);

@@ -197,6 +197,10 @@ absl::StatusOr<v1::Round> OperatorClient::Cancel(const std::string& round_id) {
   return CallFor(&v1::OperatorService::Stub::CancelRound, round_id);
 }
 
+absl::StatusOr<v1::Round> OperatorClient::Delete(const std::string& round_id) {
+  return CallFor(&v1::OperatorService::Stub::DeleteRound, round_id);
+}
+
 absl::StatusOr<v1::Round> OperatorClient::Retry(const std::string& round_id, const v1::TrainingSpec& training) {
   BLINK_RETURN_IF_ERROR(ValidateRoundId(round_id));
   v1::RetryRoundRequest request;

@@ -57,6 +57,8 @@ class OperatorClient {
   absl::StatusOr<v1::Round> Seal(const std::string& round_id);
   absl::StatusOr<v1::Round> Cancel(const std::string& round_id);
   absl::StatusOr<v1::Round> Retry(const std::string& round_id, const v1::TrainingSpec& training);
+  // The round as marked for deletion; `deleting` ends when all is gone.
+  absl::StatusOr<v1::Round> Delete(const std::string& round_id);
   // The active nodes without a report, ascending ranges. INTERNAL: pages without end.
   absl::StatusOr<std::vector<NodeRange>> ListMissing(const std::string& round_id);
   // What was refused of a round.

@@ -135,6 +135,10 @@ Json ToJson(const v1::Round& round) {
                {"degree_max", round.degree_max() > 0 ? Json(round.degree_max()) : Json(nullptr)},
                {"flagged", round.flagged()},
                {"encrypted", round.encrypted()},
+               {"reports_deleted",
+                round.reports_deleted_ms() > 0 ? Json(MillisText(round.reports_deleted_ms())) : Json(nullptr)},
+               {"deleting", round.deleting()},
+               {"result_deleted", round.result_deleted()},
                {"missing", ActiveNodes(round) - std::min(round.reports(), ActiveNodes(round))},
                {"quorum", round.quorum()},
                {"created", MillisText(round.created_ms())},
@@ -199,6 +203,11 @@ std::string RoundTable(const v1::Round& round) {
                     TableLine("retired nodes", absl::StrCat(round.parameters().node_count() - ActiveNodes(round))));
   }
   if (round.encrypted()) absl::StrAppend(&table, TableLine("at rest", "its reports are encrypted"));
+  if (round.reports_deleted_ms() > 0) {
+    absl::StrAppend(&table, TableLine(round.deleting() ? "being deleted" : "deleted",
+                                      absl::StrCat(MillisText(round.reports_deleted_ms()), "  its reports",
+                                                   round.result_deleted() ? " and its result" : "")));
+  }
   if (!round.progress_text().empty()) absl::StrAppend(&table, TableLine("progress", PeerText(round.progress_text())));
   absl::StrAppend(&table, HistoryText(round));
   return table;

@@ -85,6 +85,12 @@ class FakeAggregator final : public v1::OperatorService::Service {
     *round = state;
     return refusal;
   }
+  grpc::Status DeleteRound(grpc::ServerContext*, const v1::DeleteRoundRequest* request, v1::Round* round) override {
+    deleted = request->round_id();
+    *round = state;
+    round->set_deleting(true);  // and is done when it is asked for again
+    return refusal;
+  }
   grpc::Status ListMissingNodes(grpc::ServerContext*, const v1::ListMissingNodesRequest* request,
                                 v1::ListMissingNodesResponse* response) override {
     const uint64_t first = request->first_node();
@@ -104,6 +110,7 @@ class FakeAggregator final : public v1::OperatorService::Service {
 
   v1::ListRefusedReportsResponse refused;
   v1::RetryRoundRequest retried;
+  std::string deleted;
   int pages_left = 0;
   bool endless = false;
   v1::CreateRoundRequest asked;
@@ -586,6 +593,24 @@ TEST_F(RoundCommand, WatchComesBackAfterABrokenConnectionAndEndsWithTheRound) {
   ASSERT_EQ(Round({"watch", kId}), 0) << err_;
   EXPECT_EQ(service_.watches, 2);
   EXPECT_THAT(out_, HasSubstr("ready"));
+}
+
+TEST_F(RoundCommand, DeleteAsksForAWordFirstAndWaitsUntilAllIsGone) {
+  EXPECT_EQ(Round({"delete", kId}), 2);
+  EXPECT_THAT(err_, HasSubstr("--yes"));
+  EXPECT_EQ(service_.deleted, "");
+  service_.state.set_reports_deleted_ms(1'800'000'000'000);
+  service_.state.set_result_deleted(true);
+  ASSERT_EQ(Round({"delete", kId, "--yes"}), 0) << err_;
+  EXPECT_EQ(service_.deleted, kId);
+  EXPECT_THAT(out_, HasSubstr("its reports and its result"));
+  ASSERT_EQ(Round({"status", "--json", kId}), 0);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["reports_deleted"], "2027-01-15T08:00:00Z");
+  EXPECT_EQ(json["deleting"], false);
+  EXPECT_EQ(json["result_deleted"], true);
+  service_.refusal = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "cancel it first");
+  EXPECT_EQ(Round({"delete", kId, "--yes"}), 7);
 }
 
 TEST_F(RoundCommand, RetrySendsWhatIsGivenAndNothingElse) {
