@@ -36,14 +36,6 @@ constexpr size_t kRequestIdCharactersMax = 64;
 
 constexpr uint32_t kRandomGroupsDefault = 2;  // as LDPGen has it
 
-absl::StatusOr<std::string> DrawRoundId() {
-  std::string bytes(16, '\0');
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return absl::UnavailableError("the system gave no random bytes for a round id");
-  }
-  return absl::BytesToHexString(bytes);
-}
-
 // Each node is of any group. Nobody's privacy depends on the groups, which every node is told.
 absl::StatusOr<NodeGroups> DrawGroups(uint32_t node_count, uint32_t count) {
   uint64_t seed = 0;
@@ -219,6 +211,14 @@ void AppendDifferences(const google::protobuf::Message& held, const google::prot
 
 }  // namespace
 
+absl::StatusOr<std::string> DrawRoundId() {
+  std::string bytes(16, '\0');
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return absl::UnavailableError("the system gave no random bytes for a round id");
+  }
+  return absl::BytesToHexString(bytes);
+}
+
 absl::Status CheckSameRequest(const std::string& request_id, const v1::Round& held, const v1::Round& asked) {
   std::vector<std::string> differences;
   AppendDifferences(RecoverRequest(held), RecoverRequest(asked), differences);
@@ -240,7 +240,7 @@ absl::StatusOr<NewRound> MakeRound(const PipelineOptions& options, const v1::Cre
   const uint32_t active = options.active_nodes > 0 ? options.active_nodes : options.node_count;
   BLINK_RETURN_IF_ERROR(CheckCollection(request, parameters, active));
   v1::Round& round = made.round;
-  BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), DrawRoundId());
+  BLINK_ASSIGN_OR_RETURN(*round.mutable_round_id(), options.draw_round_id());
   round.set_deployment(options.deployment);
   *round.mutable_parameters() = ParametersToProto(parameters);
   round.set_roster_version(options.roster_version);

@@ -88,11 +88,14 @@ Pipeline::Pipeline(PipelineOptions options, ReportStore& store, Clock& clock)
 
 Pipeline::~Pipeline() { Stop(); }
 
-absl::Status Pipeline::Start() {
+absl::Status Pipeline::TakeUp() {
   BLINK_RETURN_IF_ERROR(MakeDirectories(options_.rounds_folder));
-  if (const std::optional<uint64_t> lease = store_.GetLease(); lease.has_value()) {
-    BLINK_RETURN_IF_ERROR(TakeUpRounds(*lease));
-  }
+  const std::optional<uint64_t> lease = store_.GetLease();
+  return lease.has_value() ? TakeUpRounds(*lease) : absl::OkStatus();
+}
+
+absl::Status Pipeline::Start() {
+  BLINK_RETURN_IF_ERROR(TakeUp());
   scheduler_ = std::thread([this] { SealRoundsUntilStopped(); });
   runner_ = std::thread([this] { RunRoundsUntilStopped(); });
   deletion_.Start();
@@ -512,22 +515,26 @@ void Pipeline::SealRoundsUntilStopped() {
     if (stopping_) return;
     seal_now_ = false;
     lock.unlock();
-    LookAtShared();
-    TellOfTheStore();
-    lock.lock();
-    const std::optional<uint64_t> lease = lease_;
-    const absl::Duration now = clock_.Monotonic();
-    const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
-    const std::set<std::string> changed = TakeChanged();
-    LogCollection(now);
-    lock.unlock();
-    for (const auto& [round_id, why] : due) {
-      const absl::Status sealed = SealBecause(round_id, why, /*by=*/"", lease).status();
-      if (!sealed.ok()) SealLater(round_id, now, sealed);
-    }
-    watchers_.Notify(changed);
+    SealWhatIsDue();
     lock.lock();
   }
+}
+
+void Pipeline::SealWhatIsDue() {
+  LookAtShared();
+  TellOfTheStore();
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::optional<uint64_t> lease = lease_;
+  const absl::Duration now = clock_.Monotonic();
+  const std::vector<std::pair<std::string, std::string>> due = ListDue(now);
+  const std::set<std::string> changed = TakeChanged();
+  LogCollection(now);
+  lock.unlock();
+  for (const auto& [round_id, why] : due) {
+    const absl::Status sealed = SealBecause(round_id, why, /*by=*/"", lease).status();
+    if (!sealed.ok()) SealLater(round_id, now, sealed);
+  }
+  watchers_.Notify(changed);
 }
 
 void Pipeline::SealLater(const std::string& round_id, absl::Duration now, const absl::Status& why) {
@@ -563,37 +570,46 @@ std::vector<std::pair<std::string, std::string>> Pipeline::ListDue(absl::Duratio
 void Pipeline::RunRoundsUntilStopped() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    const auto next = FindFirstToRun();
-    if (next == records_.end()) {  // until the first may run, or a seal or a cancellation wakes us
-      if (const SteadyTime end = FindEndOfFirstWait(); end == SteadyTime::max()) {
-        wake_runner_.wait(lock);
-      } else {
-        wake_runner_.wait_until(lock, end);
-      }
-      continue;
-    }
-    next->second.phase = RoundRecord::Phase::kRunning;
-    const std::string round_id = running_ = next->first;
-    const uint64_t lease = *lease_;  // there are no records without one
-    const uint64_t turn = next->second.turn;
-    lock.unlock();
-    const absl::Status processed = MakeRun(round_id, lease, turn).Run();
-    const absl::StatusOr<v1::Round> round = store_.GetRound(round_id);
-    if (round.ok() && IsTerminal(round->state())) FilesOf(round_id).RemoveWhatWorkersKept();
-    lock.lock();
-    running_.clear();
-    if (const RoundRecord& record = next->second;
-        record.stage_began.has_value() && round.ok() && round->state() == v1::ROUND_STATE_READY) {
-      const bool was_training = record.progress && record.progress->is_training;
-      (was_training ? training_seconds_ : estimating_seconds_).Add(SecondsSince(*record.stage_began));
-    }
-    if (next->second.phase == RoundRecord::Phase::kQueued) continue;  // an operator retries it
-    if (processed.ok() || stopping_ || lease_ != lease) {
-      records_.erase(next);  // only this thread erases what it runs
+    if (RunNextRound(lock)) continue;
+    // until the first may run, or a seal or a cancellation wakes us
+    if (const SteadyTime end = FindEndOfFirstWait(); end == SteadyTime::max()) {
+      wake_runner_.wait(lock);
     } else {
-      RunLater(round_id, next->second, processed);
+      wake_runner_.wait_until(lock, end);
     }
   }
+}
+
+bool Pipeline::RunNextRound() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return RunNextRound(lock);
+}
+
+bool Pipeline::RunNextRound(std::unique_lock<std::mutex>& lock) {
+  const auto next = FindFirstToRun();
+  if (next == records_.end()) return false;
+  next->second.phase = RoundRecord::Phase::kRunning;
+  const std::string round_id = running_ = next->first;
+  const uint64_t lease = *lease_;  // there are no records without one
+  const uint64_t turn = next->second.turn;
+  lock.unlock();
+  const absl::Status processed = MakeRun(round_id, lease, turn).Run();
+  const absl::StatusOr<v1::Round> round = store_.GetRound(round_id);
+  if (round.ok() && IsTerminal(round->state())) FilesOf(round_id).RemoveWhatWorkersKept();
+  lock.lock();
+  running_.clear();
+  if (const RoundRecord& record = next->second;
+      record.stage_began.has_value() && round.ok() && round->state() == v1::ROUND_STATE_READY) {
+    const bool was_training = record.progress && record.progress->is_training;
+    (was_training ? training_seconds_ : estimating_seconds_).Add(SecondsSince(*record.stage_began));
+  }
+  if (next->second.phase == RoundRecord::Phase::kQueued) return true;  // an operator retries it
+  if (processed.ok() || stopping_ || lease_ != lease) {
+    records_.erase(next);  // only the runner erases what it runs
+  } else {
+    RunLater(round_id, next->second, processed);
+  }
+  return true;
 }
 
 void Pipeline::RunLater(const std::string& round_id, RoundRecord& record, const absl::Status& why) {

@@ -95,6 +95,12 @@ class Pipeline {
   // Ends the child process and the threads; the rounds stay where they are.
   void Stop();
 
+  // For who has no threads to spare, such as a simulation: TakeUp in place of Start, and then what the threads do, one
+  // turn each. One at a time.
+  absl::Status TakeUp();
+  void SealWhatIsDue();  // a turn of the scheduler
+  bool RunNextRound();   // a turn of the runner; false: no round is to be run now
+
   // INVALID_ARGUMENT naming the field and its range, or the remedy where it cannot be trained (CheckTrainable).
   // FAILED_PRECONDITION: the attributes, the worker or its machine do not allow it, or the round that it follows does
   // not (followed_round.h). NOT_FOUND: it follows no round that there is. RESOURCE_EXHAUSTED: 64 rounds are open. The
@@ -187,6 +193,7 @@ class Pipeline {
 
   void SealRoundsUntilStopped();  // the scheduler's thread
   void RunRoundsUntilStopped();   // the runner's thread
+  bool RunNextRound(std::unique_lock<std::mutex>& lock);
 
   absl::StatusOr<v1::Round> SealBecause(const std::string& round_id, const std::string& why, const std::string& by,
                                         std::optional<uint64_t> lease);
@@ -236,9 +243,9 @@ class Pipeline {
   bool store_is_stuck_ = false;                        // at the last look
   SteadyTime next_look_at_store_ = SteadyTime::min();  // scheduler's thread
   uint64_t next_turn_ = 0;
-  std::optional<uint64_t> lease_;                       // under which records_ were taken up; absent: there are none
-  std::string running_;                                 // the round that the runner has; empty: none
-  SteadyTime next_look_at_others_ = SteadyTime::min();  // scheduler's thread
+  std::optional<uint64_t> lease_;  // under which records_ were taken up; absent: there are none
+  std::string running_;            // the round that the runner has; empty: none
+  absl::Duration next_look_at_others_ = -absl::InfiniteDuration();  // of the monotonic clock; scheduler's thread
   Records records_;
 
   RoundWatchers watchers_;

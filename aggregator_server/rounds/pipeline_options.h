@@ -17,6 +17,9 @@
 
 namespace blink {
 
+// 32 random hexadecimal digits. UNAVAILABLE: the system gave none.
+absl::StatusOr<std::string> DrawRoundId();
+
 struct PipelineOptions {
   std::string deployment;
   uint32_t node_count = 0;
@@ -38,6 +41,9 @@ struct PipelineOptions {
   uint32_t attempts_max = 10;  // in all, restarts of the aggregator included; one that made progress does not count
   absl::Duration retry_after = absl::Seconds(5);      // the wait after a full disk; each round waits on its own
   absl::Duration retry_after_max = absl::Minutes(1);  // the wait doubles each time, up to this
+  // A simulation has others.
+  WorkerRunner run_worker = RunWorker;
+  std::function<absl::StatusOr<std::string>()> draw_round_id = DrawRoundId;
 };
 
 }  // namespace blink

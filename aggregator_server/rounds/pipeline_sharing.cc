@@ -1,5 +1,4 @@
 // What a Pipeline does because other aggregators may share its store.
-#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -12,7 +11,7 @@
 namespace blink {
 namespace {
 
-constexpr auto kLookAtOthersEvery = std::chrono::seconds(1);
+constexpr absl::Duration kLookAtOthersEvery = absl::Seconds(1);
 
 }  // namespace
 
@@ -58,8 +57,8 @@ void Pipeline::DropRecords() {
 void Pipeline::LookAtShared() {
   if (!store_.IsShared()) return;
   FollowLease();
-  if (std::chrono::steady_clock::now() < next_look_at_others_) return;
-  next_look_at_others_ = std::chrono::steady_clock::now() + kLookAtOthersEvery;
+  if (clock_.Monotonic() < next_look_at_others_) return;
+  next_look_at_others_ = clock_.Monotonic() + kLookAtOthersEvery;
   FollowOthers();
   watchers_.NotifyAll();
 }

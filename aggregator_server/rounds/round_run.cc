@@ -103,13 +103,12 @@ absl::Status RoundRun::RunWorkerOnce(bool& ended) {
   }
   if (!key.ok()) return FailRound(std::string(key.status().message()));
   spdlog::info("round {}: attempt {}", round_id_, round->attempts());
-  const absl::StatusOr<WorkerExit> exit = RunWorker(
-      MakeWorkerArguments(options_, files_, key->has_value()), options_.worker_limits, hooks_.progress,
-      hooks_.should_stop,
-      [&](pid_t pid) {
-        if (hooks_.started) hooks_.started(pid, round->attempts());
-      },
-      *key);
+  const auto started = [&](pid_t pid) {
+    if (hooks_.started) hooks_.started(pid, round->attempts());
+  };
+  const absl::StatusOr<WorkerExit> exit =
+      options_.run_worker(MakeWorkerArguments(options_, files_, key->has_value()), options_.worker_limits,
+                          hooks_.progress, hooks_.should_stop, started, *key);
   if (exit.ok() && hooks_.ended) hooks_.ended(*exit);
   if (absl::IsResourceExhausted(exit.status())) return exit.status();
   if (!exit.ok()) return FailRound(std::string(exit.status().message()));

@@ -71,6 +71,7 @@ absl::StatusOr<WorkerExit> RunWorker(const std::vector<std::string>& arguments, 
                                      const std::function<bool()>& should_stop,
                                      const std::function<void(pid_t)>& started = nullptr,
                                      const std::optional<SecretKey>& key = std::nullopt);
+using WorkerRunner = std::function<decltype(RunWorker)>;  // what may stand in for it
 
 }  // namespace blink
 

@@ -2,7 +2,10 @@
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_ROCKSDB_STORE_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_ROCKSDB_STORE_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "aggregator_server/store/report_store.h"
@@ -13,6 +16,8 @@ class Env;
 
 namespace blink {
 
+std::optional<uint64_t> FindFreeBytes(const std::string& folder);
+
 struct RocksDbOptions {
   uint64_t batch_bytes_max = 4 << 20;  // reports that share one fsync
   rocksdb::Env* env = nullptr;         // tests make it fail; nullptr: the machine's
@@ -20,6 +25,8 @@ struct RocksDbOptions {
   uint64_t space_reserve = 64 << 20;  // bytes of the disk that stay free, for the flush of the write buffers
   uint64_t space_to_open = 4 << 20;   // free bytes needed to open it, besides what its logs become
   bool accept_loss = false;           // open it although it lost what it had acknowledged
+  // Bytes that are free on the disk of a folder; nullopt: nobody knows, and writing is tried.
+  std::function<std::optional<uint64_t>(const std::string& folder)> free_bytes = FindFreeBytes;
 };
 
 // Opens or makes the store in `folder`. ABORTED: another process holds it. RESOURCE_EXHAUSTED: the disk is full.

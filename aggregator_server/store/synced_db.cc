@@ -68,7 +68,8 @@ class NoLog final : public rocksdb::Logger {
 
 // RocksDB as Debian builds it ends the process by an assertion when the disk is full while it opens a store that
 // exists.
-absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
+absl::Status CheckSpaceToOpen(const std::string& folder, const RocksDbOptions& options) {
+  uint64_t needed = options.space_to_open;
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() != ".log") continue;  // replayed, and written as a table
@@ -76,11 +77,9 @@ absl::Status CheckSpaceToOpen(const std::string& folder, uint64_t needed) {
     const uint64_t size = at->file_size(gone);
     if (!gone) needed += size;
   }
-  struct statvfs disk {};
-  if (::statvfs(folder.c_str(), &disk) != 0) return absl::OkStatus();  // it is tried then
-  const uint64_t available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
-  if (available >= needed) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("cannot open the store ", folder, ": its disk has ", available,
+  const std::optional<uint64_t> available = options.free_bytes(folder);
+  if (available.value_or(needed) >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("cannot open the store ", folder, ": its disk has ", *available,
                                                    " bytes left, and ", needed,
                                                    " are needed; free space on the aggregator's disk"));
 }
@@ -174,6 +173,12 @@ absl::Status CheckNothingIsLost(const std::string& folder, const rocksdb::Option
 
 }  // namespace
 
+std::optional<uint64_t> FindFreeBytes(const std::string& folder) {
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return std::nullopt;
+  return static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+}
+
 absl::Status FromRocksDb(const rocksdb::Status& status, absl::string_view what) {
   if (status.ok()) return absl::OkStatus();
   const std::string message = absl::StrCat("cannot ", what, ": ", status.ToString());
@@ -196,20 +201,19 @@ absl::StatusOr<std::unique_ptr<SyncedDb>> SyncedDb::Open(const std::string& fold
                     absl::StrCat("cannot open the store ", folder, ": ", lock.status().message(), remedy));
   }
   BLINK_RETURN_IF_ERROR(CheckFiles(folder));
-  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, options.space_to_open));
+  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, options));
   const rocksdb::Options all_options = MakeOptions(options);
   BLINK_RETURN_IF_ERROR(CheckNothingIsLost(folder, all_options, options.accept_loss));
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(all_options, folder, &raw);
   if (!opened.ok()) return OpenError(opened, folder);
-  return std::unique_ptr<SyncedDb>(
-      new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options.space_reserve));
+  return std::unique_ptr<SyncedDb>(new SyncedDb(*std::move(lock), std::unique_ptr<rocksdb::DB>(raw), options));
 }
 
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenToLook(const std::string& folder) {
   const RocksDbOptions ours;
   BLINK_RETURN_IF_ERROR(CheckFiles(folder));
-  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, ours.space_to_open));
+  BLINK_RETURN_IF_ERROR(CheckSpaceToOpen(folder, ours));
   if (std::error_code error; !std::filesystem::exists(folder + "/CURRENT", error)) {
     return absl::NotFoundError(absl::StrCat(folder, " has no store"));
   }
@@ -222,19 +226,18 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenToLook(const std::string& folde
   return std::unique_ptr<rocksdb::DB>(raw);
 }
 
-SyncedDb::SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve)
+SyncedDb::SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, const RocksDbOptions& options)
     : lock_(std::move(lock)),
       db_(std::move(db)),
-      space_reserve_(space_reserve),
+      space_reserve_(options.space_reserve),
+      free_bytes_(options.free_bytes),
       write_seconds_({0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10}) {}
 
 absl::Status SyncedDb::CheckSpace(uint64_t bytes) const {
-  struct statvfs disk {};
-  if (::statvfs(db_->GetName().c_str(), &disk) != 0) return absl::OkStatus();  // it is tried then
-  const uint64_t available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
-  if (available >= space_reserve_ + bytes) return absl::OkStatus();
+  const std::optional<uint64_t> available = free_bytes_(db_->GetName());
+  if (available.value_or(space_reserve_ + bytes) >= space_reserve_ + bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("No space left on device: the disk of ", db_->GetName(), " has ",
-                                                   available >> 20, " MiB left, and ", space_reserve_ >> 20,
+                                                   *available >> 20, " MiB left, and ", space_reserve_ >> 20,
                                                    " MiB of it are kept free; free space on the aggregator's disk"));
 }
 

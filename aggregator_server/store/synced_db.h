@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,7 +62,7 @@ class SyncedDb {
   }
 
  private:
-  SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, uint64_t space_reserve);
+  SyncedDb(FileLock lock, std::unique_ptr<rocksdb::DB> db, const RocksDbOptions& options);
 
   absl::Status CheckSpace(uint64_t bytes) const;
   bool HasObsoleteFiles();
@@ -69,6 +71,7 @@ class SyncedDb {
   FileLock lock_;
   std::unique_ptr<rocksdb::DB> db_;
   const uint64_t space_reserve_;
+  const std::function<std::optional<uint64_t>(const std::string&)> free_bytes_;
   Tally write_seconds_;
   std::atomic<uint64_t> failed_writes_{0};
   std::atomic<int64_t> write_began_ns_{0};  // of the steady clock; 0: no write is under way
