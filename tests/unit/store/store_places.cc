@@ -6,6 +6,7 @@
 #include "aggregator_server/store/postgres_store.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "common/base/status_macros.h"
+#include "tests/simulation/shared_store.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/temp_folder.h"
 
@@ -48,14 +49,28 @@ class EncryptedPlace final : public StorePlace {
   const std::unique_ptr<StorePlace> place_;
 };
 
+// The one of the simulation (tests/simulation/).
+class SimulatedPlace final : public StorePlace {
+ public:
+  absl::StatusOr<std::unique_ptr<ReportStore>> Open() override {
+    return std::make_unique<simulation::SharedStore>(database_);
+  }
+
+ private:
+  simulation::SharedDatabase database_{SystemClock()};
+};
+
 }  // namespace
 
-std::vector<std::string> StorePlaceNames() { return {"RocksDb", "Postgres", "EncryptedRocksDb", "EncryptedPostgres"}; }
+std::vector<std::string> StorePlaceNames() {
+  return {"RocksDb", "Postgres", "EncryptedRocksDb", "EncryptedPostgres", "Simulated"};
+}
 
 std::unique_ptr<StorePlace> MakeStorePlace(const std::string& name) {
   if (name == "EncryptedRocksDb") return std::make_unique<EncryptedPlace>(MakeStorePlace("RocksDb"));
   if (name == "EncryptedPostgres") return std::make_unique<EncryptedPlace>(MakeStorePlace("Postgres"));
   if (name == "Postgres") return std::make_unique<PostgresPlace>();
+  if (name == "Simulated") return std::make_unique<SimulatedPlace>();
   return std::make_unique<RocksDbPlace>();
 }
 
