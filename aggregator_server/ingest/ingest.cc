@@ -54,14 +54,17 @@ bool AreEqual(const v1::PrivacyParameters& a, const v1::PrivacyParameters& b) {
 
 Ingest::Reservation::~Reservation() {
   if (ingest_ == nullptr) return;
-  {
-    const std::lock_guard<std::mutex> lock(ingest_->peers_mutex_);
-    const auto found = ingest_->peers_.find(peer_);
-    found->second.bytes -= bytes_;
-    if (--found->second.reports == 0) ingest_->peers_.erase(found);
-  }
+  GiveBackShare();
   ingest_->bytes_in_flight_.fetch_sub(bytes_);
   ingest_->reports_in_flight_.fetch_sub(1);  // last: it tells that all is given back
+}
+
+void Ingest::Reservation::GiveBackShare() {
+  if (!std::exchange(has_share_, false)) return;
+  const std::lock_guard<std::mutex> lock(ingest_->peers_mutex_);
+  const auto found = ingest_->peers_.find(peer_);
+  found->second.bytes -= bytes_;
+  if (--found->second.reports == 0) ingest_->peers_.erase(found);
 }
 
 Ingest::Ingest(Deployment deployment, IngestLimits limits, ReportStore& store, Clock& clock, Stored stored)
@@ -263,6 +266,7 @@ absl::StatusOr<Ingest::Admission> Ingest::CheckAndReserve(const Identity& identi
 void Ingest::Submit(Admission admission, std::string coded_bits,
                     std::function<void(absl::StatusOr<v1::Receipt>)> done) {
   const auto refuse = [&](const absl::Status& why) {
+    admission.reservation->GiveBackShare();
     return Refuse(admission.round_id, admission.node, admission.peer, why);
   };
   if (coded_bits.size() != admission.coded_bytes) {
@@ -282,6 +286,7 @@ void Ingest::Submit(Admission admission, std::string coded_bits,
                    [this, bytes = admission.coded_bytes, reservation = std::move(admission.reservation),
                     fresh = std::move(admission.fresh), round_id = std::move(admission.round_id), node = admission.node,
                     peer = std::move(admission.peer), done = std::move(done)](absl::StatusOr<PutOutcome> outcome) {
+                     reservation->GiveBackShare();
                      if (!outcome.ok()) return done(Refuse(round_id, node, peer, outcome.status()));
                      (outcome->fresh ? fresh_ : repeated_).fetch_add(1, std::memory_order_relaxed);
                      if (outcome->fresh && fresh != nullptr) fresh->fetch_add(1, std::memory_order_relaxed);

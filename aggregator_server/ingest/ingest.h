@@ -76,14 +76,20 @@ class Ingest {
     Reservation(Ingest* ingest, const Identity& peer, uint64_t bytes)
         : ingest_(ingest), peer_(peer.first_node, peer.last_node), bytes_(bytes) {}
     Reservation(Reservation&& other) noexcept
-        : ingest_(std::exchange(other.ingest_, nullptr)), peer_(other.peer_), bytes_(other.bytes_) {}
+        : ingest_(std::exchange(other.ingest_, nullptr)),
+          peer_(other.peer_),
+          bytes_(other.bytes_),
+          has_share_(std::exchange(other.has_share_, false)) {}
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
+    // The peer's share alone, before its answer: whoever has heard that may send the next report at once.
+    void GiveBackShare();
 
    private:
     Ingest* ingest_;
     std::pair<uint64_t, uint64_t> peer_;  // first and last node of its certificate
     uint64_t bytes_;
+    bool has_share_ = true;
   };
 
   // A header that passed every check that needs no bits.

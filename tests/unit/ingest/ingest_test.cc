@@ -314,6 +314,23 @@ TEST_F(IngestTest, RefusesANewReportForASealedRoundAndRepeatsTheReceiptOfAnOldOn
   EXPECT_EQ(Send(7, 1).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
+TEST_F(IngestTest, TakesThePeersNextReportAsSoonAsItHasItsAnswer) {
+  IngestLimits limits;
+  limits.peer_reports_max = 1;
+  MakeIngest(limits);
+  for (const bool is_refused : {false, true}) {
+    auto admission = ingest_->Admit(Gateway(0, kNodes - 1), header_);
+    ASSERT_TRUE(admission.ok()) << admission.status();
+    std::promise<absl::Status> next;
+    ingest_->Submit(*std::move(admission), is_refused ? "" : report_.coded_bits,
+                    [&](absl::StatusOr<v1::Receipt> receipt) {
+                      EXPECT_EQ(receipt.ok(), !is_refused);
+                      next.set_value(ingest_->Admit(Gateway(0, kNodes - 1), header_).status());
+                    });
+    EXPECT_EQ(next.get_future().get(), absl::OkStatus());
+  }
+}
+
 TEST_F(IngestTest, RefusesMoreReportsThanItCanHoldAndTakesThemLater) {
   IngestLimits limits;
   limits.reports_in_flight_max = 2;
