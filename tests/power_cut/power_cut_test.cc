@@ -194,6 +194,7 @@ TEST(PowerCutScenarios, ReachEverySyncOfThePrograms) {
       {"aggregator_server/backup/file_copy.cc", 1},     // CopyDurably
       {"aggregator_server/reports/report_file.cc", 2},  // ReportFileWriter::Finish
       {"aggregator_server/result/result_place.cc", 2},  // RemoveFiles, Publish
+      {"aggregator_server/rounds/round_files.cc", 2},   // RemoveReports, RemoveFolder
       {"tools/new_folder.cc", 2},                       // RenameDurably
   };
   const std::regex call("\\b(fsync|fdatasync|syncfs|sync_file_range|msync|SyncDirectory) ?\\(");
