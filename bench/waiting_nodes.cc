@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -90,6 +91,7 @@ class WaitingNodes::Node {
   // nullopt: there was no answer, and the connection is closed.
   std::optional<v1::GetRoundsResponse> Ask(const std::string& round_id) {
     request_.set_round_id(round_id);
+    if (IsCut()) Close();
     std::optional<v1::GetRoundsResponse> response;
     if (tls_ != nullptr || Connect()) response = Call();
     if (!response.has_value()) Close();
@@ -116,6 +118,13 @@ class WaitingNodes::Node {
     SSL_set_fd(tls_.get(), fd_);
     next_stream_ = 1;
     return SSL_connect(tls_.get()) == 1 && Write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + MakeFrame(kSettings, 0, 0, ""));
+  }
+  // The other end has closed the connection while it was idle: the next call needs a new one, and has not failed.
+  bool IsCut() const {
+    char byte;
+    if (fd_ < 0) return false;
+    const ssize_t got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN);
   }
   void Close() {
     tls_.reset();

@@ -3,7 +3,7 @@ value) for each figure."""
 import threading
 import time
 
-from stage import Failed, Memory, stopped
+from stage import Failed, Memory, cpu_seconds, stopped
 
 
 def rate(answer):
@@ -111,6 +111,9 @@ def restart(make_stage, plan, record, say):
         record(0, "down_seconds", ready[0] - killed)
         say("the aggregator is back")
         polled = stage.driver.end()
+        record(0, "aggregator_cpu_seconds", cpu_seconds(stage.blink.aggregator.pid))
+        record(0, "senders_cpu_seconds", cpu_seconds(stage.driver.popen.pid))
+        record(0, "calls_answered", sum(when >= ready[0] for answers in polled["answers"] for when, _ in answers))
         served, windows, never = [], [], 0
         for answers in polled["answers"]:
             windows += [end for when, end in answers if when < killed][-1:]

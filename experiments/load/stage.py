@@ -175,6 +175,12 @@ class Stage:
         return json.loads(done.stdout)
 
 
+def cpu_seconds(pid):
+    """Processor time that the process has used."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
 def stopped(pid):
     """The process and its threads do not run meanwhile."""

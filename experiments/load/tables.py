@@ -24,10 +24,18 @@ class Figures:
     def one(self, measure):
         return statistics.median(self.all(measure).values())
 
-    def ratio(self, measure, base):
-        """The median of the ratios of pairs."""
+    def ratios(self, measure, base):
+        """Of each pair."""
         values, bases = self.all(measure), self.all(base)
-        return statistics.median(values[repeat] / bases[repeat] for repeat in values)
+        return [values[repeat] / bases[repeat] for repeat in values]
+
+    def ratio(self, measure, base):
+        return statistics.median(self.ratios(measure, base))
+
+    def share(self, measure, base):
+        """The median in %, and between which values the pairs lie."""
+        ratios = self.ratios(measure, base)
+        return f"{100 * self.ratio(measure, base):.0f} % ({100 * min(ratios):.0f}–{100 * max(ratios):.0f})"
 
     def loads(self, *measures):
         loads = [float(row["load"]) for row in self.rows if row["measure"] in measures]
@@ -44,6 +52,7 @@ def paragraph(text):
 
 def store_tables(figures, target, is_postgres):
     calls, share = figures.one("calls_per_second"), figures.ratio("calls_per_second", "bare_per_second")
+    share_text = figures.share("calls_per_second", "bare_per_second")
     stream = figures.one("stream_per_second")
     first, last = figures.one("memory_first_third_mb"), figures.one("memory_last_third_mb")
     yield "| what | measured | target | | load |\n|---|---|---|---|---|"
@@ -51,11 +60,11 @@ def store_tables(figures, target, is_postgres):
     if is_postgres:
         yield (f"| calls a second, one report each | {calls:,.0f} | ≥ {target:,} | {verdict(calls >= target)} | "
                f"{load} |\n"
-               f"| their share of bare calls | {100 * share:.0f} % | – | | {load} |")
+               f"| their share of bare calls | {share_text} | – | | {load} |")
         yield (f"| durable reports a second in a gateway's stream | {stream:,.0f} | ≥ {target:,} | "
                f"{verdict(stream >= target)} | {figures.loads('stream_per_second')} |")
     else:
-        yield (f"| calls as a share of bare calls | {100 * share:.0f} % | ≥ 60 % | {verdict(share >= 0.6)} | {load} |\n"
+        yield (f"| calls as a share of bare calls | {share_text} | ≥ 60 % | {verdict(share >= 0.6)} | {load} |\n"
                f"| durable reports a second in a gateway's stream | {stream:,.0f} | ≥ {target:,} | "
                f"{verdict(stream >= target)} | {figures.loads('stream_per_second')} |\n"
                f"| memory, first third and last third of the run | {first:.0f} MB, {last:.0f} MB | "
@@ -75,7 +84,7 @@ def describe_connections(figures):
     yield paragraph(f"""{figures.one('connections'):,.0f} connections, each with a certificate of its own and
         a share of the nodes. A run sends one report of each node. *Bare* is the same calls, bytes and connections to a
         service that looks at nothing and keeps nothing. The pairs are interleaved, and the ratio is the median of the
-        pairs' ratios.""")
+        pairs' ratios. In brackets is between which values the pairs lie.""")
     yield from store_tables(figures, 20_000, False)
     burst = figures.ratio("burst_per_second", "burst_bare_per_second")
     yield paragraph(f"""With a call on every connection at once, the share is {100 * burst:.0f} %. A call then waits
@@ -97,15 +106,21 @@ def describe_restart(figures):
     window, never = figures.one("window_end_seconds"), figures.one("never_served")
     yield "## A restart\n"
     yield paragraph(f"""{nodes:,.0f} nodes wait for the end of a round, each on a connection of its own, by the rules of
-        `blink-node`. The aggregator is killed with SIGKILL, and started again. Its port was gone for
-        {figures.one('down_seconds'):.1f} s. {figures.one('failed_calls'):,.0f} calls failed meanwhile, and were
-        repeated. Times count from when the port was back. The load was {figures.loads('served_last_seconds')}.""")
+        `blink-node`. An aggregator that waits for 5,000 peers tells them a window of 5 to 15 s, so that 500 of them
+        call in a second. It is killed with SIGKILL, and started again. Its port was gone for
+        {figures.one('down_seconds'):.1f} s. {figures.one('failed_calls'):,.0f} calls failed, and were repeated. Times
+        count from when the port was back. The load was {figures.loads('served_last_seconds')}.""")
     yield "| what | measured | target | |\n|---|---|---|---|"
     yield f"| nodes that were not served again | {never:.0f} of {nodes:,.0f} | 0 | {verdict(never == 0)} |"
     yield (f"| the last node is served, s | {last:.1f} | ≤ {window:.1f}, the end of the retry window that they had "
            f"been told | {verdict(last <= window)} |")
     yield (f"| half of them, and 99 %, s | {figures.one('served_p50_seconds'):.1f}, "
            f"{figures.one('served_p99_seconds'):.1f} | – | |\n")
+    cpu, calls = figures.one("aggregator_cpu_seconds"), figures.one("calls_answered")
+    yield paragraph(f"""The aggregator used {cpu:.1f} s of a processor for its start, {nodes:,.0f} handshakes and
+        {calls:,.0f} calls. The senders, which share the processors with it, used
+        {figures.one('senders_cpu_seconds'):.1f} s, with making their certificates. Where the machine does other work
+        besides, the handshakes wait for a processor, and the last nodes come later than their window says.""")
     yield "| second after the start | " + " | ".join(f"{second}" for second in figures.all("served_in_second")) + " |"
     yield "|---|" + "---|" * len(figures.all("served_in_second"))
     yield "| nodes first served in it | " + " | ".join(f"{count:.0f}" for count in
@@ -153,9 +168,13 @@ def describe_training(figures):
         calls = figures.ratio(f"nice_{nice}_training_per_second", f"nice_{nice}_alone_per_second")
         stream = figures.ratio(f"nice_{nice}_training_stream_per_second", f"nice_{nice}_alone_stream_per_second")
         default = " (the default)" if nice == 10 else ""
-        yield (f"| {nice}{default} | {100 * calls:.0f} % | {100 * stream:.0f} % | ≥ 80 % | "
+        shares = " | ".join(figures.share(f"nice_{nice}_training{kind}", f"nice_{nice}_alone{kind}")
+                            for kind in ("_per_second", "_stream_per_second"))
+        yield (f"| {nice}{default} | {shares} | ≥ 80 % | "
                f"{verdict(min(calls, stream) >= 0.8)} | {figures.loads(f'nice_{nice}_training_per_second')} |")
     yield ""
+    yield paragraph("""In brackets is between which values the pairs lie. They lie far apart where other work on the
+        machine came and went between the halves of a pair.""")
 
 
 DESCRIPTIONS = {"connections": describe_connections, "postgres": describe_postgres, "restart": describe_restart,
