@@ -116,11 +116,14 @@ def describe_restart(figures):
            f"been told | {verdict(last <= window)} |")
     yield (f"| half of them, and 99 %, s | {figures.one('served_p50_seconds'):.1f}, "
            f"{figures.one('served_p99_seconds'):.1f} | – | |\n")
-    cpu, calls = figures.one("aggregator_cpu_seconds"), figures.one("calls_answered")
-    yield paragraph(f"""The aggregator used {cpu:.1f} s of a processor for its start, {nodes:,.0f} handshakes and
-        {calls:,.0f} calls. The senders, which share the processors with it, used
-        {figures.one('senders_cpu_seconds'):.1f} s, with making their certificates. Where the machine does other work
-        besides, the handshakes wait for a processor, and the last nodes come later than their window says.""")
+    if figures.all("aggregator_cpu_seconds"):
+        yield paragraph(f"""The aggregator used {figures.one('aggregator_cpu_seconds'):.1f} s of a processor for its
+            start, {nodes:,.0f} handshakes and {figures.one('calls_answered'):,.0f} calls. The senders, which share the
+            processors with it, used {figures.one('senders_cpu_seconds'):.1f} s, with making their certificates.""")
+    if last > window:
+        yield paragraph("""Aggregator and senders share the processors with whatever else the machine does. A handshake
+            that waits for a processor comes later than the window says. Nodes on machines of their own would wait for
+            the aggregator's part alone.""")
     yield "| second after the start | " + " | ".join(f"{second}" for second in figures.all("served_in_second")) + " |"
     yield "|---|" + "---|" * len(figures.all("served_in_second"))
     yield "| nodes first served in it | " + " | ".join(f"{count:.0f}" for count in
