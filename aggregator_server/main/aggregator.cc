@@ -311,6 +311,7 @@ Aggregator::~Aggregator() {
   web_.reset();
   page_.reset();
   server_.reset();
+  telemetry_.reset();  // it asks the store
   store_.reset();
   if (served) {
     const absl::Status noted = NoteInAuditLog(*audit_log_, "stop", "");

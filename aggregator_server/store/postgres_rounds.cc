@@ -63,6 +63,15 @@ absl::StatusOr<v1::Round> ReadRound(const pqxx::row& row) {
   return round;
 }
 
+absl::StatusOr<std::vector<v1::Round>> ReadRounds(pqxx::transaction_base& transaction, const std::string& which) {
+  std::vector<v1::Round> rounds;
+  for (const pqxx::row& row : SelectRounds(transaction, absl::StrCat(which, " ORDER BY r.created_ms, r.round_id"))) {
+    BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(row));
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
 absl::StatusOr<v1::Round> CreateRoundIn(pqxx::connection& connection, const v1::Round& round,
                                         const std::string& request_id, const std::string& groups,
                                         const std::string& mark) {

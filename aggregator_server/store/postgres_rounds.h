@@ -35,6 +35,8 @@ pqxx::result SelectRounds(pqxx::transaction_base& transaction, const std::string
 }
 // DATA_LOSS: it cannot be read.
 absl::StatusOr<v1::Round> ReadRound(const pqxx::row& row);
+// Those of `which`, oldest first.
+absl::StatusOr<std::vector<v1::Round>> ReadRounds(pqxx::transaction_base& transaction, const std::string& which);
 
 // `mark` is another one for each call of the store, and the same when it is tried again. By it an attempt finds out
 // that an earlier one was committed.

@@ -28,6 +28,15 @@ constexpr size_t kRecentRoundsMax = 256;
 constexpr auto kRecentMax = std::chrono::seconds(1);
 constexpr auto kProbeEvery = std::chrono::seconds(1);
 
+// Of the connection that asks how the store is: a server that does not answer shows soon.
+PostgresOptions OfProbe(PostgresOptions options) {
+  constexpr absl::Duration kLimit = absl::Seconds(2);
+  for (absl::Duration* const limit : {&options.statement_max, &options.lock_max, &options.call_max}) {
+    *limit = std::min(*limit, kLimit);
+  }
+  return options;
+}
+
 class PostgresStore final : public ReportStore {
  public:
   PostgresStore(const PostgresTarget& target, PostgresOptions options)
@@ -35,6 +44,7 @@ class PostgresStore final : public ReportStore {
         options_(std::move(options)),
         pool_(target_, options_, watchdog_, kConnections),
         writes_(target_, options_, watchdog_),
+        probe_(target_, probe_options_, watchdog_),
         lease_(target_, options_, watchdog_) {}
   ~PostgresStore() override;
 
@@ -67,7 +77,7 @@ class PostgresStore final : public ReportStore {
   absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
                             const std::function<absl::Status(uint64_t, const Digest&)>& visit) override;
   absl::Status CheckCanStore() override;
-  std::map<v1::RoundState, uint64_t> CountRounds() override;
+  absl::StatusOr<RoundsSeen> LookAtRounds() override;
   StoreActivity GetActivity() override;
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
@@ -85,6 +95,7 @@ class PostgresStore final : public ReportStore {
 
   absl::StatusOr<std::vector<v1::Round>> List(const char* which);
   absl::StatusOr<v1::Round> Change(const RoundChange& change);
+  absl::Status Probe(absl::string_view what, const PostgresSession::Work& work);
   void Remember(const v1::Round& round);
   PostgresOutcome Write(absl::string_view what, const PostgresSession::Work& work);
   absl::StatusOr<int64_t> FindSeq(pqxx::transaction_base& transaction, const std::string& round_id);
@@ -94,11 +105,12 @@ class PostgresStore final : public ReportStore {
   void NoteWrite(const absl::Status& written, size_t reports);
 
   const PostgresTarget target_;
-  const PostgresOptions options_;
+  const PostgresOptions options_, probe_options_ = OfProbe(options_);
   const std::string writer_ = MakeMark();
   PostgresWatchdog watchdog_;
   PostgresPool pool_;
   PostgresSession writes_;  // the committer's
+  PostgresSession probe_;   // of whoever asks how the store is; guarded by probe_mutex_
   PostgresLease lease_;
 
   std::mutex recent_mutex_;
@@ -110,10 +122,11 @@ class PostgresStore final : public ReportStore {
   SteadyTime queued_since_;  // the first of them
   bool closing_ = false;
 
+  std::mutex probe_mutex_;
   std::mutex state_mutex_;
   absl::Status last_write_;
   SteadyTime next_probe_ = SteadyTime::min();
-  absl::Status probed_;
+  absl::Status probed_;  // the last answer
 
   // The committer's.
   bool is_down_ = false;  // since a batch was given up
@@ -253,28 +266,24 @@ absl::StatusOr<std::vector<v1::Round>> PostgresStore::List(const char* which) {
   std::vector<v1::Round> rounds;
   BLINK_RETURN_IF_ERROR(pool_.RunAgain("list the rounds", [&](PostgresSession&, pqxx::connection& connection) {
     pqxx::nontransaction reads(connection);
-    rounds.clear();
-    for (const pqxx::row& row : SelectRounds(reads, absl::StrCat(which, " ORDER BY r.created_ms, r.round_id"))) {
-      BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(row));
-      rounds.push_back(std::move(round));
-    }
+    BLINK_ASSIGN_OR_RETURN(rounds, ReadRounds(reads, which));
     return absl::OkStatus();
   }));
   return rounds;
 }
 
-std::map<v1::RoundState, uint64_t> PostgresStore::CountRounds() {
-  std::map<v1::RoundState, uint64_t> counts;
-  const absl::Status read = pool_.RunAgain("count the rounds", [&](PostgresSession&, pqxx::connection& connection) {
+absl::StatusOr<RoundsSeen> PostgresStore::LookAtRounds() {
+  RoundsSeen seen;
+  BLINK_RETURN_IF_ERROR(Probe("look at the rounds", [&](pqxx::connection& connection) {
     pqxx::nontransaction reads(connection);
-    counts.clear();
+    seen = {};
     for (const pqxx::row& row : reads.exec("SELECT state, count(*) FROM blink.rounds GROUP BY state")) {
-      counts[static_cast<v1::RoundState>(row[0].as<int>())] = row[1].as<uint64_t>();
+      seen.by_state[static_cast<v1::RoundState>(row[0].as<int>())] = row[1].as<uint64_t>();
     }
+    BLINK_ASSIGN_OR_RETURN(seen.open, ReadRounds(reads, kOpenRounds));
     return absl::OkStatus();
-  });
-  if (!read.ok()) counts.clear();
-  return counts;
+  }));
+  return seen;
 }
 
 void PostgresStore::TellProgress(const std::string& round_id, double fraction, const std::string& text) {
@@ -387,6 +396,16 @@ void PostgresStore::NoteWrite(const absl::Status& written, size_t reports) {
   next_error_log_ = absl::Now() + absl::Minutes(10);
 }
 
+absl::Status PostgresStore::Probe(absl::string_view what, const PostgresSession::Work& work) {
+  const std::lock_guard<std::mutex> lock(probe_mutex_);
+  const SteadyTime again_until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  PostgresOutcome outcome = probe_.Run(what, work);
+  for (int again = 0; again < 2 && outcome.may_retry && std::chrono::steady_clock::now() < again_until; ++again) {
+    outcome = probe_.Run(what, work);
+  }
+  return outcome.status;
+}
+
 absl::Status PostgresStore::CheckCanStore() {
   {
     const std::lock_guard<std::mutex> lock(state_mutex_);
@@ -395,7 +414,7 @@ absl::Status PostgresStore::CheckCanStore() {
     if (std::chrono::steady_clock::now() < next_probe_) return probed_;
     next_probe_ = std::chrono::steady_clock::now() + kProbeEvery;
   }
-  absl::Status probed = pool_.RunAgain("reach the store", [&](PostgresSession&, pqxx::connection& connection) {
+  absl::Status probed = Probe("reach the store", [&](pqxx::connection& connection) {
     pqxx::nontransaction reads(connection);
     if (!reads.exec1("SELECT pg_is_in_recovery()")[0].as<bool>()) return absl::OkStatus();
     return absl::UnavailableError("cannot store reports: the database only reads now");

@@ -27,12 +27,12 @@ absl::StatusOr<PutOutcome> ReportStore::PutReportAndWait(CheckedReport report) {
   return *std::move(outcome);
 }
 
-std::map<v1::RoundState, uint64_t> ReportStore::CountRounds() {
-  std::map<v1::RoundState, uint64_t> counts;
-  const absl::StatusOr<std::vector<v1::Round>> rounds = ListRounds();
-  if (!rounds.ok()) return counts;
-  for (const v1::Round& round : *rounds) ++counts[round.state()];
-  return counts;
+absl::StatusOr<RoundsSeen> ReportStore::LookAtRounds() {
+  RoundsSeen seen;
+  BLINK_ASSIGN_OR_RETURN(const std::vector<v1::Round> rounds, ListRounds());
+  for (const v1::Round& round : rounds) ++seen.by_state[round.state()];
+  BLINK_ASSIGN_OR_RETURN(seen.open, ListOpenRounds());
+  return seen;
 }
 
 absl::StatusOr<std::vector<v1::Round>> ReportStore::ListUnfinishedRounds() {

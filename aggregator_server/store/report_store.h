@@ -60,6 +60,12 @@ struct StoreActivity {
   Tally::Counts batch_reports;  // fresh reports that shared one write
 };
 
+// What a look at the rounds finds, for metrics.
+struct RoundsSeen {
+  std::map<v1::RoundState, uint64_t> by_state;  // how many are in each state
+  std::vector<v1::Round> open;                  // as ReportStore::ListOpenRounds
+};
+
 class ReportStore {
  public:
   using PutCallback = std::function<void(absl::StatusOr<PutOutcome>)>;
@@ -128,10 +134,10 @@ class ReportStore {
   virtual absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
                                     const std::function<absl::Status(uint64_t node, const Digest& digest)>& visit) = 0;
   // Whether a report could be stored now. RESOURCE_EXHAUSTED: the disk is full. Otherwise why the last write failed. It
-  // writes nothing.
+  // writes nothing, and gives a database that does not answer up within a few seconds.
   virtual absl::Status CheckCanStore() = 0;
-  // How many rounds are in each state; none when they cannot be read. The cost does not grow with what a round holds.
-  virtual std::map<v1::RoundState, uint64_t> CountRounds();
+  // Within a few seconds, too. The cost does not grow with what a round holds.
+  virtual absl::StatusOr<RoundsSeen> LookAtRounds();
   virtual StoreActivity GetActivity() { return {}; }
   // Copies the store as of its turn in the order of changes to `folder`, which must not exist; OpenRocksDbStore opens
   // it. It takes little room while both are on one disk. UNIMPLEMENTED: the store has backups of its own.

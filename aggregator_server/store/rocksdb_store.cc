@@ -59,7 +59,7 @@ class RocksDbStore final : public ReportStore {
   absl::Status VisitDigests(const std::string& round_id, uint64_t first, uint64_t last, uint64_t limit,
                             const std::function<absl::Status(uint64_t, const Digest&)>& visit) override;
   absl::Status CheckCanStore() override { return db_->CheckCanWrite(); }
-  std::map<v1::RoundState, uint64_t> CountRounds() override;
+  absl::StatusOr<RoundsSeen> LookAtRounds() override;
   StoreActivity GetActivity() override;
   absl::Status VisitReports(const std::string& round_id,
                             const std::function<absl::Status(uint64_t, const CodedReport&)>& visit) override;
@@ -381,11 +381,11 @@ std::vector<v1::Round> RocksDbStore::List(bool only_open) {
   return rounds;
 }
 
-std::map<v1::RoundState, uint64_t> RocksDbStore::CountRounds() {
-  std::map<v1::RoundState, uint64_t> counts;
+absl::StatusOr<RoundsSeen> RocksDbStore::LookAtRounds() {
+  RoundsSeen seen{.open = List(/*only_open=*/true)};
   std::lock_guard<std::mutex> lock(rounds_mutex_);
-  for (const auto& [round_id, entry] : rounds_) ++counts[entry->round.state()];
-  return counts;
+  for (const auto& [round_id, entry] : rounds_) ++seen.by_state[entry->round.state()];
+  return seen;
 }
 
 StoreActivity RocksDbStore::GetActivity() {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,10 +39,10 @@ uint32_t CountActive(const v1::Round& round) {
 
 }  // namespace
 
-absl::Status Telemetry::CheckReady() {
+absl::Status Telemetry::CheckReady(const StoreProbe::Seen& store) const {
   if (stopping_) return absl::UnavailableError("the aggregator stops: it takes no new call");
   if (draining_) return absl::UnavailableError("the aggregator drains: it takes no new report or round");
-  return sources_.store.CheckCanStore();
+  return store.can_store;
 }
 
 HttpResponse Telemetry::Answer(const std::string& path) {
@@ -60,14 +59,15 @@ HttpResponse Telemetry::Answer(const std::string& path) {
 }
 
 MetricList Telemetry::Collect() {
+  const StoreProbe::Seen store = probe_.Look();
   MetricList list;
   list.AddGauge("blink_build_info", "1; the labels say which program this is.",
                 Samples{{{{"version", ProgramVersion()}, {"commit", ProgramCommit()}}, 1}});
   list.AddGauge("blink_ready", "1: the aggregator serves. 0: it stops, or its store takes no write.",
-                CheckReady().ok() ? 1 : 0);
+                CheckReady(store).ok() ? 1 : 0);
   AddReports(list);
-  AddStore(list);
-  AddRounds(list);
+  AddStore(list, store);
+  AddRounds(list, store.rounds);
   AddWorker(list, sources_.pipeline.GetActivity());
   AddConnections(list);
   AddCertificates(list);
@@ -96,10 +96,14 @@ void Telemetry::AddReports(MetricList& list) {
                 static_cast<double>(sources_.authenticator.streams().load()));
 }
 
-void Telemetry::AddStore(MetricList& list) {
+void Telemetry::AddStore(MetricList& list, const StoreProbe::Seen& store) {
   const StoreActivity activity = sources_.store.GetActivity();
-  list.AddGauge("blink_store_writable", "1: a report could be stored now. 0: the disk is full, or the store is stuck.",
-                sources_.store.CheckCanStore().ok() ? 1 : 0);
+  list.AddGauge("blink_store_writable",
+                "1: a report could be stored now. 0: the disk is full, or the store is stuck or does not answer.",
+                store.can_store.ok() ? 1 : 0);
+  list.AddGauge("blink_store_answer_age_seconds",
+                "Time since the store last told of its rounds: the metrics of rounds are as old.",
+                absl::ToDoubleSeconds(store.age));
   list.AddGauge("blink_store_queue_changes", "Reports and changes of rounds that wait for the store.",
                 static_cast<double>(activity.queued));
   list.AddCounter("blink_store_failed_writes_total", "Writes of the store that failed.",
@@ -110,7 +114,7 @@ void Telemetry::AddStore(MetricList& list) {
                     "Time from the arrival of the first report of a batch until all of the batch are answered.",
                     activity.batch_seconds);
   list.AddHistogram("blink_store_batch_reports", "Fresh reports that shared one write.", activity.batch_reports);
-  if (const std::optional<DiskStats> disk = ReadDiskStats(sources_.data_folder)) {
+  if (const std::optional<DiskStats>& disk = store.disk) {
     list.AddGauge("blink_data_disk_free_bytes", "Bytes left for the aggregator on the disk of its data folder.",
                   static_cast<double>(disk->free_bytes - disk->free_bytes % kDiskStep));
     list.AddGauge("blink_data_disk_size_bytes", "Size of the disk of the data folder.",
@@ -118,20 +122,19 @@ void Telemetry::AddStore(MetricList& list) {
   }
 }
 
-void Telemetry::AddRounds(MetricList& list) {
+void Telemetry::AddRounds(MetricList& list, const RoundsSeen& rounds) {
   constexpr std::array<v1::RoundState, 7> kStates = {
       v1::ROUND_STATE_OPEN,  v1::ROUND_STATE_SEALED, v1::ROUND_STATE_ESTIMATING, v1::ROUND_STATE_TRAINING,
       v1::ROUND_STATE_READY, v1::ROUND_STATE_FAILED, v1::ROUND_STATE_CANCELLED};
-  const std::map<v1::RoundState, uint64_t> counts = sources_.store.CountRounds();
   Samples by_state;
   for (const v1::RoundState state : kStates) {
-    const auto found = counts.find(state);
-    by_state.push_back(
-        {{{"state", RoundStateName(state)}}, found == counts.end() ? 0 : static_cast<double>(found->second)});
+    const auto found = rounds.by_state.find(state);
+    const bool is_there = found != rounds.by_state.end();
+    by_state.push_back({{{"state", RoundStateName(state)}}, is_there ? static_cast<double>(found->second) : 0});
   }
   list.AddGauge("blink_rounds", "Rounds in the store, by state.", by_state);
   Samples active, reported, missing, deadline;
-  for (const v1::Round& round : sources_.store.ListOpenRounds().value_or(std::vector<v1::Round>())) {
+  for (const v1::Round& round : rounds.open) {
     if (active.size() >= kRoundsListedMax) break;
     const MetricList::Labels labels = {{"round", round.round_id()}};
     const uint32_t nodes = CountActive(round);

@@ -4,8 +4,8 @@
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 while it serves; 503 with the reason while it stops, or its store takes no write
 //
-// Everything is read when somebody asks. The parts of the aggregator only count: no metric costs a call or a report
-// more than a few additions.
+// Everything is read when somebody asks, and nobody waits for a store that hangs (store_probe.h). The parts of the
+// aggregator only count: no metric costs a call or a report more than a few additions.
 //
 // No metric depends on a list, or tells anything of one node: there is no node id, no address and no name in them, and
 // nothing that is computed from the bits or the degree of a report. Two are near to that. The bytes of the reports,
@@ -24,6 +24,7 @@
 #include "aggregator_server/rounds/pipeline.h"
 #include "aggregator_server/store/report_store.h"
 #include "aggregator_server/telemetry/metric_list.h"
+#include "aggregator_server/telemetry/store_probe.h"
 #include "aggregator_server/transport/authenticator.h"
 #include "aggregator_server/transport/certificate_guard.h"
 #include "aggregator_server/transport/server.h"
@@ -45,7 +46,7 @@ class Telemetry {
     const CertificateGuard& guard;
     std::string data_folder;
   };
-  explicit Telemetry(const Sources& sources) : sources_(sources) {}
+  explicit Telemetry(const Sources& sources) : sources_(sources), probe_(sources.store, sources.data_folder) {}
 
   // The server, once there is one; it outlives the last Answer.
   void SetServer(AggregatorServer* server) { server_ = server; }
@@ -54,22 +55,24 @@ class Telemetry {
   // The same, until it is taken back.
   void SetDraining(bool draining) { draining_ = draining; }
 
-  // UNAVAILABLE: it stops, or drains. Otherwise what ReportStore::CheckCanStore says.
-  absl::Status CheckReady();
+  // UNAVAILABLE: it stops, drains, or its store does not answer. Otherwise what ReportStore::CheckCanStore says.
+  absl::Status CheckReady() { return CheckReady(probe_.Look()); }
   // Any thread.
   HttpResponse Answer(const std::string& path);
   MetricList Collect();
 
  private:
+  absl::Status CheckReady(const StoreProbe::Seen& store) const;
   void AddReports(MetricList& list);
-  void AddStore(MetricList& list);
-  void AddRounds(MetricList& list);
+  void AddStore(MetricList& list, const StoreProbe::Seen& store);
+  void AddRounds(MetricList& list, const RoundsSeen& rounds);
   void AddWorker(MetricList& list, const PipelineActivity& activity);
   void AddConnections(MetricList& list);
   void AddCertificates(MetricList& list);
   void AddProcess(MetricList& list);
 
   const Sources sources_;
+  StoreProbe probe_;
   std::atomic<AggregatorServer*> server_{nullptr};
   std::atomic<bool> stopping_{false}, draining_{false};
 };

@@ -4,6 +4,7 @@ import os
 import pathlib
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -43,6 +44,8 @@ class Postgres:
         return self
 
     def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self.thaw()
         self.server.send_signal(3)
         self.server.wait()
         self.log.close()
@@ -58,6 +61,19 @@ class Postgres:
         """In order, and at once."""
         self.server.send_signal(2)
         self.server.wait()
+
+    def freeze(self):
+        """All of its processes, which then keep their connections and answer nothing."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self):
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number):
+        children = pathlib.Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text()
+        for pid in [self.server.pid, *map(int, children.split())]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def uri(self, password=PASSWORD):
         return f"postgresql://blink:{password}@127.0.0.1:{self.port}/postgres"

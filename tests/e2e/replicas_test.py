@@ -1,13 +1,25 @@
 """Several aggregators that share a database: each takes any report, one of them seals and trains, and whichever dies,
 nothing that was acknowledged is lost and the round completes."""
+import http.client
 import os
 import pathlib
 import random
+import re
 import time
 
 import blinktest
 import postgres
 from blinktest import BlinkTest, Deployment, must, run, wait_until
+
+
+def get(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
 
 
 class Pair:
@@ -29,8 +41,8 @@ class Pair:
         self.proxies = [blink.proxy(names[::2]), blink.proxy(names[1::2])]
         self.proxies[1].target_port = self.second_port
 
-    def start_first(self):
-        return self.blink.start_aggregator("--store-file", self.uri_file)
+    def start_first(self, *arguments):
+        return self.blink.start_aggregator("--store-file", self.uri_file, *arguments)
 
     def start_second(self, *arguments):
         process = self.blink._start("aggregator-2", "blink-aggregator", "--config",
@@ -165,6 +177,36 @@ class Replicas(BlinkTest):
             status = blink.wait_for_state(round_id, "ready")
             self.assertEqual(status["reports"], 60)
             blink.wait_for_fleet()
+
+
+    def test_whoever_watches_never_waits_for_a_database_that_hangs(self):
+        def ask(path):
+            begun = time.monotonic()
+            answer = get(port, path)
+            self.assertLess(time.monotonic() - begun, 2, f"{path} waits for the database")
+            return answer
+
+        with postgres.Postgres() as database, Deployment(nodes=12, kits=1) as blink:
+            process = Pair(blink, database).start_first("--http-listen", "127.0.0.1:0")
+            port = int(re.search(r"metrics and health over HTTP: listening on \S+, port (\d+)", process.log())[1])
+            blink.create_round(6, 0.1, "10m", 20)
+            wait_until(lambda: 'blink_rounds{state="open"} 1' in ask("/metrics")[1], "the round in the metrics")
+            database.freeze()
+            frozen = time.monotonic()
+            wait_until(lambda: ask("/readyz")[0] == 503, "the end of its readiness", pause=0.1)
+            self.assertLess(time.monotonic() - frozen, 8)
+            until = time.monotonic() + 8
+            while time.monotonic() < until:
+                self.assertEqual(ask("/readyz")[0], 503, "it must stay so")
+                time.sleep(0.05)
+            text = ask("/metrics")[1]
+            self.assertIn("blink_store_writable 0", text)
+            self.assertIn('blink_rounds{state="open"} 1', text, "what the database said last")
+            self.assertGreater(float(re.search(r"^blink_store_answer_age_seconds (\S+)", text, re.M)[1]), 2)
+            self.assertEqual(ask("/healthz")[0], 200, "the process lives")
+            database.thaw()
+            wait_until(lambda: ask("/readyz")[0] == 200, "it to be ready again", patience=60)
+            wait_until(lambda: "blink_store_writable 1" in ask("/metrics")[1], "the metrics of now")
 
 
 class Settings(BlinkTest):

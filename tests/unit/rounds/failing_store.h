@@ -1,9 +1,10 @@
-// A store of which changes of rounds can be made to fail.
+// A store of which changes of rounds can be made to fail, and whose answers can be held back.
 #ifndef BLINK_TESTS_UNIT_ROUNDS_FAILING_STORE_H_
 #define BLINK_TESTS_UNIT_ROUNDS_FAILING_STORE_H_
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,9 +34,28 @@ class FailingStore final : public ReportStore {
     const std::lock_guard<std::mutex> lock(mutex_);
     can_store_ = can_store;
   }
-  absl::Status CheckCanStore() override {
+  // While it hangs, whoever asks how it is gets no answer.
+  void Hang(bool hangs) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    hangs_ = hangs;
+    goes_on_.notify_all();
+  }
+  void FailLooks(const absl::Status& error) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    look_error_ = error;
+  }
+  absl::Status CheckCanStore() override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    goes_on_.wait(lock, [this] { return !hangs_; });
     return can_store_;
+  }
+  absl::StatusOr<RoundsSeen> LookAtRounds() override {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      goes_on_.wait(lock, [this] { return !hangs_; });
+      if (!look_error_.ok()) return look_error_;
+    }
+    return store_->LookAtRounds();
   }
 
   absl::StatusOr<v1::Round> UpdateRound(const std::string& round_id, const std::vector<v1::RoundState>& expected,
@@ -86,7 +106,9 @@ class FailingStore final : public ReportStore {
   std::mutex mutex_;
   v1::RoundState state_ = v1::ROUND_STATE_UNSPECIFIED;
   absl::Status error_;
-  absl::Status can_store_;
+  absl::Status can_store_, look_error_;
+  bool hangs_ = false;
+  std::condition_variable goes_on_;
   std::atomic<int> failures_{0};
 };
 

@@ -162,6 +162,34 @@ TEST_F(PostgresFaults, AServerThatHangsIsGivenUpAndFoundAgain) {
   EXPECT_TRUE(testing::Eventually([&] { return store->CheckCanStore().ok(); }));
 }
 
+TEST_F(PostgresFaults, AServerThatDoesNotAnswerShowsWithinSeconds) {
+  StartServer();
+  testing::TcpProxy proxy(server_->port());
+  const std::string database = uri_.substr(uri_.rfind('/'));
+  for (const bool is_swallowed : {false, true}) {
+    SCOPED_TRACE(is_swallowed ? "something between them swallows what is sent" : "the server hangs");
+    uri_ = absl::StrCat("postgresql://blink:pass%27word%20of%20te%5Csts@", proxy.address(), database);
+    const auto store = OpenStore({.lease = absl::Seconds(60)});
+    ASSERT_TRUE(store->CheckCanStore().ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // its answer is no longer kept
+    if (is_swallowed) {
+      proxy.ForgetConnections();
+    } else {
+      server_->Freeze();
+    }
+    const absl::Time began = absl::Now();
+    const absl::Status can_store = store->CheckCanStore();
+    const absl::Status rounds = store->LookAtRounds().status();
+    const absl::Duration took = absl::Now() - began;
+    if (!is_swallowed) server_->Thaw();
+    EXPECT_EQ(can_store.code(), absl::StatusCode::kUnavailable) << can_store;
+    // Through the proxy a new connection works.
+    EXPECT_EQ(rounds.code(), is_swallowed ? absl::StatusCode::kOk : absl::StatusCode::kUnavailable) << rounds;
+    EXPECT_LT(took, absl::Seconds(12)) << "an answer of 2 s, and a connection of 5 s, with room";
+    EXPECT_TRUE(testing::Eventually([&] { return store->CheckCanStore().ok() && store->LookAtRounds().ok(); }));
+  }
+}
+
 TEST_F(PostgresFaults, AServerThatIsKilledHasEverythingAcknowledged) {
   StartServer({});
   const auto store = OpenStore();
