@@ -35,6 +35,12 @@ std::string StateOf(const pqxx::sql_error& error) {
   return "";
 }
 
+// On a connection that is gone libpqxx fails at the first thing that it tries, and tells of that.
+std::string WhyLost(const std::exception& error) {
+  const bool is_of_libpqxx = absl::StrContains(error.what(), "client encoding");
+  return is_of_libpqxx ? "the connection was lost" : error.what();
+}
+
 }  // namespace
 
 PostgresWatchdog::PostgresWatchdog() : thread_([this] { Run(); }) {}
@@ -148,8 +154,8 @@ PostgresOutcome PostgresSession::Run(absl::string_view what, const Work& work) {
     outcome.is_unknown = true;
   } catch (const pqxx::broken_connection& error) {
     watchdog_.Forget(socket_);
-    why = error.what();
-    outcome = Lose(what, error.what());
+    why = WhyLost(error);
+    outcome = Lose(what, why);
   } catch (const pqxx::transaction_rollback& error) {  // a deadlock, or a transaction that came in between
     watchdog_.Forget(socket_);
     TellDetail("rolled back", error.what());
@@ -159,8 +165,13 @@ PostgresOutcome PostgresSession::Run(absl::string_view what, const Work& work) {
     outcome = Explain(what, StateOf(error), error.what());
   } catch (const std::exception& error) {
     watchdog_.Forget(socket_);
-    TellDetail("internal", error.what());
-    outcome = {absl::InternalError(absl::StrCat("cannot ", what, ": see the log of the aggregator"))};
+    if (is_connected && connection_->is_open()) {
+      TellDetail("internal", error.what());
+      outcome = {absl::InternalError(absl::StrCat("cannot ", what, ": see the log of the aggregator"))};
+    } else {
+      why = WhyLost(error);
+      outcome = Lose(what, why);
+    }
   }
   if (connection_ != nullptr && !connection_->is_open()) {
     const bool is_unknown = outcome.is_unknown;
@@ -178,7 +189,9 @@ void PostgresSession::TellDetail(const std::string& kind, const std::string& mes
 
 PostgresOutcome PostgresSession::Lose(absl::string_view what, const std::string& message) {
   Close();
-  TellDetail("lost", message);
+  TellDetail("lost", absl::StrCat("cannot be reached: ", message,
+                                  "; it is tried again by itself: see that the server runs, that it lets this machine "
+                                  "in, and that nothing between them is cut"));
   return {absl::UnavailableError(absl::StrCat("cannot ", what, ": the database cannot be reached now: try again")),
           true};
 }

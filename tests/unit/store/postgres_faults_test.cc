@@ -190,6 +190,44 @@ TEST_F(PostgresFaults, AServerThatDoesNotAnswerShowsWithinSeconds) {
   }
 }
 
+// What an operator reads first, whatever has happened to the database.
+TEST_F(PostgresFaults, TheFirstLineOfTheLogNamesTheDatabaseAndWhatToDo) {
+  StartServer();
+  testing::TcpProxy proxy(server_->port());
+  const std::string database = uri_.substr(uri_.rfind('/'));
+  const auto terminate = [&] {
+    Sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'blink-aggregator'");
+    server_->Sql(absl::StrCat("ALTER DATABASE ", database.substr(1), " ALLOW_CONNECTIONS false"));
+  };
+  const std::vector<std::pair<std::string, std::function<void()>>> ways = {
+      {"killed", [&] { server_->Kill(); }},
+      {"stopped", [&] { server_->Stop(); }},
+      {"frozen", [&] { server_->Freeze(); }},
+      {"locked out", terminate},
+      {"cut off", [&] { proxy.ForgetConnections(); }}};
+  for (const auto& [name, happens] : ways) {
+    SCOPED_TRACE(name);
+    uri_ = absl::StrCat("postgresql://blink:pass%27word%20of%20te%5Csts@", proxy.address(), database);
+    const auto store =
+        OpenStore({.call_max = absl::Seconds(1), .patience = absl::Seconds(1), .lease = absl::Seconds(60)});
+    ASSERT_TRUE(store->ListRounds().ok());
+    const LogCapture log;
+    happens();
+    Put(*store, 1).status().IgnoreError();
+    store->ListRounds().status().IgnoreError();
+    store->CheckCanStore().IgnoreError();
+    const std::string text = log.text(), first = text.substr(0, text.find('\n'));
+    EXPECT_THAT(first, HasSubstr(absl::StrCat("PostgreSQL at ", proxy.address(), ", database ", database.substr(1))));
+    EXPECT_THAT(first, HasSubstr("see that the server runs"));
+    EXPECT_THAT(text, Not(HasSubstr("pass'word")));
+    EXPECT_THAT(text, Not(HasSubstr("encoding")));
+    if (name == "killed" || name == "stopped") server_->Start();
+    if (name == "frozen") server_->Thaw();
+    server_->Sql(absl::StrCat("ALTER DATABASE ", database.substr(1), " ALLOW_CONNECTIONS true"));
+    ASSERT_TRUE(testing::Eventually([&] { return store->ListRounds().ok(); }));
+  }
+}
+
 TEST_F(PostgresFaults, AServerThatIsKilledHasEverythingAcknowledged) {
   StartServer({});
   const auto store = OpenStore();
