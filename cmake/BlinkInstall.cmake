@@ -45,6 +45,25 @@ function(blink_install_library_by_folder name)
   endforeach()
 endfunction()
 
+# blink_install_pages(blink share/man share COMPONENT programs [EXCLUDE_FROM_ALL])
+# The man page and the completion that the program makes of its own flags.
+function(blink_install_pages name man_folder data_folder)
+  foreach(_what IN ITEMS "man@${man_folder}/man1/${name}.1"
+                         "bash-completion@${data_folder}/bash-completion/completions/${name}")
+    string(REPLACE "@" ";" _parts ${_what})
+    list(GET _parts 0 _kind)
+    list(GET _parts 1 _file)
+    install(CODE "
+      set(_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_file}\")
+      cmake_path(GET _file PARENT_PATH _folder)
+      file(MAKE_DIRECTORY \"\${_folder}\")
+      execute_process(COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} \"$<TARGET_FILE:${name}>\" --generate ${_kind}
+        OUTPUT_FILE \"\${_file}\" COMMAND_ERROR_IS_FATAL ANY)
+      message(STATUS \"Made: \${_file}\")
+      list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${_file}\")" ${ARGN})
+  endforeach()
+endfunction()
+
 function(blink_install_program name)
   if(NOT name IN_LIST BLINK_INSTALLED_PROGRAMS AND NOT name IN_LIST BLINK_INSTALLED_HELPERS)
     return()
@@ -53,21 +72,7 @@ function(blink_install_program name)
   if(name IN_LIST BLINK_INSTALLED_HELPERS)
     return()
   endif()
-  # What the program tells of its own flags.
-  foreach(_what IN ITEMS "man@${CMAKE_INSTALL_MANDIR}/man1/${name}.1"
-                         "bash-completion@${CMAKE_INSTALL_DATADIR}/bash-completion/completions/${name}")
-    string(REPLACE "@" ";" _parts ${_what})
-    list(GET _parts 0 _kind)
-    list(GET _parts 1 _file)
-    install(CODE "
-      set(_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_file}\")
-      cmake_path(GET _file PARENT_PATH _folder)
-      file(MAKE_DIRECTORY \"\${_folder}\")
-      execute_process(COMMAND \"$<TARGET_FILE:${name}>\" --generate ${_kind} OUTPUT_FILE \"\${_file}\"
-        COMMAND_ERROR_IS_FATAL ANY)
-      message(STATUS \"Made: \${_file}\")
-      list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${_file}\")" COMPONENT programs)
-  endforeach()
+  blink_install_pages(${name} ${CMAKE_INSTALL_MANDIR} ${CMAKE_INSTALL_DATADIR} COMPONENT programs)
 endfunction()
 
 # Called once, after all targets are there.

@@ -22,18 +22,7 @@ function(blink_package name)
     install(TARGETS ${_program} RUNTIME DESTINATION bin COMPONENT ${_component} EXCLUDE_FROM_ALL)
   endforeach()
   foreach(_program IN LISTS ARG_PAGES)
-    foreach(_what IN ITEMS man@share/man/man1/${_program}.1
-                           bash-completion@share/bash-completion/completions/${_program})
-      string(REPLACE "@" ";" _parts ${_what})
-      list(GET _parts 0 _kind)
-      list(GET _parts 1 _file)
-      install(CODE "
-        set(_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_file}\")
-        cmake_path(GET _file PARENT_PATH _folder)
-        file(MAKE_DIRECTORY \"\${_folder}\")
-        execute_process(COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} \"$<TARGET_FILE:${_program}>\" --generate ${_kind}
-          OUTPUT_FILE \"\${_file}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${_component} EXCLUDE_FROM_ALL)
-    endforeach()
+    blink_install_pages(${_program} share/man share COMPONENT ${_component} EXCLUDE_FROM_ALL)
   endforeach()
   install(FILES ${_debian}/copyright DESTINATION share/doc/${_package} COMPONENT ${_component} EXCLUDE_FROM_ALL)
   install(FILES CHANGELOG.md RENAME changelog DESTINATION share/doc/${_package} COMPONENT ${_component}
