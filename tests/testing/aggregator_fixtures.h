@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -52,6 +53,17 @@ class ManualClock final : public Clock {
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
   absl::Duration monotonic_ = absl::Seconds(1000);
 };
+
+// All reports of a round, by node.
+inline std::map<uint64_t, CodedReport> ReportsOf(ReportStore& store, const std::string& round_id) {
+  std::map<uint64_t, CodedReport> reports;
+  const absl::Status read = store.VisitReports(round_id, [&](uint64_t node, const CodedReport& report) {
+    reports[node] = report;
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(read.ok()) << read;
+  return reports;
+}
 
 // Whether `condition` comes true; waits for it a minute at most, which is far more than it takes.
 inline bool Eventually(const std::function<bool()>& condition) {

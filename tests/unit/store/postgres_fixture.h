@@ -49,17 +49,7 @@ class PostgresTest : public ::testing::Test {
       return absl::OkStatus();
     });
   }
-  static uint64_t CountReports(ReportStore& store) {
-    uint64_t count = 0;
-    EXPECT_TRUE(store
-                    .VisitReports(testing::kRoundId,
-                                  [&](uint64_t, const CodedReport&) {
-                                    ++count;
-                                    return absl::OkStatus();
-                                  })
-                    .ok());
-    return count;
-  }
+  static uint64_t CountReports(ReportStore& store) { return testing::ReportsOf(store, testing::kRoundId).size(); }
 
   const PrivacyParameters parameters_ = testing::MakeParameters(kNodes);
   std::unique_ptr<testing::PostgresServer> server_;

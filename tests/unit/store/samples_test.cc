@@ -18,6 +18,7 @@ namespace blink {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::ReportsOf;
 
 std::vector<std::string> Versions() {
   std::vector<std::string> names;
@@ -41,17 +42,6 @@ class Samples : public ::testing::TestWithParam<std::string> {
     for (const v1::Round& round : store.ListRounds().value_or(std::vector<v1::Round>()))
       rounds[v1::RoundState_Name(round.state())] = round;
     return rounds;
-  }
-  static std::map<uint64_t, CodedReport> ReportsOf(ReportStore& store, const std::string& round_id) {
-    std::map<uint64_t, CodedReport> reports;
-    EXPECT_TRUE(store
-                    .VisitReports(round_id,
-                                  [&](uint64_t node, const CodedReport& report) {
-                                    reports[node] = report;
-                                    return absl::OkStatus();
-                                  })
-                    .ok());
-    return reports;
   }
 
   testing::TempFolder folder_;

@@ -19,6 +19,7 @@ using testing::kRoundId;
 using testing::MakeChecked;
 using testing::MakeParameters;
 using testing::MakeRound;
+using testing::ReportsOf;
 
 constexpr uint32_t kNodes = 100;
 
@@ -27,18 +28,6 @@ absl::StatusOr<v1::Round> Seal(ReportStore& store, const std::string& round_id =
     round.set_state(v1::ROUND_STATE_SEALED);
     return absl::OkStatus();
   });
-}
-
-std::map<uint64_t, CodedReport> AllReports(ReportStore& store, const std::string& round_id = kRoundId) {
-  std::map<uint64_t, CodedReport> reports;
-  EXPECT_TRUE(store
-                  .VisitReports(round_id,
-                                [&](uint64_t node, const CodedReport& report) {
-                                  reports[node] = report;
-                                  return absl::OkStatus();
-                                })
-                  .ok());
-  return reports;
 }
 
 class StoreConformance : public ::testing::TestWithParam<std::string> {
@@ -80,7 +69,7 @@ TEST_P(StoreConformance, RefusesASecondReportAndKeepsTheFirst) {
   const auto second = store_->PutReportAndWait(MakeChecked(parameters_, 7, /*variant=*/1));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("node 7"));
-  EXPECT_EQ(AllReports(*store_).at(7).digest, testing::MakeReport(parameters_, 7).digest);
+  EXPECT_EQ(ReportsOf(*store_, kRoundId).at(7).digest, testing::MakeReport(parameters_, 7).digest);
 }
 
 TEST_P(StoreConformance, RefusesASecondReportThatArrivesInTheSameBatch) {
@@ -112,7 +101,7 @@ TEST_P(StoreConformance, RefusesAReportForASealedRoundButKnowsTheOneItHolds) {
   EXPECT_THAT(std::string(late.status().message()), HasSubstr("is sealed"));
   EXPECT_TRUE(store_->PutReportAndWait(MakeChecked(parameters_, 1)).ok());
   EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 1, 1)).status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(AllReports(*store_).size(), 1);
+  EXPECT_EQ(ReportsOf(*store_, kRoundId).size(), 1);
 }
 
 TEST_P(StoreConformance, RefusesUnknownRoundsAndNodes) {
@@ -177,7 +166,7 @@ TEST_P(StoreConformance, RemembersEverythingAcrossReopening) {
   EXPECT_EQ(store_->GetRound(kRoundId)->reports(), 50);
   EXPECT_EQ(store_->GetRound(kOtherRoundId)->reports(), 0);
   EXPECT_EQ(store_->CreateRound(MakeRound(kNodes), "request-1")->round_id(), kOtherRoundId);
-  const auto reports = AllReports(*store_);
+  const auto reports = ReportsOf(*store_, kRoundId);
   ASSERT_EQ(reports.size(), 50);
   for (const auto& [node, report] : reports) {
     const CodedReport expected = testing::MakeReport(parameters_, static_cast<NodeIndex>(node));
@@ -252,8 +241,8 @@ TEST_P(StoreConformance, KeepsReportsWithoutADegree) {
   report = MakeChecked(parameters_, 10);
   report.report.noisy_degree = -7;
   ASSERT_TRUE(store_->PutReportAndWait(report).ok());
-  EXPECT_EQ(AllReports(*store_).at(9).noisy_degree, std::nullopt);
-  EXPECT_EQ(AllReports(*store_).at(10).noisy_degree, -7);
+  EXPECT_EQ(ReportsOf(*store_, kRoundId).at(9).noisy_degree, std::nullopt);
+  EXPECT_EQ(ReportsOf(*store_, kRoundId).at(10).noisy_degree, -7);
 }
 
 TEST_P(StoreConformance, CannotChangeWhatItCountsItself) {
@@ -304,12 +293,12 @@ TEST_P(StoreConformance, AcknowledgesNothingThatTheSealedSetLacks) {
     while (store_->GetRound(round_id)->reports() < static_cast<uint32_t>(trial) * 4) std::this_thread::yield();
     const auto sealed = Seal(*store_, round_id);
     ASSERT_TRUE(sealed.ok());
-    const auto sealed_set = AllReports(*store_, round_id);
+    const auto sealed_set = ReportsOf(*store_, round_id);
     EXPECT_EQ(sealed->reports(), sealed_set.size());
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(acknowledged.size(), sealed_set.size());
     for (const uint64_t node : acknowledged) EXPECT_EQ(sealed_set.count(node), 1) << node;
-    EXPECT_EQ(AllReports(*store_, round_id).size(), sealed_set.size());
+    EXPECT_EQ(ReportsOf(*store_, round_id).size(), sealed_set.size());
   }
 }
 
