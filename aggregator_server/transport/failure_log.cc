@@ -41,11 +41,23 @@ void FailureLog::Report(const std::string& kind, const std::string& host, const 
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const absl::Time now = clock_.Now(); now - hour_began_ >= absl::Hours(1)) {
     hour_began_ = now;
-    lines_ = 0;
+    lines_of_kind_.clear();
+    lines_of_host_.clear();
     reported_.clear();
   }
-  if (lines_ >= kLinesPerHourMax || !reported_.emplace(kind, who).second) return CountLocked(kind, host);
-  ++lines_;
+  if (reported_.count({kind, who}) > 0) return CountLocked(kind, host);
+  // What is kept grows with the lines that are written, and not with what a peer makes up.
+  const auto lines = [](const std::map<std::string, int>& of, const std::string& name) {
+    const auto found = of.find(name);
+    return found == of.end() ? 0 : found->second;
+  };
+  if (lines(lines_of_kind_, kind) >= kLinesOfKindMax || lines(lines_of_host_, host) >= kLinesOfHostMax) {
+    ++left_out_;
+    return CountLocked(kind, host);
+  }
+  reported_.emplace(kind, who);
+  ++lines_of_kind_[kind];
+  ++lines_of_host_[host];
   spdlog::warn("{}", line);
 }
 
@@ -67,10 +79,14 @@ void FailureLog::SummarizeLocked() {
     absl::StrAppend(out, entry.first, " (", entry.second, ")");
   };
   const absl::Duration within = std::max(absl::ZeroDuration(), clock_.Now() - first_);
-  spdlog::info("{} connections came to nothing within {} s: {}; most of them from {}", counted_,
+  const std::string left_out =
+      left_out_ == 0 ? ""
+                     : absl::StrCat("; ", left_out_, " of them have no line of their own: ", kLinesOfKindMax,
+                                    " an hour are written of a kind, and ", kLinesOfHostMax, " of an address");
+  spdlog::info("{} connections came to nothing within {} s: {}; most of them from {}{}", counted_,
                absl::ToInt64Seconds(within), absl::StrJoin(FindMost(by_kind_, 20), ", ", times),
-               absl::StrJoin(FindMost(by_host_, kHostsNamed), ", ", named));
-  counted_ = 0;
+               absl::StrJoin(FindMost(by_host_, kHostsNamed), ", ", named), left_out);
+  counted_ = left_out_ = 0;
   by_kind_.clear();
   by_host_.clear();
 }

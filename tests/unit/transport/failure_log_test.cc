@@ -59,7 +59,32 @@ TEST_F(FailureLogTest, NamesThatAPeerMakesUpDoNotFillTheLog) {
     log_.Report("certificate of a foreign authority", absl::StrCat("host ", i), absl::StrCat("name ", i), "foreign");
   }
   log_.Summarize();
-  EXPECT_EQ(Lines(), FailureLog::kLinesPerHourMax + 1);
+  EXPECT_EQ(Lines(), FailureLog::kLinesOfKindMax + 1);
+  EXPECT_THAT(captured_.text(), HasSubstr(absl::StrCat(20'000 - FailureLog::kLinesOfKindMax, " of them have no line")));
+}
+
+TEST_F(FailureLogTest, AStrangerWithManyCertificatesHidesNoFailureOfOthers) {
+  const std::string foreign = "certificate of a foreign authority";
+  for (int i = 0; i < 5000; ++i) log_.Report(foreign, "192.0.2.66", absl::StrCat("name ", i), "a stranger");
+  EXPECT_EQ(Lines(), FailureLog::kLinesOfHostMax);
+  log_.Report(foreign, "192.0.2.7", "blink://demo/node/7", "node 7 has a kit of another deployment");
+  EXPECT_THAT(captured_.text(), HasSubstr("node 7 has a kit")) << "of the same kind, from another address";
+  for (int i = 0; i < 5000; ++i) log_.Report(foreign, absl::StrCat("host ", i), absl::StrCat("name ", i), "strangers");
+  log_.Report("certificate expired", "192.0.2.8", "blink://demo/node/8", "node 8 expired");
+  EXPECT_THAT(captured_.text(), HasSubstr("node 8 expired")) << "of another kind";
+  const int before = Lines();
+  clock_.Advance(absl::Minutes(61));
+  log_.Look();
+  EXPECT_THAT(captured_.text(), HasSubstr("have no line of their own"));
+  log_.Report(foreign, "192.0.2.66", "name 1", "a stranger again");
+  EXPECT_EQ(Lines(), before + 2) << "each hour begins anew";
+}
+
+TEST_F(FailureLogTest, ASummaryThatLeftNothingOutDoesNotSpeakOfIt) {
+  log_.Report("certificate expired", "192.0.2.1", "blink://demo/node/3", "node 3 expired");
+  log_.Report("certificate expired", "192.0.2.1", "blink://demo/node/3", "node 3 expired");
+  log_.Summarize();
+  EXPECT_THAT(captured_.text(), AllOf(HasSubstr("1 x certificate expired"), Not(HasSubstr("no line"))));
 }
 
 TEST_F(FailureLogTest, SaysNothingWhenNothingFailed) {
