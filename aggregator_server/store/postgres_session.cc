@@ -82,6 +82,18 @@ void PostgresWatchdog::NoteNotConnected(const std::string& why) {
   why_ = why;
 }
 
+void PostgresWatchdog::NoteLost() {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (minute_ == SteadyTime::min() || now - minute_ >= std::chrono::minutes(1)) {
+    minute_ = now;
+    losses_ = 0;
+  }
+  if (++losses_ <= kLossesMax) return;
+  not_before_ = now + std::chrono::seconds(1);
+  why_ = "connections are lost again and again";
+}
+
 void PostgresWatchdog::Tell(const std::string& kind, const std::string& text) {
   const SteadyTime now = std::chrono::steady_clock::now();
   {
@@ -178,7 +190,11 @@ PostgresOutcome PostgresSession::Run(absl::string_view what, const Work& work) {
     outcome = Lose(what, "the connection was lost");
     outcome.is_unknown = is_unknown;
   }
-  if (!is_connected) watchdog_.NoteNotConnected(why);
+  if (!is_connected) {
+    watchdog_.NoteNotConnected(why);
+  } else if (connection_ == nullptr) {
+    watchdog_.NoteLost();
+  }
   return outcome;
 }
 

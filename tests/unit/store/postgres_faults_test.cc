@@ -8,6 +8,7 @@
 #include <pqxx/pqxx>
 #include <set>
 
+#include "aggregator_server/store/postgres_session.h"
 #include "tests/testing/log_capture.h"
 #include "tests/testing/tcp_proxy.h"
 #include "tests/unit/store/postgres_fixture.h"
@@ -188,6 +189,16 @@ TEST_F(PostgresFaults, AServerThatDoesNotAnswerShowsWithinSeconds) {
     EXPECT_LT(took, absl::Seconds(12)) << "an answer of 2 s, and a connection of 5 s, with room";
     EXPECT_TRUE(testing::Eventually([&] { return store->CheckCanStore().ok() && store->LookAtRounds().ok(); }));
   }
+}
+
+TEST_F(PostgresFaults, ConnectionsThatAreLostAgainAndAgainAreMadeOnceASecond) {
+  PostgresWatchdog watchdog;
+  for (int i = 0; i < PostgresWatchdog::kLossesMax; ++i) watchdog.NoteLost();
+  EXPECT_EQ(watchdog.WhyNotYet(), "");
+  watchdog.NoteLost();
+  EXPECT_THAT(watchdog.WhyNotYet(), HasSubstr("again and again"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  EXPECT_EQ(watchdog.WhyNotYet(), "");
 }
 
 // What an operator reads first, whatever has happened to the database.
