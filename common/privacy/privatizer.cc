@@ -2,7 +2,9 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
@@ -24,14 +26,13 @@ void Cleanse(ReportNoise& noise) {
   OPENSSL_cleanse(noise.group_noise.data(), noise.group_noise.size() * sizeof(int64_t));
 }
 
-// About as many random words as a report takes, and hardly ever fewer: 7.34 for 64 bits (the expected maximum of 64
-// geometric variables; the deviation over W of them is 1.9 sqrt(W)), and some dozens for the degree.
+// About as many random words as a report takes, and hardly ever fewer: some dozens for the degree.
 uint64_t ExpectedWords(const PrivacyParameters& parameters, NodeIndex self) {
   constexpr uint64_t kDegreeWords = 64;
   uint64_t expected = parameters.sends_degree() ? kDegreeWords : kDegreeWords * parameters.question().count;
   if (parameters.sends_bits()) {
     const uint64_t words = (uint64_t{parameters.row_bits(self)} + 63) / 64;
-    expected += words * 15 / 2 + 16;
+    expected += ExpectedRandomWords(parameters.flip_numerator(), words);
   }
   return expected;
 }
@@ -41,49 +42,33 @@ absl::Status ValidateSelf(const PrivacyParameters& parameters, NodeIndex self) {
   return absl::InvalidArgumentError("the node's own index is not below the number of nodes");
 }
 
-// The list as a row of n bits. The message names no neighbour: lists are private, also in an error.
-absl::StatusOr<BitRow> ListRow(uint32_t node_count, NodeIndex self, absl::Span<const NodeIndex> neighbours) {
-  BitRow list(node_count);
-  for (const NodeIndex j : neighbours) {
-    if (j >= node_count || j == self || list.Test(j)) {
-      Cleanse(list);
-      return absl::InvalidArgumentError(
-          "an adjacency list must hold distinct nodes below the number of nodes, without the node itself; "
-          "validate lists when they are loaded");
-    }
-    list.Set(j);
-  }
-  return list;
-}
-
-// The entries that the report is about, in its order of bits.
-absl::StatusOr<BitRow> ReportedEntries(const PrivacyParameters& parameters, NodeIndex self,
-                                       absl::Span<const NodeIndex> neighbours) {
-  BLINK_ASSIGN_OR_RETURN(BitRow list, ListRow(parameters.node_count(), self, neighbours));
-  if (parameters.mechanism() == Mechanism::kBothEnds) return list;
-  Cleanse(list);
-  BitRow own(parameters.row_bits(self));
-  for (const NodeIndex j : neighbours) {
-    if (OwnsPair(self, j)) own.Set(OwnPairPlace(self, j));
-  }
-  return own;
+// The message names no neighbour: lists are private, also in an error.
+absl::Status ValidateList(uint32_t node_count, NodeIndex self, absl::Span<const NodeIndex> neighbours) {
+  std::vector<NodeIndex> list(neighbours.begin(), neighbours.end());
+  std::sort(list.begin(), list.end());
+  const bool distinct = std::adjacent_find(list.begin(), list.end()) == list.end();
+  const bool sound =
+      distinct && (list.empty() || list.back() < node_count) && !std::binary_search(list.begin(), list.end(), self);
+  OPENSSL_cleanse(list.data(), list.size() * sizeof(NodeIndex));
+  if (sound) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "an adjacency list must hold distinct nodes below the number of nodes, without the node itself; "
+      "validate lists when they are loaded");
 }
 
 // One entry of the list changes one of the sums by 1.
 absl::StatusOr<PrivateReport> ApplyGroupNoise(const PrivacyParameters& parameters, NodeIndex self, ReportNoise noise,
                                               absl::Span<const NodeIndex> neighbours, const NodeGroups* groups) {
   // The whole map, so that the refusal does not depend on who the neighbours are.
-  if (groups == nullptr || groups->count != parameters.question().count ||
-      !groups->IsPartitionOf(parameters.node_count())) {
+  const bool partitioned = groups != nullptr && groups->count == parameters.question().count &&
+                           groups->IsPartitionOf(parameters.node_count());
+  const absl::Status sound =
+      partitioned ? ValidateList(parameters.node_count(), self, neighbours)
+                  : absl::InvalidArgumentError("the groups do not partition the nodes as the parameters say");
+  if (!sound.ok()) {
     Cleanse(noise);
-    return absl::InvalidArgumentError("the groups do not partition the nodes as the parameters say");
+    return sound;
   }
-  absl::StatusOr<BitRow> list = ListRow(parameters.node_count(), self, neighbours);
-  if (!list.ok()) {
-    Cleanse(noise);
-    return list.status();
-  }
-  Cleanse(*list);
   PrivateReport report;
   report.group_degrees = std::move(noise.group_noise);
   for (const NodeIndex j : neighbours) {
@@ -130,22 +115,23 @@ absl::StatusOr<PrivateReport> ApplyNoise(const PrivacyParameters& parameters, No
     return absl::InvalidArgumentError("the noise was drawn for other parameters");
   }
   if (parameters.sends_group_degrees()) return ApplyGroupNoise(parameters, self, std::move(noise), neighbours, groups);
-  absl::StatusOr<BitRow> entries = ReportedEntries(parameters, self, neighbours);
-  if (!entries.ok()) {
-    Cleanse(noise.flips);
-    return entries.status();
+  if (const absl::Status sound = ValidateList(parameters.node_count(), self, neighbours); !sound.ok()) {
+    Cleanse(noise);
+    return sound;
+  }
+  const bool all_entries = parameters.mechanism() == Mechanism::kBothEnds;
+  uint64_t count = 0;  // of the entries that the report is about
+  for (const NodeIndex j : neighbours) {
+    if (!all_entries && !OwnsPair(self, j)) continue;
+    ++count;
+    if (parameters.sends_bits()) noise.flips.Flip(all_entries ? j : OwnPairPlace(self, j));
   }
   PrivateReport report;
-  if (parameters.sends_bits()) {
-    absl::Span<uint64_t> words = noise.flips.mutable_words();
-    for (size_t w = 0; w < words.size(); ++w) words[w] ^= entries->words()[w];
-    report.bits = std::move(noise.flips);
-  }
+  if (parameters.sends_bits()) report.bits = std::move(noise.flips);
+  // Modulo 2^64, as the noise is: see discrete_laplace.h.
   if (parameters.sends_degree()) {
-    // Modulo 2^64, as the noise is: see discrete_laplace.h.
-    report.noisy_degree = static_cast<int64_t>(entries->Count() + static_cast<uint64_t>(*noise.degree_noise));
+    report.noisy_degree = static_cast<int64_t>(count + static_cast<uint64_t>(*noise.degree_noise));
   }
-  Cleanse(*entries);
   return report;
 }
 

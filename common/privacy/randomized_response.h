@@ -1,4 +1,4 @@
-// Exact, independent Bernoulli(P / 2^64) bits, 64 at a time.
+// Exact, independent Bernoulli(P / 2^64) bits: 64 at a time, or, where few are 1, by the gaps between these.
 #ifndef BLINK_COMMON_PRIVACY_RANDOMIZED_RESPONSE_H_
 #define BLINK_COMMON_PRIVACY_RANDOMIZED_RESPONSE_H_
 
@@ -30,8 +30,15 @@ inline uint64_t BernoulliWord(uint64_t flip_numerator, RandomBits& random) {
   return less;  // a lane still undecided has U >= P: nothing but zeros is left of P
 }
 
-// Fills every bit of `words` with such bits. The caller asks random.status() before it uses them.
+// Below this flip numerator, p' < 1/128, gaps are faster.
+inline constexpr uint64_t kFewFlips = uint64_t{1} << 57;
+
+// Fills every bit of `words` with such bits, by the way that is faster for this P. Requires 1 <= P <= 2^63, and fewer
+// than 2^24 words. The caller asks random.status() before it uses them.
 void FillBernoulli(uint64_t flip_numerator, RandomBits& random, absl::Span<uint64_t> words);
+
+// About as many random words as FillBernoulli takes for so many words, and hardly ever fewer.
+uint64_t ExpectedRandomWords(uint64_t flip_numerator, uint64_t words);
 
 }  // namespace blink
 

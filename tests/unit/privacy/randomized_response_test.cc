@@ -1,5 +1,6 @@
 #include "common/privacy/randomized_response.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -79,14 +80,31 @@ TEST(BernoulliWord, FlipsWhenUniformIsOneBelowTheThreshold) {
   EXPECT_EQ(BernoulliWord(flip_numerator, bits) & 1, 1u);
 }
 
-TEST(BernoulliWord, DrawsAboutSevenWordsFor64Bits) {
+TEST(FillBernoulli, DrawsAboutSevenWordsFor64BitsWhereOnesAreNotRare) {
   SeededRandom seeded(3);
   CountingRandom counting(seeded);
   RandomBits bits(counting);
   std::vector<uint64_t> words(20'000);
-  FillBernoulli(82941600285371030u, bits, absl::MakeSpan(words));
+  FillBernoulli(kFewFlips, bits, absl::MakeSpan(words));
   EXPECT_LT(counting.bytes() / 8.0 / words.size(), 8.0);
   EXPECT_GT(counting.bytes() / 8.0 / words.size(), 6.5);
+}
+
+TEST(FillBernoulli, TakesAsManyWordsAsItIsExpectedTo) {
+  for (const uint64_t flip_numerator : {uint64_t{1} << 63, kFewFlips, kFewFlips - 1, kFewFlips >> 7, uint64_t{1}}) {
+    for (const size_t size : {1, 43, 352, 15'625}) {
+      SeededRandom seeded(4);
+      CountingRandom counting(seeded);
+      std::vector<uint64_t> words(size);
+      {
+        RandomBits bits(counting, ExpectedRandomWords(flip_numerator, size));
+        FillBernoulli(flip_numerator, bits, absl::MakeSpan(words));
+      }
+      const double expected = static_cast<double>(ExpectedRandomWords(flip_numerator, size));
+      EXPECT_LE(counting.bytes() / 8, std::max(expected * 1.01, 1.0 * RandomBits::kWordsMin) + RandomBits::kWordsMin)
+          << flip_numerator << " " << size;
+    }
+  }
 }
 
 }  // namespace
