@@ -15,8 +15,8 @@
 namespace blink {
 namespace {
 
-std::string TextOf(const absl::Status& status) {
-  return status.ok() ? "OK" : status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+std::string OutcomeOf(const absl::Status& status) {
+  return status.ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
 
 }  // namespace
@@ -72,7 +72,41 @@ absl::Status AuditLog::Append(const AuditRecord& record) {
   return AppendLocked(record);
 }
 
+absl::Status AuditLog::RecordAround(AuditRecord record, const std::function<absl::Status(AuditRecord&)>& act) {
+  record.event = "asked";
+  BLINK_RETURN_IF_ERROR(Append(record));
+  const absl::Status done = act(record);
+  record.event = "answered";
+  record.outcome = OutcomeOf(done);
+  const absl::Status written = Append(record);
+  if (!written.ok()) {
+    spdlog::error("the answer to {} is not in the audit log: {}", record.action, std::string(written.message()));
+  }
+  return done;
+}
+
+AuditLogActivity AuditLog::GetActivity() const {
+  AuditLogActivity activity;
+  activity.records = records_;
+  activity.bytes = size_;
+  activity.failed_writes = failed_writes_;
+  if (activity.failed_writes > 0) activity.last_failure = absl::FromUnixMillis(last_failure_ms_);
+  return activity;
+}
+
 absl::Status AuditLog::AppendLocked(const AuditRecord& record) {
+  const absl::Status written = WriteLocked(record);
+  if (written.ok()) {
+    ++records_;
+    size_ = bytes_;
+  } else {
+    last_failure_ms_ = absl::ToUnixMillis(clock_.Now());
+    ++failed_writes_;
+  }
+  return written;
+}
+
+absl::Status AuditLog::WriteLocked(const AuditRecord& record) {
   BLINK_RETURN_IF_ERROR(broken_);
   AuditChain chain = chain_;
   const std::string line = chain.Extend(record, clock_.Now());
@@ -104,7 +138,7 @@ absl::Status AuditLog::AppendLocked(const AuditRecord& record) {
 
 void AuditLog::Refuse(AuditRecord record, const absl::Status& why) {
   record.event = "refused";
-  record.outcome = TextOf(why);
+  record.outcome = OutcomeOf(why);
   const std::lock_guard<std::mutex> lock(mutex_);
   const absl::Time now = clock_.Now();
   ForgetQuietLocked(now);

@@ -1,17 +1,20 @@
 // What operators did, and tried to do: a file to which lines are only ever added (audit_chain.h says what they are).
 //
-//   BLINK_RETURN_IF_ERROR(log->Append({.event = "asked", .who = "operator/ann", .action = "seal", ...}));
-//   ... the act ...
-//   log->Append({.event = "answered", ..., .outcome = "OK"});
+//   log->RecordAround({.who = "operator/ann", .action = "seal", ...}, [&](AuditRecord&) { ... the act ... });
+//
+//   writes "asked", does the act, writes "answered" with its outcome.
 //
 // An act whose record cannot be written is refused before it is done. May be used from any thread.
 #ifndef BLINK_AGGREGATOR_SERVER_AUDIT_LOG_AUDIT_LOG_H_
 #define BLINK_AGGREGATOR_SERVER_AUDIT_LOG_AUDIT_LOG_H_
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,6 +26,14 @@
 #include "common/base/clock.h"
 
 namespace blink {
+
+// Since the log was opened, for metrics.
+struct AuditLogActivity {
+  uint64_t records = 0;                    // written
+  uint64_t bytes = 0;                      // the size of the file
+  uint64_t failed_writes = 0;              // records that could not be written or synced
+  std::optional<absl::Time> last_failure;  // of those
+};
 
 class AuditLog {
  public:
@@ -41,6 +52,11 @@ class AuditLog {
   // durable_file.h.
   absl::Status Append(const AuditRecord& record);
 
+  // Writes `record` as "asked", does `act`, and writes it as "answered" with the outcome, which is returned. `act` may
+  // add to the record what shows only then, such as the id of a new round. Nothing is done where "asked" cannot be
+  // written.
+  absl::Status RecordAround(AuditRecord record, const std::function<absl::Status(AuditRecord&)>& act);
+
   // A call that was not allowed. Of one operator or node, action and kind of refusal the first is written at once.
   // Those after it are counted, and told in one record a minute later, or at the end. Beyond kKindsMax of them all
   // peers count as one: nobody can fill the disk.
@@ -50,6 +66,7 @@ class AuditLog {
   void Look();
 
   AuditChain chain();
+  AuditLogActivity GetActivity() const;  // waits for no write
 
  private:
   struct Kind {
@@ -59,9 +76,15 @@ class AuditLog {
   };
 
   AuditLog(std::string path, int fd, AuditLogSummary summary, Clock& clock)
-      : path_(std::move(path)), fd_(fd), bytes_(summary.bytes), chain_(std::move(summary.chain)), clock_(clock) {}
+      : path_(std::move(path)),
+        fd_(fd),
+        bytes_(summary.bytes),
+        chain_(std::move(summary.chain)),
+        size_(summary.bytes),
+        clock_(clock) {}
 
   absl::Status AppendLocked(const AuditRecord& record);
+  absl::Status WriteLocked(const AuditRecord& record);
   void WriteLeftOutLocked(Kind& kind);
   void ForgetQuietLocked(absl::Time now);
 
@@ -72,6 +95,8 @@ class AuditLog {
   AuditChain chain_;
   absl::Status broken_;  // half a line could not be taken off again
   std::map<std::tuple<std::string, std::string, absl::StatusCode>, Kind> refused_;  // who, action, code
+  std::atomic<uint64_t> records_{0}, size_, failed_writes_{0};
+  std::atomic<int64_t> last_failure_ms_{0};
   Clock& clock_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,7 +19,7 @@ grpc::ServerUnaryReactor* AdminServiceImpl::Answer(grpc::CallbackServerContext& 
                                                    const std::string& detail,
                                                    const std::function<absl::Status()>& act) {
   const auto answer = [&]() -> absl::Status {
-    AuditRecord record{.event = "asked", .who = "local", .peer = PeerOf(context), .action = action, .detail = detail};
+    AuditRecord record{.who = "local", .peer = PeerOf(context), .action = action, .detail = detail};
     if (!absl::StartsWith(context.peer(), "unix:")) {  // the same server also has a port
       record.who = parts_.authenticator.Describe(context);
       const absl::Status refused =
@@ -26,15 +27,7 @@ grpc::ServerUnaryReactor* AdminServiceImpl::Answer(grpc::CallbackServerContext& 
       parts_.audit_log.Refuse(record, refused);
       return refused;
     }
-    BLINK_RETURN_IF_ERROR(parts_.audit_log.Append(record));
-    const absl::Status done = act();
-    record.event = "answered";
-    record.outcome = done.ToString(absl::StatusToStringMode::kWithNoExtraData);
-    const absl::Status written = parts_.audit_log.Append(record);
-    if (!written.ok()) {
-      spdlog::error("the answer to {} is not in the audit log: {}", action, std::string(written.message()));
-    }
-    return done;
+    return parts_.audit_log.RecordAround(std::move(record), [&](AuditRecord&) { return act(); });
   };
   grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
   reactor->Finish(ToGrpcStatus(answer()));

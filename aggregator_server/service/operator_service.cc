@@ -249,16 +249,9 @@ absl::StatusOr<std::shared_ptr<void>> OperatorServiceImpl::TakeResultSlot(const 
 grpc::ServerUnaryReactor* OperatorServiceImpl::Change(const Call& call, const google::protobuf::Message& request,
                                                       const Act& act) {
   const absl::StatusOr<Identity> who = Allow(call, request);
-  const auto change = [&]() -> absl::Status {
-    AuditRecord record = RecordOf(call, "asked");
-    BLINK_RETURN_IF_ERROR(audit_log_.Append(record));
-    const absl::Status done = act(who->Path(), record.round_id);
-    record.event = "answered";
-    record.outcome = done.ToString(absl::StatusToStringMode::kWithNoExtraData);
-    const absl::Status written = audit_log_.Append(record);
-    if (!written.ok())
-      spdlog::error("the answer to {} is not in the audit log: {}", call.action, std::string(written.message()));
-    return done;
+  const auto change = [&] {
+    return audit_log_.RecordAround(RecordOf(call, "asked"),
+                                   [&](AuditRecord& record) { return act(who->Path(), record.round_id); });
   };
   if (!who.ok()) LogRefusal(*call.context, who.status());
   grpc::ServerUnaryReactor* const reactor = call.context->DefaultReactor();

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -156,6 +158,73 @@ TEST_F(AuditLogTest, AnUnfinishedLineIsTakenOffAndThatIsNoted) {
   }
   EXPECT_TRUE(absl::StartsWith(Text(), whole));
   EXPECT_THAT(Lines()[2], HasSubstr("15 bytes of an unfinished line"));
+}
+
+TEST_F(AuditLogTest, AnActIsRecordedBeforeAndAfterItWithItsOutcome) {
+  const auto log = Open();
+  const auto make = [](AuditRecord& record) {
+    record.round_id = "r1";
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(log->RecordAround({.who = "operator/ann", .action = "create"}, make).ok());
+  const absl::Status refused = absl::NotFoundError("there is no round r2");
+  EXPECT_EQ(log->RecordAround({.who = "operator/ann", .action = "seal"}, [&](AuditRecord&) { return refused; }),
+            refused);
+  const auto lines = Lines();
+  ASSERT_THAT(lines, SizeIs(4));
+  const auto events = {"asked", "answered", "asked", "answered"};
+  for (size_t i = 0; i < 4; ++i) EXPECT_THAT(lines[i], HasSubstr(*(events.begin() + i)));
+  EXPECT_THAT(lines[1], HasSubstr("r1"));
+  EXPECT_THAT(lines[1], HasSubstr("\"OK\""));
+  EXPECT_THAT(lines[3], HasSubstr("NOT_FOUND: there is no round r2"));
+}
+
+// No file of this process may grow meanwhile.
+class Quota {
+ public:
+  explicit Quota(rlim_t bytes) {
+    before_handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~Quota() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, before_handler_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t before_handler_;
+};
+
+TEST_F(AuditLogTest, CountsWhatWasWrittenAndWhatCouldNotBe) {
+  Make(1);
+  const auto log = Open();
+  EXPECT_EQ(log->GetActivity().records, 0u) << "since it was opened";
+  EXPECT_EQ(log->GetActivity().bytes, Text().size());
+  EXPECT_EQ(log->GetActivity().last_failure, std::nullopt);
+  ASSERT_TRUE(log->Append({.event = "asked", .who = "operator/ann", .action = "seal"}).ok());
+  EXPECT_EQ(log->GetActivity().records, 1u);
+  EXPECT_EQ(log->GetActivity().bytes, Text().size());
+  bool is_done = false;
+  const auto act = [&](AuditRecord&) {
+    is_done = true;
+    return absl::OkStatus();
+  };
+  absl::Status refused;
+  {
+    const Quota quota(Text().size());
+    refused = log->RecordAround({.who = "operator/ann", .action = "seal"}, act);
+  }
+  EXPECT_FALSE(refused.ok());
+  EXPECT_FALSE(is_done) << "an act that cannot be recorded";
+  EXPECT_EQ(log->GetActivity().failed_writes, 1u);
+  EXPECT_EQ(log->GetActivity().last_failure, absl::FromUnixMillis(absl::ToUnixMillis(clock_.Now())));
+  EXPECT_EQ(log->GetActivity().records, 1u);
+  EXPECT_TRUE(log->RecordAround({.who = "operator/ann", .action = "seal"}, act).ok());
+  EXPECT_EQ(log->GetActivity().records, 3u);
+  EXPECT_EQ(log->GetActivity().bytes, Text().size());
 }
 
 TEST_F(AuditLogTest, HasOneWriter) {
