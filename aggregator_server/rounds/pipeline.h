@@ -78,7 +78,7 @@ struct PipelineActivity {
   uint64_t queued = 0;                   // rounds that wait for the worker
   // Of rounds that came to the end of that stage while this process ran.
   Tally::Counts open_seconds, estimating_seconds, training_seconds;
-  std::array<uint64_t, 7> worker_exits{};  // by WorkerExit::Kind
+  std::array<uint64_t, 8> worker_exits{};  // by WorkerExit::Kind
   uint64_t rounds_deleted = 0;             // whose reports were
 };
 
@@ -251,7 +251,7 @@ class Pipeline {
   RoundWatchers watchers_;
 
   Tally open_seconds_, estimating_seconds_, training_seconds_;
-  std::array<uint64_t, 7> worker_exits_{};  // guarded by mutex_
+  std::array<uint64_t, 8> worker_exits_{};  // guarded by mutex_
 
   ReportDeletion deletion_;
   std::thread scheduler_;

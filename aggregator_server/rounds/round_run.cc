@@ -127,6 +127,13 @@ absl::Status RoundRun::ConcludeAttempt(const v1::Round& round, const WorkerExit&
     case WorkerExit::Kind::kDiskFull:
       TakeBackAttempt();
       return absl::ResourceExhaustedError(exit.message);  // there may be space later
+    case WorkerExit::Kind::kOccupied:
+      // A holder of the lease that was stopped leaves its worker to go on. Its result counts no more, and the next
+      // attempt goes on from its checkpoint when it has ended.
+      TakeBackAttempt();
+      return absl::UnavailableError(absl::StrCat(exit.message,
+                                                 ", the worker of an aggregator that held the lease before: the round "
+                                                 "goes on when it has ended; if that aggregator hangs, end it"));
     case WorkerExit::Kind::kSignal:
     case WorkerExit::Kind::kSilent:
       break;
@@ -151,7 +158,8 @@ absl::Status RoundRun::RestartOrFail(const v1::Round& round, const WorkerExit& e
   return absl::OkStatus();
 }
 
-// It ended because of the disk: otherwise a crash on the day after would find the attempts used up.
+// It ended because of the disk or of another worker: otherwise a crash on the day after would find the attempts used
+// up.
 void RoundRun::TakeBackAttempt() {
   const auto take_back = [](v1::Round& round) {
     if (round.attempts() > 0) round.set_attempts(round.attempts() - 1);

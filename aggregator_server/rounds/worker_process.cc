@@ -209,7 +209,7 @@ absl::StatusOr<Child> StartChild(const std::vector<std::string>& arguments, cons
 struct Speech {
   bool has_begun = false;  // there was a line of the protocol
   std::string error;       // of its error line
-  bool waits_for_disk = false;
+  bool waits_for_disk = false, waits_for_worker = false;
   std::string last_words;  // last line of standard error, for a person only
   std::optional<Gpus> gpus;
 };
@@ -223,6 +223,7 @@ void TakeOutputLine(const std::string& line, Speech& speech,
     speech.error = MakePrintable(error->get_ref<const std::string&>(), kErrorBytesMax);
     const auto waits = said.find("waits_for");
     speech.waits_for_disk = waits != said.end() && *waits == "disk";
+    speech.waits_for_worker = waits != said.end() && *waits == "worker";
     return;
   }
   if (const auto gpus = said.find("gpus"); gpus != said.end() && gpus->is_number_integer()) {
@@ -356,7 +357,10 @@ WorkerExit JudgeExit(int status, const Speech& speech, const WorkerLimits& limit
   result.code = WEXITSTATUS(status);
   if (result.code == 0) return result;
   const bool disk_full = speech.waits_for_disk && result.code == static_cast<int>(ExitCode::kNoResources);
-  result.kind = disk_full ? WorkerExit::Kind::kDiskFull : WorkerExit::Kind::kError;
+  const bool occupied = speech.waits_for_worker && result.code == static_cast<int>(ExitCode::kInternal);
+  result.kind = disk_full  ? WorkerExit::Kind::kDiskFull
+                : occupied ? WorkerExit::Kind::kOccupied
+                           : WorkerExit::Kind::kError;
   result.message =
       speech.error.empty() ? absl::StrCat("the worker ended with exit code ", result.code, last_words) : speech.error;
   return result;

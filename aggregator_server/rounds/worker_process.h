@@ -7,6 +7,7 @@
 //   {"error":"...","exit_code":3}                     before it ends with that exit code (common/base/exit_code.h)
 //   {"error":"...","exit_code":9}                     likewise: it ran out of memory or of open files
 //   {"error":"...","exit_code":9,"waits_for":"disk"}  likewise: a disk or quota is full, and room would do
+//   {"error":"...","exit_code":1,"waits_for":"worker"} likewise: another worker is at this round, and will end
 //   {"gpus":1,"why_none":""}                          its answer to --gpus
 // Lines that are none of these are ignored. Texts are for people: nothing is decided by their words. The same holds for
 // standard error, which goes to the log; its last line is kept as the worker's last words.
@@ -55,6 +56,7 @@ struct WorkerExit {
     kTimeout,   // killed by us: longer than limits.wall_time
     kSilent,    // killed by us: longer than limits.silence without a sign of life; another attempt may end otherwise
     kStopped,   // killed by us: `should_stop` asked for it
+    kOccupied,  // its own verdict: another worker, such as of an aggregator that lost the lease, is at the round
   };
   Kind kind = Kind::kDone;
   int code = 0;              // exit code or signal

@@ -156,9 +156,9 @@ void Telemetry::AddWorker(MetricList& list, const PipelineActivity& activity) {
                      {{{"stage", "estimating"}}, activity.estimating_seconds},
                      {{{"stage", "training"}}, activity.training_seconds}});
   list.AddGauge("blink_rounds_queued", "Rounds that wait for the worker.", static_cast<double>(activity.queued));
-  constexpr std::array<const char*, 7> kKinds = {"done",    "error",  "disk_full", "signal",
-                                                 "timeout", "silent", "stopped"};
-  static_assert(static_cast<size_t>(WorkerExit::Kind::kStopped) + 1 == kKinds.size());
+  constexpr std::array<const char*, 8> kKinds = {"done",    "error",  "disk_full", "signal",
+                                                 "timeout", "silent", "stopped",   "occupied"};
+  static_assert(static_cast<size_t>(WorkerExit::Kind::kOccupied) + 1 == kKinds.size());
   Samples exits;
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
     exits.push_back({{{"kind", kKinds[kind]}}, static_cast<double>(activity.worker_exits[kind])});

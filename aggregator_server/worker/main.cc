@@ -291,13 +291,13 @@ ExitCode WorkerExitCode(const absl::Status& status) {
   return ExitCodeFor(status);
 }
 
-int Fail(ExitCode code, const std::string& text, bool waits_for_disk = false) {
+int Fail(ExitCode code, const std::string& text, const char* waits_for = nullptr) {
   if (IsForAPerson()) {
     std::fprintf(stderr, "blink-worker: %s\n", text.c_str());
     return static_cast<int>(code);
   }
   nlohmann::ordered_json line = {{"error", text}, {"exit_code", static_cast<int>(code)}};
-  if (waits_for_disk) line["waits_for"] = "disk";  // unlike memory, for which another attempt would not help
+  if (waits_for != nullptr) line["waits_for"] = waits_for;
   PrintLine(line);
   return static_cast<int>(code);
 }
@@ -411,7 +411,9 @@ int Main(int argc, char** argv) {
     spdlog::info("{}; started again, it goes on from there", std::string(status.message()));
     EndBy(stop_signal);
   }
-  return Fail(WorkerExitCode(status), std::string(status.message()), IsDiskFull(status));
+  // Of nothing else, such as memory, would another attempt find more.
+  const char* const waits_for = IsDiskFull(status) ? "disk" : absl::IsAborted(status) ? "worker" : nullptr;
+  return Fail(WorkerExitCode(status), std::string(status.message()), waits_for);
 }
 
 }  // namespace

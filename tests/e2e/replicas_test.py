@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import time
 
 import blinktest
@@ -110,6 +111,25 @@ class Replicas(BlinkTest):
             self.same_as_one(blink, round_id)
             for process in (first, second):
                 self.assertNotIn(postgres.PASSWORD, process.log())
+
+    def test_the_round_of_a_holder_that_is_stopped_completes_at_the_other(self):
+        with postgres.Postgres() as database, Deployment(nodes=60, kits=2) as blink:
+            pair = Pair(blink, database)
+            first = pair.start_first()
+            second = pair.start_second()
+            wait_until(lambda: "has the lease" in first.log(), "the first to hold the lease")
+            round_id = blink.create_round(6, 0.1, "10m", 30000)
+            blink.start_fleet()
+            blink.wait_for_state(round_id, "training")
+            os.kill(first.pid, signal.SIGSTOP)  # alone: its worker goes on
+            pair.turn_to_second()
+            wait_until(lambda: "held the lease before" in blink.status(round_id)["progress_text"],
+                       "the second to wait for the worker of the first")
+            os.kill(first.pid, signal.SIGCONT)  # it finds that it has lost the lease, and ends its worker
+            self.assertEqual(blink.wait_for_state(round_id, "ready")["reports"], 60)
+            self.assertNotIn("failed", second.log())
+            pair.wait_for_fleet()
+            self.same_as_one(blink, round_id)
 
     def test_either_may_be_killed_while_they_collect(self):
         nodes = 240

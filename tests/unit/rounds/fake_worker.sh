@@ -68,6 +68,13 @@ case "$(cat "$attributes/behaviour")" in
     [ -e "$attributes/room" ] && succeed && exit 0
     echo '{"error":"cannot write model.pt: No space left on device","exit_code":9,"waits_for":"disk"}'
     exit 9 ;;
+  occupied)  # by the worker of an aggregator that lost the lease
+    [ -e "$attributes/room" ] && succeed && exit 0
+    echo '{"error":"another process is about to write the result","exit_code":1,"waits_for":"worker"}'
+    exit 1 ;;
+  occupied-otherwise)  # what says so with another code
+    echo '{"error":"another process is about to write the result","exit_code":3,"waits_for":"worker"}'
+    exit 3 ;;
   disk-full-otherwise)  # what says so, but is no error of a full disk
     echo '{"error":"cannot write model.pt: No space left on device","exit_code":3,"waits_for":"disk"}'
     exit 3 ;;

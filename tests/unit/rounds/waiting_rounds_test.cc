@@ -112,6 +112,22 @@ TEST_F(PipelineTest, DelaysEachRoundByItsOwnFailuresAlone) {
   EXPECT_EQ(CountOf(log.text(), "tried again after 10ms"), 2) << log.text();
 }
 
+TEST_F(PipelineTest, WaitsForTheWorkerOfAHolderThatLostTheLeaseWithoutCountingTheAttempts) {
+  Behave("occupied");
+  options_.attempts_max = 2;
+  options_.retry_after = options_.retry_after_max = absl::Milliseconds(50);
+  StartPipeline();
+  const std::string id = Create();
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Eventually([&] { return Starts() >= 4; })) << "more than there may be attempts";
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(Get(id).progress_text(), "held the lease before"); }));
+  EXPECT_LE(Get(id).attempts(), 1);
+  EXPECT_GE(pipeline_->GetActivity().worker_exits[static_cast<size_t>(WorkerExit::Kind::kOccupied)], 3u);
+  std::ofstream(options_.attributes_folder + "/room") << "room";
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
+  EXPECT_EQ(Get(id).attempts(), 1);
+}
+
 TEST_F(PipelineTest, SaysOnceThatARoundWaitsForTheDiskHoweverOftenItIsTried) {
   LogCapture log;
   Behave("disk-full");

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "absl/strings/str_format.h"
+#include "aggregator_server/result/result_place.h"
 #include "aggregator_server/worker/analyse.h"
 #include "common/base/durable_file.h"
 #include "common/base/exit_code.h"
@@ -337,6 +338,16 @@ TEST_F(WorkerTest, SaysOfAFullDiskAloneThatAnotherAttemptMaySucceed) {
       absl::StrCat("--round-folder ", folder_, "/none --attributes ", folder_, "/attributes --output ", Output()));
   ExpectRefused(other, ExitCode::kBadInput, "/none");
   EXPECT_FALSE(other.lines.back().contains("waits_for"));
+}
+
+TEST_F(WorkerTest, SaysThatAnotherWorkerIsAtTheRoundAndLeavesItsFiles) {
+  const auto place = ResultPlace::Claim(Output(), ResultPlace::Existing::kReplace);
+  ASSERT_TRUE(place.ok()) << place.status();
+  const Ended second = RunWorker(
+      absl::StrCat("--round-folder ", folder_, "/round --attributes ", folder_, "/attributes --output ", Output()));
+  ExpectRefused(second, ExitCode::kInternal, "another process is about to write the result");
+  EXPECT_EQ(second.lines.back().value("waits_for", ""), "worker");
+  EXPECT_TRUE(std::filesystem::exists(place->temporary()));
 }
 
 // A training with a checkpoint after every epoch, which ends in its middle.
