@@ -242,7 +242,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   BLINK_RETURN_IF_ERROR(rounds->Start());
   aggregator->telemetry_ = std::make_unique<Telemetry>(
       Telemetry::Sources{*aggregator->store_, *aggregator->ingest_, *aggregator->pipeline_, *aggregator->authenticator_,
-                         *aggregator->guard_, options.data_folder});
+                         *aggregator->guard_, *aggregator->audit_log_, options.data_folder});
   Telemetry* const telemetry = aggregator->telemetry_.get();
   const auto set_draining = [ingest = aggregator->ingest_.get(), operators = aggregator->operator_service_.get(),
                              telemetry](bool draining) {

@@ -244,6 +244,7 @@ absl::StatusOr<v1::Round> Pipeline::SealBecause(const std::string& round_id, con
                                          ? store_.UpdateRoundAsHolder(*lease, round_id, {v1::ROUND_STATE_OPEN}, seal)
                                          : store_.UpdateRound(round_id, {v1::ROUND_STATE_OPEN}, seal);
   if (!sealed.ok()) return sealed;
+  if (sealed->state() == v1::ROUND_STATE_FAILED) ++failed_rounds_;
   open_seconds_.Add(std::max(0.0, absl::ToDoubleSeconds(clock_.Now() - absl::FromUnixMillis(sealed->created_ms()))));
   spdlog::info("round {} is {}: {}", round_id, RoundStateName(sealed->state()),
                sealed->state() == v1::ROUND_STATE_FAILED ? sealed->failure_reason() : sealed->progress_text());
@@ -650,7 +651,8 @@ RoundRun Pipeline::MakeRun(const std::string& round_id, uint64_t lease, uint64_t
        .progress = [this, round_id, lease](const WorkerProgress& progress) { TakeProgress(round_id, lease, progress); },
        .should_stop = [this, round_id, lease, turn] { return ShouldStop(round_id, lease, turn); },
        .started = [this, round_id](pid_t pid, uint32_t attempt) { NoteWorker(round_id, pid, attempt); },
-       .ended = [this, round_id](const WorkerExit& exit) { NoteWorkerExit(round_id, exit); }});
+       .ended = [this, round_id](const WorkerExit& exit) { NoteWorkerExit(round_id, exit); },
+       .failed = [this] { ++failed_rounds_; }});
 }
 
 void Pipeline::NoteWorker(const std::string& round_id, pid_t pid, uint32_t attempt) {
@@ -676,6 +678,7 @@ PipelineActivity Pipeline::GetActivity() {
     std::lock_guard<std::mutex> lock(mutex_);
     activity.worker_exits = worker_exits_;
     activity.rounds_deleted = deletion_.deleted();
+    activity.failed_rounds = failed_rounds_;
     for (const auto& [round_id, record] : records_) {
       activity.queued += record.phase == RoundRecord::Phase::kQueued;
       if (record.worker_pid == 0) continue;

@@ -32,6 +32,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -80,6 +81,7 @@ struct PipelineActivity {
   Tally::Counts open_seconds, estimating_seconds, training_seconds;
   std::array<uint64_t, 8> worker_exits{};  // by WorkerExit::Kind
   uint64_t rounds_deleted = 0;             // whose reports were
+  uint64_t failed_rounds = 0;              // that this process found to have failed; each failure of a retried one
 };
 
 class Pipeline {
@@ -252,6 +254,7 @@ class Pipeline {
 
   Tally open_seconds_, estimating_seconds_, training_seconds_;
   std::array<uint64_t, 8> worker_exits_{};  // guarded by mutex_
+  std::atomic<uint64_t> failed_rounds_{0};
 
   ReportDeletion deletion_;
   std::thread scheduler_;

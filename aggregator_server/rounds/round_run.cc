@@ -194,7 +194,9 @@ absl::Status RoundRun::FailRound(const std::string& reason) {
     round.set_failure_reason(reason);
   };
   BLINK_RETURN_IF_ERROR(EndRound(fail, is_mine));
-  if (is_mine) spdlog::warn("round {} failed: {}", round_id_, reason);
+  if (!is_mine) return absl::OkStatus();
+  spdlog::warn("round {} failed: {}", round_id_, reason);
+  if (hooks_.failed) hooks_.failed();
   return absl::OkStatus();
 }
 

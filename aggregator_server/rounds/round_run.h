@@ -19,7 +19,7 @@ namespace blink {
 
 // Lives for one turn of the round. Every state is in the store before anything follows from it. If somebody else has
 // changed the state meanwhile (cancelled the round), the run ends without an error. All hooks are called on the thread
-// of Run; the last two may be absent.
+// of Run; the last three may be absent.
 class RoundRun {
  public:
   struct Hooks {
@@ -28,6 +28,7 @@ class RoundRun {
     std::function<bool()> should_stop;  // the worker is to be ended: the round is cancelled, or the pipeline stops
     std::function<void(pid_t pid, uint32_t attempt)> started;  // a worker runs
     std::function<void(const WorkerExit&)> ended;              // it is gone
+    std::function<void()> failed;                              // the round has failed by this run
   };
 
   // `options`, `store` and `clock` outlive it. `lease`: the token under which it changes the round

@@ -71,6 +71,7 @@ MetricList Telemetry::Collect() {
   AddWorker(list, sources_.pipeline.GetActivity());
   AddConnections(list);
   AddCertificates(list);
+  AddAuditLog(list);
   AddProcess(list);
   return list;
 }
@@ -155,6 +156,9 @@ void Telemetry::AddWorker(MetricList& list, const PipelineActivity& activity) {
                     {{{{"stage", "open"}}, activity.open_seconds},
                      {{{"stage", "estimating"}}, activity.estimating_seconds},
                      {{{"stage", "training"}}, activity.training_seconds}});
+  list.AddCounter("blink_rounds_failed_total",
+                  "Rounds that failed by this process; each failure of a round that was tried again counts.",
+                  static_cast<double>(activity.failed_rounds));
   list.AddGauge("blink_rounds_queued", "Rounds that wait for the worker.", static_cast<double>(activity.queued));
   constexpr std::array<const char*, 8> kKinds = {"done",    "error",  "disk_full", "signal",
                                                  "timeout", "silent", "stopped",   "occupied"};
@@ -212,6 +216,19 @@ void Telemetry::AddCertificates(MetricList& list) {
                   "When the revocation list in force is outdated, in Unix time.",
                   UnixSeconds(revocations->list()->next_update()));
   }
+}
+
+void Telemetry::AddAuditLog(MetricList& list) {
+  const AuditLogActivity activity = sources_.audit_log.GetActivity();
+  list.AddCounter("blink_audit_log_records_total", "Records that were written to the audit log.",
+                  static_cast<double>(activity.records));
+  list.AddGauge("blink_audit_log_size_bytes", "Size of the audit log.", static_cast<double>(activity.bytes));
+  list.AddCounter("blink_audit_log_failed_writes_total",
+                  "Records that could not be written or synced; what they were about was not done.",
+                  static_cast<double>(activity.failed_writes));
+  list.AddGauge("blink_audit_log_last_failure_timestamp_seconds",
+                "When a record could last not be written or synced, in Unix time; 0: never since the start.",
+                activity.last_failure.has_value() ? UnixSeconds(*activity.last_failure) : 0);
 }
 
 void Telemetry::AddProcess(MetricList& list) {

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "aggregator_server/audit_log/audit_log.h"
 #include "aggregator_server/http/http_message.h"
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
@@ -44,6 +45,7 @@ class Telemetry {
     Pipeline& pipeline;
     const Authenticator& authenticator;
     const CertificateGuard& guard;
+    const AuditLog& audit_log;
     std::string data_folder;
   };
   explicit Telemetry(const Sources& sources) : sources_(sources), probe_(sources.store, sources.data_folder) {}
@@ -69,6 +71,7 @@ class Telemetry {
   void AddWorker(MetricList& list, const PipelineActivity& activity);
   void AddConnections(MetricList& list);
   void AddCertificates(MetricList& list);
+  void AddAuditLog(MetricList& list);
   void AddProcess(MetricList& list);
 
   const Sources sources_;

@@ -173,6 +173,25 @@ TEST_F(TelemetryTest, CountsReportsAndRefusals) {
   EXPECT_EQ(Metric("blink_store_queue_changes"), 0);
   EXPECT_TRUE(Eventually([&] { return Metric("blink_calls_in_flight") == 0; }));
   EXPECT_EQ(Metric("blink_reports_in_flight"), 0);
+  EXPECT_GE(Metric("blink_store_answer_age_seconds"), 0);
+  EXPECT_LT(Metric("blink_store_answer_age_seconds"), 10);
+}
+
+TEST_F(TelemetryTest, CountsFailedRoundsAndTheRecordsOfTheAuditLog) {
+  Behave("disk-full-otherwise");
+  Start();
+  EXPECT_EQ(Metric("blink_rounds_failed_total"), 0) << "shown before the first of them";
+  EXPECT_EQ(Metric("blink_audit_log_failed_writes_total"), 0);
+  EXPECT_EQ(Metric("blink_audit_log_last_failure_timestamp_seconds"), 0) << "there was none";
+  const std::string round_id = CreateRound();
+  for (NodeIndex node = 0; node < kNodes; ++node) ASSERT_TRUE(SendReport(round_id, node).ok());
+  EXPECT_TRUE(Eventually([&] { return Metric("blink_rounds_failed_total") == 1; }));
+  ASSERT_TRUE(aggregator_->pipeline().AnalyseAgain(round_id, {}, "").ok());
+  EXPECT_TRUE(Eventually([&] { return Metric("blink_rounds_failed_total") == 2; }));
+  EXPECT_EQ(Metric("blink_rounds{state=\"failed\"}"), 1);
+  EXPECT_EQ(Metric("blink_audit_log_records_total"), 1) << "its start";
+  EXPECT_EQ(Metric("blink_audit_log_size_bytes"),
+            static_cast<double>(std::filesystem::file_size(options_.data_folder + "/audit.log")));
 }
 
 TEST_F(TelemetryTest, ShowsARoundFromItsReportsToItsEnd) {

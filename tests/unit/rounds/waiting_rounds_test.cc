@@ -126,6 +126,20 @@ TEST_F(PipelineTest, WaitsForTheWorkerOfAHolderThatLostTheLeaseWithoutCountingTh
   std::ofstream(options_.attributes_folder + "/room") << "room";
   ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_READY));
   EXPECT_EQ(Get(id).attempts(), 1);
+  EXPECT_EQ(pipeline_->GetActivity().failed_rounds, 0u);
+}
+
+TEST_F(PipelineTest, CountsEachFailureOfARoundThatIsTriedAgain) {
+  Behave("occupied-otherwise");
+  StartPipeline();
+  const std::string id = Create();
+  EXPECT_EQ(pipeline_->GetActivity().failed_rounds, 0u);
+  Report(id, 0, kNodes - 1);
+  ASSERT_TRUE(Reaches(id, v1::ROUND_STATE_FAILED));
+  EXPECT_EQ(pipeline_->GetActivity().failed_rounds, 1u);
+  ASSERT_TRUE(pipeline_->AnalyseAgain(id, {}, "").ok());
+  ASSERT_TRUE(Eventually([&] { return pipeline_->GetActivity().failed_rounds == 2; }));
+  EXPECT_EQ(Get(id).state(), v1::ROUND_STATE_FAILED) << "as before: a number of failed rounds does not show it";
 }
 
 TEST_F(PipelineTest, SaysOnceThatARoundWaitsForTheDiskHoweverOftenItIsTried) {
