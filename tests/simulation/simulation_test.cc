@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/simulation/model.h"
 #include "tests/simulation/shared_store.h"
 #include "tests/testing/aggregator_fixtures.h"
@@ -32,6 +34,41 @@ TEST(Simulation, RepeatsExactlyFromItsSeed) {
 }
 
 TEST(Simulation, DiffersFromSeedToSeed) { EXPECT_NE(RunSeed(12, 200).trace, RunSeed(13, 200).trace); }
+
+TEST(Simulation, MeetsEverythingThatCanHappen) {
+  std::string trace;
+  const SimulationOptions options{
+      .seed = 14, .operations = 10'000, .trace = [&](const std::string& line) { absl::StrAppend(&trace, line, "\n"); }};
+  EXPECT_EQ(Simulate(options).violation, "");
+  for (const char* const what : {"aggregator 0 dies",
+                                 "aggregator 1 dies",
+                                 "aggregator 0 ends",
+                                 "the power is cut during the work",
+                                 "the disk fails once",
+                                 "the disk is full",
+                                 "a sync takes 3",
+                                 "a backup is restored: OK",
+                                 "the clock is set by -",
+                                 "time passes",
+                                 "the database cannot be reached",
+                                 "an answer of the database is lost",
+                                 "a turn of a runner alone",
+                                 "a life of a node that dies at its receipt",
+                                 "batch:",
+                                 ": ALREADY_EXISTS",
+                                 ": FAILED_PRECONDITION",
+                                 ": RESOURCE_EXHAUSTED",
+                                 ": UNAVAILABLE",
+                                 "cancel during the work: OK",
+                                 "ends: stopped",
+                                 "ends: killed",
+                                 "ends: silent",
+                                 "ends: an error",
+
+                                 " is done: "}) {
+    EXPECT_TRUE(absl::StrContains(trace, what)) << what;
+  }
+}
 
 TEST(Simulation, TellsSeedAndOperationAndTheLastOperationsOfWhatItFinds) {
   const SimulationOptions options{.seed = 1, .operations = 20'000, .fault = Fault::kCountsDuplicatesTwice};

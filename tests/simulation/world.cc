@@ -52,7 +52,7 @@ const std::vector<World::Operation>& World::Operations(bool is_shared) {
     auto* const all = new std::vector<Operation>(*of_both);
     all->insert(all->end(), {{12, &World::CrashInAWrite},
                              {4, &World::FailDisk},
-                             {10, &World::ChangeDisk},
+                             {20, &World::ChangeDisk},
                              {4, &World::Backup},
                              {2, &World::RestoreBackup}});
     return all;

@@ -118,8 +118,8 @@ void World::FailDisk() {
 }
 
 void World::ChangeDisk() {
-  if (random_.OneIn(2)) {
-    disk_->SetFull(!disk_->is_full() && random_.OneIn(2));
+  if (disk_->is_full() || random_.OneIn(2)) {
+    disk_->SetFull(!disk_->is_full());
     Note(disk_->is_full() ? "the disk is full" : "the disk has space");
   } else {
     const auto time = absl::Seconds(random_.OneIn(2) ? random_.Below(40) : 0);

@@ -174,7 +174,6 @@ absl::StatusOr<WorkerExit> World::RunWorker(size_t i, const std::vector<std::str
   --depth_;
   if (should_stop() || (disk_ != nullptr && disk_->is_dead())) return end(WorkerExit::Kind::kStopped, "stopped");
   if (!is_settling_) {
-    if (disk_ != nullptr && disk_->is_full()) return end(WorkerExit::Kind::kDiskFull, "no space");
     if (random_.OneIn(8)) return end(WorkerExit::Kind::kSignal, "killed");
     if (random_.OneIn(16)) return end(WorkerExit::Kind::kSilent, "silent");
     if (random_.OneIn(12)) return end(WorkerExit::Kind::kError, "an error");
