@@ -375,8 +375,8 @@ TEST_P(MechanismAuditAt, CatchesFlipsShiftedBySomeBits) {
 }
 
 // Two readings of one stream soon agree on where a word of flips begins, and from there on give the same flips some
-// words apart. Gaps between flips (epsilon 8) agree, too, but begin anywhere. So the flips have no distance of their own,
-// and the degree noise tells.
+// words apart. Gaps between flips (epsilon 8) agree, too, but begin anywhere. So the flips have no distance of their
+// own, and the degree noise tells.
 TEST_P(MechanismAuditAt, CatchesAStreamShiftedBySomeWords) {
   const MechanismAudit audit = Audit<ShiftedStream>(parameters_, GetParam() == 8 ? 65'536 : 10'000);
   const bool by_gaps = parameters_.flip_numerator() < kFewFlips;
