@@ -147,7 +147,8 @@ def describe_slow_disk(figures):
     yield (f"| memory, highest, MB | {fast_peak:.0f} | {peak:.0f} | no more than with the disk as it is (≤ 10 %) | "
            f"{verdict(peak <= 1.1 * fast_peak)} |")
     yield (f"| memory, first third and last third, MB | {figures.one('fast_memory_first_third_mb'):.0f}, "
-           f"{figures.one('fast_memory_last_third_mb'):.0f} | {first:.0f}, {last:.0f} | – | |")
+           f"{figures.one('fast_memory_last_third_mb'):.0f} | {first:.0f}, {last:.0f} | flat (≤ 10 % more) | "
+           f"{verdict(last <= 1.1 * first)} |")
     yield (f"| reports refused, and sent again | {figures.one('fast_refused'):,.0f} | "
            f"{figures.one('slow_refused'):,.0f} | – | |")
     missing = figures.one("slow_reader_missing") + figures.one("slow_reader_different")
