@@ -81,7 +81,7 @@ class EncryptedStore final : public ReportStore {
     return store_->VisitDigests(round_id, first, last, limit, visit);
   }
   absl::Status CheckCanStore() override { return store_->CheckCanStore(); }
-  std::map<v1::RoundState, uint64_t> CountRounds() override { return store_->CountRounds(); }
+  absl::StatusOr<RoundsSeen> LookAtRounds() override { return store_->LookAtRounds(); }
   StoreActivity GetActivity() override { return store_->GetActivity(); }
   absl::Status MakeSnapshot(const std::string& folder) override { return store_->MakeSnapshot(folder); }
   absl::StatusOr<std::map<std::string, std::string>> ListWrappedKeys() override { return store_->ListWrappedKeys(); }

@@ -345,9 +345,9 @@ TEST_P(StoreConformance, DeletesReportsAndKeysOfARoundThatHasEndedAndKeepsTheDig
               absl::StatusCode::kAlreadyExists);
     EXPECT_EQ(store_->PutReportAndWait(MakeChecked(parameters_, 9)).status().code(),
               absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(AllReports(*store_, kOtherRoundId).size(), 3) << "those of another round are kept";
+    EXPECT_EQ(ReportsOf(*store_, kOtherRoundId).size(), 3) << "those of another round are kept";
   }
-  EXPECT_EQ(AllReports(*store_, kOtherRoundId).at(99).coded_bits,
+  EXPECT_EQ(ReportsOf(*store_, kOtherRoundId).at(99).coded_bits,
             MakeChecked(parameters_, 99, 0, kOtherRoundId).report.coded_bits);
 }
 
