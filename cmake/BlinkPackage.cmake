@@ -53,7 +53,7 @@ function(blink_package_file name folder file from)
 endfunction()
 
 set(CPACK_COMPONENTS_ALL)
-set(_installing docs/INSTALLING.md docs/OPERATIONS.md docs/PROTOCOL.md)
+set(_installing docs/AGGREGATOR.md docs/INSTALLING.md docs/OPERATIONS.md docs/PROTOCOL.md)
 blink_package(node PROGRAMS blink-node PAGES blink-node
   DEPENDS adduser ${BLINK_PACKAGE_NODE_DEPENDS}
   TEXT "sends private reports on the links of a node"

@@ -1,6 +1,6 @@
 // What an aggregator shows to whoever watches it, over HTTP (aggregator_server/http):
 //
-//   GET /metrics   numbers for Prometheus. docs/OPERATIONS.md has the table
+//   GET /metrics   numbers for Prometheus. docs/AGGREGATOR.md has the table
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 while it serves; 503 with the reason while it stops, or its store takes no write
 //

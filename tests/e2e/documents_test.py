@@ -154,6 +154,48 @@ class DocumentedCommands(BlinkTest):
             self.assertRegex(must(program, "--version").out, r"\d+\.\d+\.\d+")
 
 
+class References(BlinkTest):
+    """Documents refer to each other by file and heading."""
+
+    def setUp(self):
+        names = [str(path.relative_to(SOURCE_DIR)) for path in SOURCE_DIR.rglob("*.md")
+                 if not path.relative_to(SOURCE_DIR).parts[0].startswith((".", "build", "shared"))]
+        self.texts = {name: (SOURCE_DIR / name).read_text() for name in names}
+
+    def headings(self, name):
+        return re.findall(r"(?m)^#{1,4} (.+)$", self.texts[name])
+
+    def test_every_link_leads_to_a_heading_that_is_there(self):
+        def anchor(heading):
+            return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+        checked = 0
+        for name, text in self.texts.items():
+            for path, fragment in re.findall(r"\]\(([^()\s#:]*)(?:#([^()\s]+))?\)", text):
+                target = (SOURCE_DIR / name).parent / path if path else SOURCE_DIR / name
+                self.assertTrue(target.exists(), f"{name}: {path}")
+                if fragment:
+                    known = [anchor(heading) for heading in
+                             self.headings(str(target.resolve().relative_to(SOURCE_DIR)))]
+                    self.assertIn(fragment, known, f"{name}: {path}#{fragment}")
+                    checked += 1
+        self.assertGreater(checked, 20)
+
+    def test_every_heading_that_is_named_behind_a_file_is_in_it(self):
+        checked = 0
+        for name, text in self.texts.items():
+            for path, heading in re.findall(r'`([\w./]+\.md)`,\s+"([^"]+)"', text):
+                candidates = [known for known in (path, f"docs/{path}", str(pathlib.PurePath(name).parent / path))
+                              if known in self.texts]
+                self.assertTrue(candidates, f"{name}: {path}")
+                wanted = " ".join(heading.split())
+                known = [title for candidate in candidates for title in
+                         self.headings(candidate) + re.findall(r"(?m)^(?:- )?\*\*(.+?)\*\*", self.texts[candidate])]
+                self.assertTrue(any(title.startswith(wanted) for title in known), f'{name}: {path}, "{wanted}"')
+                checked += 1
+        self.assertGreater(checked, 10)
+
+
 class DataSets(BlinkTest):
     """The table of docs/OPERATIONS.md says what a data set is."""
 

@@ -98,8 +98,8 @@ def names_in(text):
 
 
 def documented():
-    """Names in the first column of the table of docs/OPERATIONS.md."""
-    text = (blinktest.SOURCE_DIR / "docs" / "OPERATIONS.md").read_text()
+    """Names in the first column of the table of docs/AGGREGATOR.md."""
+    text = (blinktest.SOURCE_DIR / "docs" / "AGGREGATOR.md").read_text()
     section = text.split("## What an aggregator shows", 1)[1].split("\n## ", 1)[0]
     return {name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in names_in(row)}
 
