@@ -166,21 +166,21 @@ void PrepareGateway(uint32_t hosted, uint32_t n, uint32_t links, int threads) {
   const RoundView round = MakeRound(*PrivacyParameters::Create(6'000'000, 100'000, n));
   const DrawDecision decision{1, true, false};
   const DrawTask task{kit, round, decision, absl::Now(), nullptr, threads};
-  ListWork list_work(SystemClock()), whole(SystemClock()), measuring(SystemClock());
+  HiddenWork hidden_work(SystemClock()), whole(SystemClock()), measuring(SystemClock());
   absl::Duration measured;
-  measuring.Time([&] { measured = *MeasureListWork(task, SystemClock(), *journal); });
+  measuring.Time([&] { measured = *MeasureHiddenWork(task, SystemClock(), *journal); });
   whole.Time([&] {
     const auto failed = DrawReports(
-        task, [](NodeIndex) -> RandomSource& { return SecureRandom(); }, list_work, *journal);
+        task, [](NodeIndex) -> RandomSource& { return SecureRandom(); }, hidden_work, *journal);
     if (failed.has_value()) std::fprintf(stderr, "%s\n", std::string(failed->why.message()).c_str());
   });
   const absl::Duration quantum = PreparationQuantum(kit.config, measured, true);
-  const absl::Duration slept = absl::Ceil(list_work.total(), quantum) - list_work.total();
+  const absl::Duration slept = absl::Ceil(hidden_work.total(), quantum) - hidden_work.total();
   std::printf(
       "%u nodes of %u, %u links each, %d thread(s), in seconds: measuring %.3f, drawing %.3f (of which lists "
       "%.3f), quantum %.3f, sleep %.3f; %.3f in all\n",
       hosted, n, links, threads, absl::ToDoubleSeconds(measuring.total()), absl::ToDoubleSeconds(whole.total()),
-      absl::ToDoubleSeconds(list_work.total()), absl::ToDoubleSeconds(quantum), absl::ToDoubleSeconds(slept),
+      absl::ToDoubleSeconds(hidden_work.total()), absl::ToDoubleSeconds(quantum), absl::ToDoubleSeconds(slept),
       absl::ToDoubleSeconds(measuring.total() + whole.total() + slept));
   std::filesystem::remove_all(folder);
 }

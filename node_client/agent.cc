@@ -276,17 +276,17 @@ absl::Status Agent::PrepareReports(TrackedRound& round) {
   if (!delay.ok()) return EndRun(ExitCode::kInternal, delay.status());
   round.send_at = clock_.Now() + *delay;
   const DrawTask task{kit_, view, *decision, now, groups.has_value() ? &*groups : nullptr, options_.threads};
-  ListWork list_work(clock_);
+  HiddenWork hidden_work(clock_);
   absl::Duration quantum = PreparationQuantum(kit_.config, absl::ZeroDuration(), false);
   if (!journal_.RoundBinding(view.round_id).has_value()) {
-    const auto measured = MeasureListWork(task, clock_, journal_);
+    const auto measured = MeasureHiddenWork(task, clock_, journal_);
     if (!measured.ok()) return EndRun(ExitCode::kInternal, measured.status());
     quantum = PreparationQuantum(kit_.config, *measured, decision->begins_epoch);
     const std::optional<DrawFailure> failure = DrawReports(
-        task, [this](NodeIndex) -> RandomSource& { return random_; }, list_work, journal_);
+        task, [this](NodeIndex) -> RandomSource& { return random_; }, hidden_work, journal_);
     if (failure.has_value()) return EndRun(failure->code, failure->why);
   }
-  FillQuantum(clock_, list_work.total(), quantum);
+  FillQuantum(clock_, hidden_work.total(), quantum);
   round.progress = Progress::kPrepared;
   log_.WriteLine(spdlog::level::info,
                  absl::StrCat("round ", view.round_id, ": epsilon ", absl::StrFormat("%.8g", view.parameters.epsilon()),

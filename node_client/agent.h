@@ -8,7 +8,7 @@
 //                              they are those of its parameters, and a partition of all nodes of the roster
 //   DrawSendDelay              the moment of sending is drawn before any list is read
 //   DrawReports                draws for the nodes without a draw; report and debit are durable
-//   FillQuantum                the steps of it that read lists take a time that depends on none (pacing.h)
+//   FillQuantum                its steps that draw noise or read lists take a time that depends on neither (pacing.h)
 //   SubmitReport(s) ---------> the same bytes at every retry, reconnect and restart
 //   <--------------- receipt   into the journal
 //   GetRounds ... -----------> until the round is sealed; a report that the aggregator lost (a backup) is sent again

@@ -41,18 +41,6 @@ absl::Status DrawBatch::Draw(std::vector<NodeIndex> nodes, RandomOfNode random_o
   return FirstError(noise_);
 }
 
-void DrawBatch::DrawNothing(std::vector<NodeIndex> nodes) {
-  nodes_ = std::move(nodes);
-  noise_.clear();
-  for (const NodeIndex node : nodes_) {
-    ReportNoise none;
-    if (parameters_.sends_bits()) none.flips = BitRow(parameters_.row_bits(node));
-    if (parameters_.sends_degree()) none.degree_noise = 0;
-    none.group_noise.resize(parameters_.question().count);
-    noise_.emplace_back(std::move(none));
-  }
-}
-
 absl::Status DrawBatch::Apply(const AdjacencyLists& lists) {
   noisy_.clear();
   noisy_.resize(nodes_.size());

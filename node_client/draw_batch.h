@@ -5,7 +5,8 @@
 //   batch.Apply(lists)              the only step that reads lists: an xor and an addition for each report
 //   batch.Encode()                  reads the noisy bits alone, which are sent anyway
 //
-// The steps do not overlap, so each can be timed by itself: only the time of Apply can depend on a list (pacing.h).
+// The steps do not overlap, so each can be timed by itself. The time of Draw depends on the noise, and that of Apply on
+// the lists: both are hidden (pacing.h).
 #ifndef BLINK_NODE_CLIENT_DRAW_BATCH_H_
 #define BLINK_NODE_CLIENT_DRAW_BATCH_H_
 
@@ -41,9 +42,6 @@ class DrawBatch {
   absl::Status Draw(std::vector<NodeIndex> nodes, RandomOfNode random_of);
   absl::Status Apply(const AdjacencyLists& lists);
   absl::Status Encode();
-
-  // The same as Draw, without any noise. NOT PRIVATE: for measuring how long Apply takes on lists that were made up.
-  void DrawNothing(std::vector<NodeIndex> nodes);
 
   const std::vector<NodeIndex>& nodes() const { return nodes_; }
   const CodedReport& report(size_t row) const { return *coded_[row]; }

@@ -37,7 +37,7 @@ int DrawingThreads(const KitConfig& kit, int asked, uint64_t memory_bytes) {
   return static_cast<int>(std::min<uint64_t>({static_cast<uint64_t>(ThreadsOrCores(asked)), kit.hosted(), room}));
 }
 
-std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random_of, ListWork& list_work,
+std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random_of, HiddenWork& hidden_work,
                                        Journal& journal) {
   const PrivacyParameters& parameters = task.round.parameters;
   const KitConfig& config = task.kit.config;
@@ -47,7 +47,7 @@ std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random
   // before it is committed.
   const auto with_journal = [&](absl::FunctionRef<void()> step) {
     if (epoch_is_staged) {
-      list_work.Time(step);
+      hidden_work.Time(step);
     } else {
       step();
     }
@@ -71,11 +71,11 @@ std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random
   DrawBatch batch(parameters, task.groups, task.threads);
   for (auto next = left.begin(); next != left.end();) {
     const auto end = next + static_cast<ptrdiff_t>(std::min<size_t>(rows_max, left.end() - next));
-    absl::Status status = batch.Draw({next, end}, random_of);
-    if (status.ok()) {
-      const AdjacencyLists& lists = epoch_is_staged ? task.kit.lists : journal.snapshot();
-      list_work.Time([&] { status = batch.Apply(lists); });
-    }
+    absl::Status status;
+    hidden_work.Time([&] {
+      status = batch.Draw({next, end}, random_of);
+      if (status.ok()) status = batch.Apply(epoch_is_staged ? task.kit.lists : journal.snapshot());
+    });
     if (status.ok()) status = batch.Encode();
     if (!status.ok()) {
       journal.DiscardStaged();
@@ -96,7 +96,7 @@ std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random
   return commit();
 }
 
-absl::StatusOr<absl::Duration> MeasureListWork(const DrawTask& task, Clock& clock, Journal& journal) {
+absl::StatusOr<absl::Duration> MeasureHiddenWork(const DrawTask& task, Clock& clock, Journal& journal) {
   const KitConfig& config = task.kit.config;
   const PrivacyParameters& parameters = task.round.parameters;
   if (task.decision.complete) return absl::ZeroDuration();
@@ -110,22 +110,26 @@ absl::StatusOr<absl::Duration> MeasureListWork(const DrawTask& task, Clock& cloc
   for (uint32_t row = 0; row < rows; ++row) nodes.push_back(config.first_node + row);
 
   DrawBatch batch(parameters, task.groups, task.threads);
-  absl::Duration apply, snapshot;  // the longest of some
+  absl::Duration draw, apply, snapshot;  // the longest of some
   for (int i = 0; i < kMeasurements; ++i) {
-    batch.DrawNothing(nodes);
-    ListWork applying(clock), writing(clock);
-    absl::Status applied;
-    applying.Time([&] { applied = batch.Apply(lists); });
-    BLINK_RETURN_IF_ERROR(applied);
+    HiddenWork drawing(clock), applying(clock), writing(clock);
+    absl::Status status;
+    // Noise that is used for nothing else, and is of the system's own source, whatever the task's is.
+    drawing.Time([&] { status = batch.Draw(nodes, [](NodeIndex) -> RandomSource& { return SecureRandom(); }); });
+    BLINK_RETURN_IF_ERROR(status);
+    applying.Time([&] { status = batch.Apply(lists); });
+    BLINK_RETURN_IF_ERROR(status);
     if (task.decision.begins_epoch) {
       writing.Time([&] { journal.StageEpoch(task.decision.epoch, task.now, lists); });
       journal.DiscardStaged();
     }
+    draw = std::max(draw, drawing.total());
     apply = std::max(apply, applying.total());
     snapshot = std::max(snapshot, writing.total());
   }
   const int64_t batches = (int64_t{hosted} + rows - 1) / rows;
-  return (apply * batches + snapshot * (static_cast<double>(hosted) / rows)) * (static_cast<double>(links) / made_up);
+  const absl::Duration lists_work = apply * batches + snapshot * (static_cast<double>(hosted) / rows);
+  return draw * batches + lists_work * (static_cast<double>(links) / made_up);
 }
 
 }  // namespace blink

@@ -49,15 +49,16 @@ int DrawingThreads(const KitConfig& kit, int asked, uint64_t memory_bytes);
 //   StageRound, Commit       last of all, so that every round in the journal has all its draws
 //
 // When it returns nothing, the journal holds a report of every hosted node for the round, on the disk and debited. A
-// failure ends the run: the random source failed, or the journal could not be written. `list_work` gets the time of all
-// steps whose time may depend on the lists.
-std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random_of, ListWork& list_work,
+// failure ends the run: the random source failed, or the journal could not be written. `hidden_work` gets the time of
+// all steps whose time may depend on the lists or on the noise.
+std::optional<DrawFailure> DrawReports(const DrawTask& task, RandomOfNode random_of, HiddenWork& hidden_work,
                                        Journal& journal);
 
 // Measures how long those steps of a task would take, without the disk, if every hosted node had HiddenLinks links. The
-// lists are made up from public numbers, so the result says nothing about the kit's. It takes a few hundredths of what
-// the task will take. Nothing may be staged in the journal, and nothing is afterwards. `clock` measures.
-absl::StatusOr<absl::Duration> MeasureListWork(const DrawTask& task, Clock& clock, Journal& journal);
+// lists are made up from public numbers, so the result says nothing about the kit's. The noise is drawn anew, and
+// dropped. It takes as long as some batches. Nothing may be staged in the journal, and nothing is afterwards. `clock`
+// measures.
+absl::StatusOr<absl::Duration> MeasureHiddenWork(const DrawTask& task, Clock& clock, Journal& journal);
 
 }  // namespace blink
 

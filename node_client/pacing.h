@@ -2,17 +2,18 @@
 // on randomness.
 //
 // Loading lists takes a little longer for longer lists. So it is made to take a whole number of quanta. Of a
-// preparation only some steps read lists, and only these are made to take a whole number of quanta:
+// preparation some steps know more than what is sent, and only these are made to take a whole number of quanta. Noise
+// is as secret as a list: whoever has the report and the noise has the list.
 //
 //   step of a preparation          its time depends on                               quanta
-//   drawing the noise              n, the parameters, random words                   no
+//   drawing the noise              n, the parameters, the noise                      yes
 //   taking the epoch's snapshot    the number of links                               yes
 //   applying the noise             the lists, by nanoseconds a link                  yes
 //   coding a report                the noisy bits, which are sent                    no
 //   the journal's records          the coded sizes, which are sent                   no
 //
-// So a preparation takes the time of the steps that may be seen, and a whole number of quanta. Hiding all of it would
-// take a bound of the first and longest step, which no constant is for every machine.
+// So a preparation takes the time of the steps that may be seen, and a whole number of quanta. How long a quantum must
+// be is measured on the machine itself.
 #ifndef BLINK_NODE_CLIENT_PACING_H_
 #define BLINK_NODE_CLIENT_PACING_H_
 
@@ -27,11 +28,11 @@
 
 namespace blink {
 
-// Adds up how long the steps took that read lists.
-class ListWork {
+// Adds up how long the steps took whose time must be hidden.
+class HiddenWork {
  public:
-  explicit ListWork(Clock& clock) : clock_(clock) {}
-  // Carries out `step`, whose time may depend on lists.
+  explicit HiddenWork(Clock& clock) : clock_(clock) {}
+  // Carries out `step`, whose time may depend on lists or on noise.
   void Time(absl::FunctionRef<void()> step) {
     const absl::Duration begin = clock_.Monotonic();
     step();
@@ -53,8 +54,8 @@ uint32_t HiddenLinks(const KitConfig& kit);
 // lists of a gateway fit while they are sparse.
 absl::Duration StartQuantum(const KitConfig& kit);
 
-// For the steps of a preparation that read lists. `measured`: how long they take on made-up lists of HiddenLinks
-// entries (draw_reports.h), without the disk. `takes_snapshot`: the lists are written to the disk, too.
+// For the steps of a preparation that read lists or draw noise. `measured`: how long they take on made-up lists of
+// HiddenLinks entries (draw_reports.h), without the disk. `takes_snapshot`: the lists are written to the disk, too.
 absl::Duration PreparationQuantum(const KitConfig& kit, absl::Duration measured, bool takes_snapshot);
 
 // Sleeps until a whole number of quanta has passed since `started`, and at least for a moment.

@@ -6,7 +6,7 @@
 //                          is read
 //
 // The noise is drawn before the list is read. So neither the time that the draw takes nor its failure can depend on the
-// list.
+// list. The time depends on the noise, and nobody who sees the report may see it (README.md, "Time and memory").
 //
 // Under Mechanism::kOneEnd noise and report are about the node's own pairs (own_pairs.h), and about nothing else: a
 // report has no place for another entry.

@@ -56,8 +56,8 @@ class DrawReportsTest : public ::testing::Test {
     auto journal = *Journal::Open(folder, IdentityOf(kit));
     const DrawDecision decision{1, !journal->epoch().has_value(), false};
     const DrawTask task{kit, round_, decision, kDrawn, groups_, threads};
-    ListWork list_work(clock_);
-    const auto failed = DrawReports(task, random, list_work, *journal);
+    HiddenWork hidden_work(clock_);
+    const auto failed = DrawReports(task, random, hidden_work, *journal);
     if (failure != nullptr) *failure = failed;
     drawn_ = journal->draws();
     is_bound_ = journal->RoundBinding(round_.round_id).has_value();
@@ -195,11 +195,11 @@ TEST_F(DrawReportsTest, MeasuresWithoutLeavingATraceAndWithoutTheListsOfTheKit) 
   const DrawDecision begins{1, true, false}, complete{1, false, true};
   for (const NodeIndex last : {kFirst, kLast}) {
     kit.config.last_node = last;
-    const auto took = MeasureListWork({kit, round_, begins, kDrawn, nullptr, 4}, SystemClock(), *journal);
+    const auto took = MeasureHiddenWork({kit, round_, begins, kDrawn, nullptr, 4}, SystemClock(), *journal);
     ASSERT_TRUE(took.ok()) << took.status();
     EXPECT_GT(*took, absl::ZeroDuration());
     EXPECT_LT(*took, absl::Minutes(1));
-    EXPECT_EQ(*MeasureListWork({kit, round_, complete, kDrawn, nullptr, 4}, SystemClock(), *journal),
+    EXPECT_EQ(*MeasureHiddenWork({kit, round_, complete, kDrawn, nullptr, 4}, SystemClock(), *journal),
               absl::ZeroDuration());
   }
   EXPECT_EQ(journal->staged_bytes(), 0u);
@@ -219,9 +219,9 @@ TEST(DrawingThreads, AreNeverMoreThanNodesOrThanMemoryHasRoomFor) {
   EXPECT_EQ(DrawingThreads(kit, 16, uint64_t{1} << 40), 1);
 }
 
-TEST(ListWork, AddsUpTheStepsThatReadLists) {
+TEST(HiddenWork, AddsUpTheStepsThatAreHidden) {
   FakeClock clock;
-  ListWork work(clock);
+  HiddenWork work(clock);
   work.Time([&] { clock.now += absl::Seconds(1); });
   clock.now += absl::Seconds(10);  // seen by everybody
   work.Time([&] { clock.now += absl::Seconds(2); });
