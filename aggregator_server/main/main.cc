@@ -1,5 +1,6 @@
 // blink-aggregator: collects the reports of a deployment's nodes and runs its rounds.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -37,7 +38,10 @@ int Diagnose(Flags& flags, const absl::Status& completed, const ServiceManager& 
   Diagnosis diagnosis;
   DoctorOptions doctor;
   doctor.epsilon_micro = *ParseEpsilon("--epsilon", flags.epsilon);
-  if (!flags.store_file.empty()) doctor.private_files = {flags.store_file};
+  doctor.private_files = flags.data_key.old_files;
+  for (const std::string& path : {flags.data_key.file, flags.store_file}) {
+    if (!path.empty()) doctor.private_files.push_back(path);
+  }
   doctor.files = {flags.roster};
   if (!completed.ok()) {
     diagnosis.Error("configuration", "", completed);
@@ -82,6 +86,10 @@ int WaitForSignal(const Flags& flags, const sigset_t& signals, ServiceManager& m
 }
 
 absl::Status Serve(Flags& flags, const sigset_t& signals, ServiceManager& manager) {
+  if (flags.options.data_keys.current.has_value()) {
+    const rlimit no_core = {0, 0};  // it would hold the keys
+    ::setrlimit(RLIMIT_CORE, &no_core);
+  }
   BLINK_ASSIGN_OR_RETURN(const std::unique_ptr<Aggregator> aggregator, Aggregator::Start(flags.options, SystemClock()));
   if (!flags.port_file.empty()) {
     BLINK_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, absl::StrCat(aggregator->port(), "\n"), 0644));

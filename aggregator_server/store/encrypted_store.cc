@@ -28,7 +28,10 @@ struct Protection {
 class EncryptedStore final : public ReportStore {
  public:
   EncryptedStore(std::unique_ptr<ReportStore> store, DataKeys keys)
-      : store_(std::move(store)), current_(std::move(keys.current)), all_(std::move(keys.old)) {
+      : store_(std::move(store)),
+        current_(std::move(keys.current)),
+        has_old_(!keys.old.empty()),
+        all_(std::move(keys.old)) {
     if (current_.has_value()) all_.insert(all_.begin(), *current_);
   }
 
@@ -102,6 +105,7 @@ class EncryptedStore final : public ReportStore {
 
   const std::unique_ptr<ReportStore> store_;
   const std::optional<SecretKey> current_;
+  const bool has_old_;
   std::vector<SecretKey> all_;  // current_ first
 
   std::mutex mutex_;
@@ -126,8 +130,9 @@ absl::Status EncryptedStore::CheckKeys() {
     BLINK_RETURN_IF_ERROR(replaced);
     ++renewed;
   }
+  // A start before this one may have died before it forgot them.
+  if (renewed > 0 || has_old_) BLINK_RETURN_IF_ERROR(store_->ForgetReplacedKeys());
   if (renewed == 0) return absl::OkStatus();
-  BLINK_RETURN_IF_ERROR(store_->ForgetReplacedKeys());
   spdlog::info("the keys of {} rounds are encrypted with the data key {} now", renewed, current_->id());
   return absl::OkStatus();
 }
@@ -230,14 +235,22 @@ absl::StatusOr<std::optional<SecretKey>> EncryptedStore::GetDataKey(const std::s
 }
 
 absl::Status EncryptedStore::DeleteReports(const std::string& round_id) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    known_.erase(round_id);
-  }
-  return store_->DeleteReports(round_id);
+  const absl::Status deleted = store_->DeleteReports(round_id);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  known_.erase(round_id);  // afterwards: a late report may have asked for it meanwhile
+  return deleted;
 }
 
 }  // namespace
+
+absl::Status CheckDataKeys(const DataKeys& keys, const std::map<std::string, std::string>& wrapped_keys) {
+  std::vector<SecretKey> all = keys.old;
+  if (keys.current.has_value()) all.insert(all.begin(), *keys.current);
+  for (const auto& [round_id, wrapped] : wrapped_keys) {
+    BLINK_RETURN_IF_ERROR(UnwrapKey(all, round_id, wrapped).status());
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<ReportStore>> OpenEncryptedStore(std::unique_ptr<ReportStore> store, DataKeys keys) {
   auto encrypted = std::make_unique<EncryptedStore>(std::move(store), std::move(keys));
