@@ -28,8 +28,8 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path
   const auto prepare = [&]() -> absl::Status {
     BLINK_RETURN_IF_ERROR(CheckRegularFile(path));
     if (const absl::Status lock = LockDescriptor(fd, path); !lock.ok()) {
-      return Reworded(lock, absl::StrCat("cannot open the audit log: ", lock.message(),
-                                         ": end it first, or give --audit-log another file"));
+      const char* const remedy = absl::IsAborted(lock) ? ": end it first, or give --audit-log another file" : "";
+      return Reworded(lock, absl::StrCat("cannot open the audit log: ", lock.message(), remedy));
     }
     const absl::StatusOr<AuditLogSummary> read = ReadAuditLog(path);
     if (absl::IsDataLoss(read.status())) {

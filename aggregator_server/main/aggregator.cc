@@ -186,10 +186,12 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   }
   absl::StatusOr<FileLock> lock = FileLock::Acquire(options.data_folder + "/aggregator.lock");
   if (!lock.ok()) {
-    return Reworded(lock.status(), absl::StrCat("cannot use the data folder: ", lock.status().message(),
-                                                ": end it first, or use another data folder"));
+    const char* const remedy = absl::IsAborted(lock.status()) ? ": end it first, or use another data folder" : "";
+    return Reworded(lock.status(), absl::StrCat("cannot use the data folder: ", lock.status().message(), remedy));
   }
   aggregator->lock_ = std::make_unique<FileLock>(*std::move(lock));
+  BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder + "/rounds"));
+  BLINK_RETURN_IF_ERROR(CheckRoundsCanBeWritten(options.data_folder));
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenStore(options));
   BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenEncryptedStore(std::move(store), options.data_keys));
   BLINK_ASSIGN_OR_RETURN(

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -65,7 +66,20 @@ bool WasUsedBefore(const std::string& data_folder) {
   return !NamesIn(data_folder + "/rosters", is_roster).empty() || !RoundsWithAFolder(data_folder).empty();
 }
 
+absl::Status CheckRoundsCanBeWritten(const std::string& data_folder) {
+  const std::string rounds = data_folder + "/rounds";
+  std::error_code error;
+  if (!fs::exists(rounds, error) && !error) return absl::OkStatus();
+  if (!fs::is_directory(rounds, error)) return absl::FailedPreconditionError(absl::StrCat(rounds, " is no folder"));
+  return ::access(rounds.c_str(), R_OK | W_OK | X_OK) == 0 ? absl::OkStatus() : FileError(errno, "write to", rounds);
+}
+
 absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss) {
+  std::error_code unreadable;
+  const fs::directory_iterator files(data_folder + "/store", unreadable);
+  if (unreadable && unreadable != std::errc::no_such_file_or_directory) {
+    return FileError(unreadable.value(), "list", data_folder + "/store");
+  }
   const auto is_of_a_store = [](const fs::path& path) {
     return path.filename() == "CURRENT" || path.extension() == ".sst" || path.extension() == ".log";
   };

@@ -13,8 +13,12 @@ namespace blink {
 // Whether an aggregator has opened a store in `data_folder` before: it left its roster, or a round.
 bool WasUsedBefore(const std::string& data_folder);
 
+// OK where there is no DATA/rounds yet. FAILED_PRECONDITION: it is no folder. PERMISSION_DENIED: this user may not
+// write to it, so that no round could be sealed.
+absl::Status CheckRoundsCanBeWritten(const std::string& data_folder);
+
 // Before the store is opened, which makes one where there is none. DATA_LOSS: the folder was used before, and has no
-// store now. With `accept_loss` that is a warning.
+// store now. With `accept_loss` that is a warning. Other errors: what should be the store's folder cannot be listed.
 absl::Status CheckStoreIsThere(const std::string& data_folder, bool accept_loss);
 
 // With a store in a database. FAILED_PRECONDITION: `data_folder` has a store of its own, whose rounds would be

@@ -3,13 +3,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/http/http_server.h"
@@ -56,6 +60,7 @@ class Doctor {
     LookAtAttributes();
     const bool is_folder = LookAtFolder("data", options_.data_folder, diagnosis_);
     if (is_folder) LookAtMode("data", options_.data_folder, diagnosis_);
+    if (is_folder) LookAtFiles();
     if (doctor_.is_complete) LookAtTheRest();
     for (const std::string& path : doctor_.private_files) LookAtMode("key", path, diagnosis_);
     LookWhetherItRuns();
@@ -111,6 +116,36 @@ class Doctor {
       return;
     }
     facts_ = *facts;
+  }
+
+  // What a command of another user may have left in the data folder.
+  void LookAtFiles() {
+    const absl::Status rounds = CheckRoundsCanBeWritten(options_.data_folder);
+    if (!rounds.ok()) diagnosis_.Error("data", options_.data_folder, rounds);
+    const auto look = [&](const std::string& path, int wanted, bool is_needed) {
+      struct stat info {};
+      if (::stat(path.c_str(), &info) != 0) return;
+      const bool is_file = S_ISREG(info.st_mode);
+      if (is_file && ::access(path.c_str(), wanted) == 0) return;
+      const absl::Status why =
+          is_file ? FileError(errno, "open", path) : absl::FailedPreconditionError(absl::StrCat(path, " is no file"));
+      if (is_needed) {
+        diagnosis_.Error("data", options_.data_folder, why);
+      } else {
+        diagnosis_.Warn("data", options_.data_folder, why.message());
+      }
+    };
+    const std::string audit_log = options_.audit_log.empty() ? options_.data_folder + "/audit.log" : options_.audit_log;
+    look(audit_log, R_OK | W_OK, true);
+    for (const char* name : {"/aggregator.lock", "/store/store.lock", "/store/LOCK"}) {
+      look(options_.data_folder + name, R_OK | W_OK, true);
+    }
+    look(options_.data_folder + "/store/acknowledged", R_OK | W_OK, false);
+    const std::string store = options_.data_folder + "/store";
+    std::error_code error;
+    if (std::filesystem::is_directory(store, error) && ::access(store.c_str(), R_OK | W_OK | X_OK) != 0) {
+      diagnosis_.Error("data", options_.data_folder, FileError(errno, "write to", store));
+    }
   }
 
   // Whatever a start checks besides: the name of the deployment, the roster and those before it.
@@ -201,28 +236,36 @@ class Doctor {
       diagnosis_.Error("store", folder, there);
       return;
     }
-    const absl::StatusOr<std::vector<v1::Round>> rounds = LookAtRocksDbStore(folder);
-    if (absl::IsNotFound(rounds.status())) {
+    const absl::StatusOr<RocksDbLook> look = LookAtRocksDbStore(folder);
+    if (absl::IsNotFound(look.status())) {
       diagnosis_.Ok("store", folder, "does not exist yet: the first start makes it");
       return;
     }
-    if (!rounds.ok()) {
-      diagnosis_.Error("store", folder, rounds.status());
+    if (!look.ok()) {
+      diagnosis_.Error("store", folder, look.status());
       return;
     }
-    const auto unfinished = std::count_if(rounds->begin(), rounds->end(),
-                                          [](const v1::Round& round) { return !IsTerminal(round.state()); });
+    const std::vector<v1::Round>& rounds = look->rounds;
+    const auto unfinished =
+        std::count_if(rounds.begin(), rounds.end(), [](const v1::Round& round) { return !IsTerminal(round.state()); });
     diagnosis_.Ok(
         "store", folder,
-        absl::StrCat("can be read, and has ", rounds->size(), " rounds, of which ", unfinished, " have not ended"));
+        absl::StrCat("can be read, and has ", rounds.size(), " rounds, of which ", unfinished, " have not ended"));
+    LookAtDataKeys(folder, look->wrapped_keys);
     const Deployment& deployment = options_.deployment;
     const absl::StatusOr<Roster> roster =
         Roster::Create(deployment.name, deployment.roster_version, deployment.node_count, deployment.retired);
-    const absl::Status fit = roster.ok() ? CheckRounds(*rounds, *roster, options_.data_folder) : absl::OkStatus();
+    const absl::Status fit = roster.ok() ? CheckRounds(rounds, *roster, options_.data_folder) : absl::OkStatus();
     if (!fit.ok()) diagnosis_.Error("store", folder, fit);
-    for (const v1::Round& round : *rounds) {
+    for (const v1::Round& round : rounds) {
       newest_round_ = std::max(newest_round_, absl::FromUnixMillis(round.created_ms()));
     }
+  }
+
+  void LookAtDataKeys(const std::string& store, const std::map<std::string, std::string>& wrapped_keys) {
+    if (wrapped_keys.empty()) return;
+    diagnosis_.Judge("data key", store, CheckDataKeys(options_.data_keys, wrapped_keys),
+                     absl::StrCat("the keys of its ", wrapped_keys.size(), " encrypted rounds can be opened"));
   }
 
   void LookAtPostgres() {
@@ -243,6 +286,7 @@ class Doctor {
     diagnosis_.Ok("lease", shown,
                   look->holder.empty() ? "nobody has the lease now: the next aggregator that starts takes it"
                                        : absl::StrCat(look->holder, " has the lease now"));
+    LookAtDataKeys(shown, look->wrapped_keys);
   }
 
   // What a round of this roster takes of the disk and of the memory, with the defaults of `blink round create`.

@@ -292,15 +292,16 @@ absl::StatusOr<v1::Round> Pipeline::Cancel(const std::string& round_id, const st
 absl::StatusOr<v1::Round> Pipeline::AnalyseAgain(const std::string& round_id, const v1::TrainingSpec& training,
                                                  const std::string& by) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, store_.GetRound(round_id));
+  if (round.reports_deleted_ms() != 0) return RefuseRetryOfDeleted(round);
   if (round.state() != v1::ROUND_STATE_FAILED && round.state() != v1::ROUND_STATE_CANCELLED) {
+    const bool by_hand = round.state() == v1::ROUND_STATE_READY && !round.encrypted();
     return absl::FailedPreconditionError(absl::StrCat(
         "round ", round_id, " is ", RoundStateName(round.state()), ", and only a failed or cancelled one is retried",
-        round.state() == v1::ROUND_STATE_READY ? ": run blink-worker on its folder for another analysis" : ""));
+        by_hand ? ": run blink-worker on its folder for another analysis" : ""));
   }
   if (round.reports() == 0) {
     return absl::FailedPreconditionError(absl::StrCat("round ", round_id, " has no report: create another round"));
   }
-  if (round.reports_deleted_ms() != 0) return RefuseRetryOfDeleted(round);
   BLINK_ASSIGN_OR_RETURN(*round.mutable_training(), TrainingOfRetry(round, training));
   {
     const std::lock_guard<std::mutex> create_lock(create_mutex_);

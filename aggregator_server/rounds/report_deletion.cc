@@ -107,6 +107,7 @@ absl::StatusOr<v1::Round> ReportDeletion::Mark(const std::string& round_id, bool
     if (with_result && !round.result_deleted()) {
       round.set_result_deleted(true);
       round.clear_result_json();
+      round.set_progress_text("its result was deleted");
     } else if (with_result && !round.deleting()) {
       return absl::OkStatus();  // all is gone already
     }

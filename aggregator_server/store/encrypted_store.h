@@ -12,8 +12,10 @@
 #ifndef BLINK_AGGREGATOR_SERVER_STORE_ENCRYPTED_STORE_H_
 #define BLINK_AGGREGATOR_SERVER_STORE_ENCRYPTED_STORE_H_
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +28,9 @@ struct DataKeys {
   std::optional<SecretKey> current;  // of new rounds; absent: their reports are not encrypted
   std::vector<SecretKey> old;        // by which keys of rounds may be encrypted still
 };
+
+// Whether `keys` open these wrapped keys of rounds; the errors are those of OpenEncryptedStore.
+absl::Status CheckDataKeys(const DataKeys& keys, const std::map<std::string, std::string>& wrapped_keys);
 
 // Encrypts the keys of rounds anew that one of `keys.old` encrypts. FAILED_PRECONDITION: the store has encrypted
 // rounds, and none of `keys` is theirs. DATA_LOSS: the key of a round was changed.

@@ -21,12 +21,16 @@ absl::Status ReadPostgres(pqxx::connection& connection, PostgresLook& look) {
   if (look.version < look.version_here) return absl::OkStatus();
   const pqxx::result lease = transaction.exec("SELECT holder FROM blink.lease WHERE expires > clock_timestamp()");
   if (!lease.empty()) look.holder = lease[0][0].as<std::string>();
+  for (const pqxx::row& row : transaction.exec("SELECT round_id, wrapped FROM blink.round_keys JOIN blink.rounds USING "
+                                               "(round_id)")) {
+    look.wrapped_keys[row[0].as<std::string>()] = pqxx::binarystring(row[1]).str();
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::Round>> LookAtRocksDbStore(const std::string& folder) {
+absl::StatusOr<RocksDbLook> LookAtRocksDbStore(const std::string& folder) {
   if (std::error_code error; !std::filesystem::exists(folder, error)) {
     return absl::NotFoundError(absl::StrCat(folder, " does not exist"));
   }
@@ -34,21 +38,25 @@ absl::StatusOr<std::vector<v1::Round>> LookAtRocksDbStore(const std::string& fol
   std::string format;
   const rocksdb::Status found = db->Get(rocksdb::ReadOptions(), records::kFormatKey, &format);
   const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions()));
-  std::vector<v1::Round> rounds;
+  RocksDbLook look;
   if (found.IsNotFound()) {  // a start that was cut short, or no store of ours
     it->SeekToFirst();
     if (it->Valid()) return absl::DataLossError(records::kNoFormat);
-    return rounds;
+    return look;
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(found, "read the store's format"));
   BLINK_RETURN_IF_ERROR(records::CheckFormat(format));
   for (it->Seek(records::kRoundPrefix); it->Valid() && it->key().starts_with(records::kRoundPrefix); it->Next()) {
-    if (!rounds.emplace_back().ParseFromArray(it->value().data(), static_cast<int>(it->value().size()))) {
+    v1::Round& round = look.rounds.emplace_back();
+    if (!round.ParseFromArray(it->value().data(), static_cast<int>(it->value().size()))) {
       return absl::DataLossError(absl::StrCat("the store's entry ", it->key().ToString(), " cannot be read"));
     }
+    std::string wrapped;
+    const std::string key = records::WrappedKeyKey(round.round_id());
+    if (db->Get(rocksdb::ReadOptions(), key, &wrapped).ok()) look.wrapped_keys[round.round_id()] = wrapped;
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(it->status(), "list the rounds"));
-  return rounds;
+  return look;
 }
 
 absl::StatusOr<PostgresLook> LookAtPostgresStore(const PostgresTarget& target) {

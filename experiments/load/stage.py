@@ -71,14 +71,18 @@ class Memory:
 
     def _sample(self):
         while not self.ended.wait(0.1):
-            with contextlib.suppress(OSError, ValueError, StopIteration):
-                lines = pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines()
-                kib = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
-                self.samples.append((time.monotonic() - self.began, kib / 1024))
+            self._take()
+
+    def _take(self):
+        with contextlib.suppress(OSError, ValueError, StopIteration):
+            lines = pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            kib = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+            self.samples.append((time.monotonic() - self.began, kib / 1024))
 
     def close(self):
         self.ended.set()
         self.thread.join()
+        self._take()  # what it watched may have been shorter than its step
         return self.samples
 
 

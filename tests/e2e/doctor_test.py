@@ -1,6 +1,8 @@
 """`doctor` of all three programs: it says what is wrong before it hurts, in the words of a start, and changes
 nothing."""
+import base64
 import ctypes
+import json
 import os
 import pathlib
 import shutil
@@ -257,6 +259,44 @@ class Refusals(Doctored):
             (self.kit / name).write_bytes(text)
         self.blink.operator.write_text("nonsense\n")
         self.finds(self.operator, blinktest.BAD_INPUT, "configuration", "operator.conf:1:")
+
+    def test_an_encrypted_store_without_its_key_or_with_another(self):
+        keys = {name: self.config.parent / f"{name}.key" for name in ("right", "wrong")}
+        for path in keys.values():
+            path.write_text(base64.b64encode(os.urandom(32)).decode())
+            path.chmod(0o600)
+        aggregator = self.blink.start_aggregator("--data-key-file", keys["right"])
+        self.blink.create_round()
+        aggregator.terminate()
+        for given in ((), ("--data-key-file", keys["wrong"])):
+            self.finds_what_a_start_says(lambda *more, given=given: self.aggregator(*given, *more),
+                                         lambda given=given: self.start_aggregator(*given), blinktest.BAD_INPUT,
+                                         "data key")
+        self.assertEnds(self.aggregator("--data-key-file", keys["right"]), blinktest.OK, "can be opened")
+        keys["right"].chmod(0o644)
+        done = self.aggregator("--data-key-file", keys["right"], "--json")
+        self.assertIn("right.key", json.dumps(self.found(done, "warning", "key")))
+
+    def test_something_else_in_the_place_of_a_file_or_folder(self):
+        self.blink.start_aggregator().terminate()
+        data = self.blink.data
+        for name, check in (("audit.log", "data"), ("rounds", "data"), ("store", "store")):
+            aside = data / f"{name}.aside"
+            (data / name).rename(aside)
+            if aside.is_dir():
+                (data / name).write_text("")
+            else:
+                (data / name).mkdir()
+            error = self.finds(self.aggregator, blinktest.BAD_INPUT, check, name)[0]
+            refused = self.start_aggregator()
+            self.assertEnds(refused, blinktest.BAD_INPUT, str(data / name))
+            self.assertNotIn("not mounted", refused.err + error["text"])
+            (data / name).rmdir() if (data / name).is_dir() else (data / name).unlink()
+            aside.rename(data / name)
+        roster = self.config.parent / "roster.json"
+        roster.unlink()
+        roster.mkdir()
+        self.finds_what_a_start_says(self.aggregator, self.start_aggregator, blinktest.BAD_INPUT, "configuration")
 
     def test_a_journal_that_is_missing_or_of_others_and_a_policy_that_forbids(self):
         self.blink.edit_policy(self.name, deployments=["other"])

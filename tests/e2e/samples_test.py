@@ -231,8 +231,8 @@ class RoundFolders(SampleTest):
     def test_newer_reports_are_refused_by_their_number(self):
         for sample in self.samples():
             path = sample.round_folder / "reports.blr"
-            path.write_bytes(b"BLINKR02" + path.read_bytes()[8:])
-            says = f"{path} has format 2, and this program reads format 1"
+            path.write_bytes(b"BLINKR03" + path.read_bytes()[8:])
+            says = f"{path} has format 3, and this program reads format 2"
             self.assertRefused(path, lambda: self.worker(sample, sample.folder / "result"), BAD_INPUT, says)
             self.assertRefused(path, lambda: self.simulate(sample), BAD_INPUT, says)
 

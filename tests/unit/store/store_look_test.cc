@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "aggregator_server/store/encrypted_store.h"
 #include "aggregator_server/store/rocksdb_store.h"
 #include "rocksdb/db.h"
 #include "tests/testing/aggregator_fixtures.h"
@@ -60,10 +61,25 @@ class StoreLook : public ::testing::Test {
 TEST_F(StoreLook, FindsTheRoundsAndChangesNothing) {
   Open()->CreateRound(MakeRound(kNodesLookedAt), "").IgnoreError();
   const auto before = Files();
-  const auto rounds = LookAtRocksDbStore(place_);
-  ASSERT_TRUE(rounds.ok()) << rounds.status();
-  EXPECT_EQ(rounds->size(), 1u);
+  const auto look = LookAtRocksDbStore(place_);
+  ASSERT_TRUE(look.ok()) << look.status();
+  EXPECT_EQ(look->rounds.size(), 1u);
+  EXPECT_TRUE(look->wrapped_keys.empty());
   EXPECT_EQ(Files(), before);
+}
+
+TEST_F(StoreLook, FindsTheKeysOfRoundsThatAreThere) {
+  const DataKeys keys = {.current = SecretKey::FromBytes(std::string(32, 'k')).value()};
+  {
+    const auto store = OpenEncryptedStore(Open(), keys);
+    ASSERT_TRUE((*store)->CreateRound(MakeRound(kNodesLookedAt), "").ok());
+    ASSERT_TRUE((*store)->ReplaceWrappedKey("00000000000000000000000000000abc", "", "of no round").ok());
+  }
+  const auto look = LookAtRocksDbStore(place_);
+  ASSERT_TRUE(look.ok()) << look.status();
+  EXPECT_EQ(look->wrapped_keys.size(), 1u);
+  EXPECT_TRUE(CheckDataKeys(keys, look->wrapped_keys).ok());
+  EXPECT_EQ(CheckDataKeys({}, look->wrapped_keys), OpenEncryptedStore(Open(), {}).status());
 }
 
 TEST_F(StoreLook, DisturbsNobodyWhoHasTheStoreOpen) {
