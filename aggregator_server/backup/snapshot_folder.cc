@@ -1,11 +1,15 @@
 #include "aggregator_server/backup/snapshot_folder.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kPrefix[] = "store.snapshot-";
-constexpr auto kKeptFor = std::chrono::hours(24);
+constexpr auto kUnheldFor = std::chrono::minutes(1);  // until whoever asked for it holds it
+
+int LockFolder(const std::string& folder, int how) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || ::flock(fd, how | LOCK_NB) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
 
 }  // namespace
 
@@ -36,8 +47,20 @@ void RemoveOldSnapshots(const std::string& data_folder) {
     if (!absl::StartsWith(at->path().filename().string(), kPrefix)) continue;
     std::error_code gone;
     const auto written = fs::last_write_time(at->path(), gone);
-    if (!gone && fs::file_time_type::clock::now() - written > kKeptFor) fs::remove_all(at->path(), gone);
+    if (gone || fs::file_time_type::clock::now() - written < kUnheldFor) continue;
+    const int fd = LockFolder(at->path().string(), LOCK_EX);
+    if (fd < 0) continue;  // it is being copied
+    fs::remove_all(at->path(), gone);
+    ::close(fd);
   }
+}
+
+HeldSnapshot::HeldSnapshot(std::string folder) : folder_(std::move(folder)), fd_(LockFolder(folder_, LOCK_SH)) {}
+
+HeldSnapshot::~HeldSnapshot() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace blink

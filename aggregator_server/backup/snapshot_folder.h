@@ -12,8 +12,22 @@ namespace blink {
 // A name that no other backup has; nothing is made.
 absl::StatusOr<std::string> NewSnapshotFolder(const std::string& data_folder);
 
-// Removes those of backups that were killed: what is a day old.
+// Removes those of backups that were killed: what nobody holds, and is a minute old. They may have reports that were
+// deleted meanwhile.
 void RemoveOldSnapshots(const std::string& data_folder);
+
+// Holds a snapshot while it is copied, and removes it afterwards.
+class HeldSnapshot {
+ public:
+  explicit HeldSnapshot(std::string folder);
+  ~HeldSnapshot();
+  HeldSnapshot(const HeldSnapshot&) = delete;
+  HeldSnapshot& operator=(const HeldSnapshot&) = delete;
+
+ private:
+  const std::string folder_;
+  const int fd_;  // locked, until this process ends however it does
+};
 
 }  // namespace blink
 

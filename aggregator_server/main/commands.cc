@@ -62,15 +62,6 @@ void Print(const char* what, const BackupSummary& summary) {
               summary.digest.c_str());
 }
 
-// Goes away with the snapshot in it.
-struct SnapshotFolder {
-  std::string path;
-  ~SnapshotFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
 // From the aggregator that runs on the folder, or else by this process.
 absl::StatusOr<Snapshot> TakeSnapshot(const std::string& data_folder) {
   absl::StatusOr<Snapshot> snapshot = AskForSnapshot(data_folder);
@@ -100,7 +91,7 @@ struct BackupFlags {
 
 absl::Status Backup(const BackupFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(Snapshot snapshot, TakeSnapshot(flags.data));
-  const SnapshotFolder folder{snapshot.folder};
+  const HeldSnapshot held(snapshot.folder);
   FileBar bar(!flags.quiet);
   BLINK_ASSIGN_OR_RETURN(const BackupSummary summary, MakeBackup({.data_folder = flags.data,
                                                                   .store_snapshot = snapshot.folder,

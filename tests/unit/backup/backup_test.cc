@@ -1,14 +1,17 @@
 #include "aggregator_server/backup/backup.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/backup/snapshot_folder.h"
 #include "common/base/durable_file.h"
 #include "nlohmann/json.hpp"
 #include "tests/testing/temp_folder.h"
@@ -208,6 +211,27 @@ TEST_F(BackupTest, AFullDiskLeavesNoBackupUnderItsName) {
   EXPECT_EQ(made.status().code(), absl::StatusCode::kResourceExhausted) << made.status();
   EXPECT_FALSE(fs::exists(Path("backup")));
   EXPECT_TRUE(Make().ok()) << "the rest of the first try is cleared";
+}
+
+TEST_F(BackupTest, ASnapshotThatNobodyCopiesAnyMoreIsRemoved) {
+  const auto make = [&](const char* name, int minutes_old) {
+    const std::string path = Path(absl::StrCat("data/store.snapshot-", name));
+    fs::create_directories(path);
+    const timespec then = {::time(nullptr) - minutes_old * 60, 0};
+    const timespec times[] = {then, then};
+    EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    return path;
+  };
+  const std::string fresh = make("fresh", 0), dead = make("dead", 2), held = make("held", 2);
+  {
+    const HeldSnapshot copying(held);
+    RemoveOldSnapshots(Path("data"));
+    EXPECT_TRUE(fs::exists(fresh)) << "whoever asked for it has not held it yet";
+    EXPECT_TRUE(fs::exists(held));
+    EXPECT_FALSE(fs::exists(dead));
+  }
+  EXPECT_FALSE(fs::exists(held)) << "it has been copied";
+  EXPECT_TRUE(fs::exists(Path("data/rounds"))) << "nothing else is touched";
 }
 
 }  // namespace
