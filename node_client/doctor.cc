@@ -52,6 +52,10 @@ void LookAtLists(const std::string& path, Diagnosis& diagnosis) {
     diagnosis.Error("lists", path, "is no regular file", ExitCode::kBadInput);
     return;
   }
+  if (::access(path.c_str(), R_OK) != 0) {
+    diagnosis.Error("lists", path, FileError(errno, "open", path));
+    return;
+  }
   LookAtMode("lists", path, diagnosis);
   diagnosis.NotLooked("lists", path, "was not opened: a start checks its lines");
 }
@@ -69,18 +73,18 @@ void LookAtTls(const KitConfig& kit, absl::Time now, Diagnosis& diagnosis) {
 void LookAtJournal(const NodeDoctorOptions& options, const KitConfig& kit, Diagnosis& diagnosis) {
   const std::string path = options.journal + "/journal.blj";
   const JournalIdentity identity{kit.deployment, kit.first_node, kit.last_node, kit.node_count, kit.roster_version};
-  if (const absl::Status there = CheckReadable(path); !there.ok()) {
-    diagnosis.Error("journal", path, absl::StrCat(there.message(), ": blink-node init makes the journal, once"),
-                    ExitCode::kJournal,
-                    absl::StrCat("blink-node init --kit ", options.kit, " --journal ", options.journal));
-    return;
-  }
   const absl::Status opened = Journal::OpenReadOnly(options.journal, identity, options.anchor).status();
   if (opened.ok()) {
     diagnosis.Ok("journal", path, absl::StrCat("can be read, and is of ", kit.NodesName()));
   } else {
     diagnosis.Error("journal", path, std::string(opened.message()), JournalExitCode(opened));
+    return;
   }
+  for (const std::string& file : {path, options.journal + "/journal.lock"}) {
+    if (::access(file.c_str(), F_OK) != 0 || ::access(file.c_str(), R_OK | W_OK) == 0) continue;
+    diagnosis.Error("journal", file, std::string(FileError(errno, "open", file).message()), ExitCode::kJournal);
+  }
+  LookAtMode("journal", path, diagnosis);
   LookAtFolder("journal", options.journal, diagnosis);
   LookAtMode("journal", options.journal, diagnosis);
   struct stat journal {
