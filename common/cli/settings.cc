@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -40,12 +41,13 @@ void AppendNames(const CLI::App& app, std::vector<std::string>& names) {
 
 // "postgresql://user:***@host": the value may hold a password that somebody put there against all advice.
 std::string WithoutPassword(absl::string_view value) {
-  const size_t scheme = value.find("://");
-  if (scheme == absl::string_view::npos) return std::string(value);
+  static const auto* const named = new std::regex("(password=)[^&\\s]*", std::regex::icase);
+  std::string text = std::regex_replace(std::string(value), *named, "$1***");
+  const size_t scheme = text.find("://"), begin = scheme == std::string::npos ? 0 : scheme + 3;
   // The last @ before the path: a password may hold one that should have been written as %40.
-  const size_t at = value.rfind('@'), colon = value.find(':', scheme + 3);
-  if (at == absl::string_view::npos || colon == absl::string_view::npos || colon > at) return std::string(value);
-  return absl::StrCat(value.substr(0, colon + 1), "***", value.substr(at));
+  const size_t at = text.rfind('@'), colon = text.find(':', begin);
+  if (at == std::string::npos || colon == std::string::npos || colon > at) return text;
+  return absl::StrCat(text.substr(0, colon + 1), "***", text.substr(at));
 }
 
 }  // namespace

@@ -113,6 +113,9 @@ TEST(SettingLine, ShowsNoPasswordOfAUri) {
   EXPECT_EQ(SettingLine("store", "postgresql://me:secret@host/db", "flag"),
             "store=\"postgresql://me:***@host/db\"  # flag\n");
   EXPECT_EQ(SettingLine("store", "postgresql://host:5432/db", "flag"), "store=\"postgresql://host:5432/db\"  # flag\n");
+  EXPECT_EQ(SettingLine("store", "postgresql://h:1/b?user=x&password=secret&sslmode=require", "flag"),
+            "store=\"postgresql://h:1/b?user=x&password=***&sslmode=require\"  # flag\n");
+  EXPECT_EQ(SettingLine("proxy", "user:secret@127.0.0.1:1", "flag"), "proxy=\"user:***@127.0.0.1:1\"  # flag\n");
 }
 
 TEST(FindSettings, ReturnsTheKeysOfVariables) {
