@@ -98,7 +98,10 @@ absl::StatusOr<PostgresTarget> PostgresTarget::Parse(const std::string& uri) {
         "the URI of the PostgreSQL database cannot be read: write postgresql://USER@HOST:PORT/DATABASE, with %XX for "
         "special characters (it is not repeated here, as it may hold a password)");
   };
-  if (!IsUri(uri) || uri.find('\0') != std::string::npos) return refuse();
+  const auto is_blank = [](unsigned char c) {
+    return c <= ' ';
+  };  // a second line of a file would be a part of the name
+  if (!IsUri(uri) || std::any_of(uri.begin(), uri.end(), is_blank)) return refuse();
   // A second @ belongs to the password, and would be taken for the host's: it would stand in messages.
   if (std::count(uri.begin(), uri.end(), '@') > 1) return refuse();
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(PQconninfoParse(uri.c_str(), nullptr),

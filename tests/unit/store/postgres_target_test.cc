@@ -43,6 +43,14 @@ TEST(PostgresUri, WithAValueThatLibpqRefusesIsRefusedByTheOptionWithoutThePasswo
   }
 }
 
+TEST(PostgresUri, WithASecondLineIsRefusedWithoutBeingRepeated) {
+  for (const char* tail : {"\nsesame", " sesame", "\tsesame"}) {
+    const absl::Status refused = PostgresTarget::Parse(absl::StrCat("postgresql://ada@h/d", tail)).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(refused.message().find("sesame"), absl::string_view::npos);
+  }
+}
+
 TEST(PostgresUri, WithAnOptionThatLibpqDoesNotHaveIsRefused) {
   const auto refused = PostgresTarget::Parse("postgresql://ada:sesame@h/d?sslmod=require");
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
