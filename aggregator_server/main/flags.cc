@@ -290,6 +290,10 @@ absl::Status CompleteOptions(Flags& flags) {
   if (!flags.retain_reports.empty()) {
     BLINK_ASSIGN_OR_RETURN(options.retain_reports,
                            ParsePositiveDuration("--retain-reports", flags.retain_reports, absl::Seconds(1)));
+    if (options.retain_reports == absl::ZeroDuration()) {
+      return absl::InvalidArgumentError(
+          "--retain-reports: with 0 the reports of every round would be deleted at once: leave it out to keep them");
+    }
   }
   BLINK_RETURN_IF_ERROR(ReadRoster(flags.roster, options.deployment));
   if (flags.worker_silence_max > 0) options.worker_limits.silence = absl::Seconds(flags.worker_silence_max);

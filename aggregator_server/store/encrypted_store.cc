@@ -13,6 +13,7 @@
 #include "aggregator_server/store/wrapped_key.h"
 #include "common/base/logging.h"
 #include "common/base/status_macros.h"
+#include "common/wire/round.h"
 
 namespace blink {
 namespace {
@@ -31,6 +32,7 @@ class EncryptedStore final : public ReportStore {
       : store_(std::move(store)),
         current_(std::move(keys.current)),
         has_old_(!keys.old.empty()),
+        accept_loss_(keys.accept_loss),
         all_(std::move(keys.old)) {
     if (current_.has_value()) all_.insert(all_.begin(), *current_);
   }
@@ -105,7 +107,7 @@ class EncryptedStore final : public ReportStore {
 
   const std::unique_ptr<ReportStore> store_;
   const std::optional<SecretKey> current_;
-  const bool has_old_;
+  const bool has_old_, accept_loss_;
   std::vector<SecretKey> all_;  // current_ first
 
   std::mutex mutex_;
@@ -119,8 +121,13 @@ absl::Status EncryptedStore::CheckKeys() {
   for (const auto& [round_id, wrapped] : wrapped_keys) {
     const absl::StatusOr<SecretKey> key = UnwrapKey(all_, round_id, wrapped);
     if (!key.ok()) {
-      if (absl::IsNotFound(store_->GetRound(round_id).status())) continue;  // it was never stored
-      return key.status();
+      const absl::StatusOr<v1::Round> round = store_->GetRound(round_id);
+      if (absl::IsNotFound(round.status())) continue;  // it was never stored
+      const bool has_reports = !round.ok() || !IsTerminal(round->state()) || round->reports() > 0;
+      if (!has_reports) continue;
+      if (!accept_loss_ || !absl::IsFailedPrecondition(key.status())) return key.status();
+      spdlog::warn("going on, as --accept-data-loss says: {}", std::string(key.status().message()));
+      continue;
     }
     BLINK_ASSIGN_OR_RETURN(const std::string id, DataKeyIdOf(round_id, wrapped));
     if (!current_.has_value() || id == current_->id()) continue;

@@ -27,6 +27,7 @@ namespace blink {
 struct DataKeys {
   std::optional<SecretKey> current;  // of new rounds; absent: their reports are not encrypted
   std::vector<SecretKey> old;        // by which keys of rounds may be encrypted still
+  bool accept_loss = false;          // go on although the reports of some rounds cannot be read any more
 };
 
 // Whether `keys` open these wrapped keys of rounds; the errors are those of OpenEncryptedStore.

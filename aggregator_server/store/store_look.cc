@@ -10,6 +10,7 @@
 #include "aggregator_server/store/synced_db.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/wire/round.h"
 
 namespace blink {
 namespace {
@@ -53,7 +54,9 @@ absl::StatusOr<RocksDbLook> LookAtRocksDbStore(const std::string& folder) {
     }
     std::string wrapped;
     const std::string key = records::WrappedKeyKey(round.round_id());
-    if (db->Get(rocksdb::ReadOptions(), key, &wrapped).ok()) look.wrapped_keys[round.round_id()] = wrapped;
+    const bool has_reports = !IsTerminal(round.state()) || round.reports() > 0;
+    if (has_reports && db->Get(rocksdb::ReadOptions(), key, &wrapped).ok())
+      look.wrapped_keys[round.round_id()] = wrapped;
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(it->status(), "list the rounds"));
   return look;
