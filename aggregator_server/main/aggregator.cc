@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "aggregator_server/backup/snapshot_folder.h"
 #include "aggregator_server/main/attribute_facts.h"
 #include "aggregator_server/main/data_folder.h"
 #include "aggregator_server/store/postgres_store.h"
@@ -193,7 +196,9 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder + "/rounds"));
   BLINK_RETURN_IF_ERROR(CheckRoundsCanBeWritten(options.data_folder));
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenStore(options));
-  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenEncryptedStore(std::move(store), options.data_keys));
+  DataKeys data_keys = options.data_keys;
+  data_keys.accept_loss = options.accept_data_loss;
+  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenEncryptedStore(std::move(store), std::move(data_keys)));
   BLINK_ASSIGN_OR_RETURN(
       aggregator->audit_log_,
       AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));
@@ -257,7 +262,13 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
                               *aggregator->pipeline_, *aggregator->audit_log_, options.data_folder, set_draining});
   ServerOptions server = options.server;
   server.can_serve = [telemetry] { return telemetry->CheckReady(); };
-  server.each_second = [log = aggregator->audit_log_.get()] { log->Look(); };
+  server.each_second = [log = aggregator->audit_log_.get(), data_folder = options.data_folder,
+                        next = absl::InfinitePast()]() mutable {
+    log->Look();
+    if (absl::Now() < next) return;
+    next = absl::Now() + absl::Minutes(1);
+    RemoveOldSnapshots(data_folder);  // of backups that were killed: deleted reports must not lie there
+  };
   server.deployment = options.deployment.name;
   server.revocations = aggregator->guard_->revocations();
   BLINK_RETURN_IF_ERROR(NoteInAuditLog(*aggregator->audit_log_, "start", DescribeStart(options)));

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/http/http_server.h"
@@ -137,6 +138,10 @@ class Doctor {
     };
     const std::string audit_log = options_.audit_log.empty() ? options_.data_folder + "/audit.log" : options_.audit_log;
     look(audit_log, R_OK | W_OK, true);
+    const std::string folder = std::filesystem::absolute(audit_log).parent_path().string();
+    if (std::error_code error; !options_.audit_log.empty() && !std::filesystem::is_directory(folder, error)) {
+      diagnosis_.Error("data", audit_log, absl::StrCat(folder, " is no folder"), ExitCode::kBadInput);
+    }
     for (const char* name : {"/aggregator.lock", "/store/store.lock", "/store/LOCK"}) {
       look(options_.data_folder + name, R_OK | W_OK, true);
     }
@@ -181,6 +186,7 @@ class Doctor {
     const auto words = [](const char* flag, const absl::Status& status) {
       return status.ok() ? status : Reworded(status, absl::StrCat(flag, ": ", status.message()));
     };
+    std::vector<std::shared_ptr<void>> listening;  // all at once, as a start does
     for (const auto& [flag, address] :
          {std::pair("--listen", options_.server.listen), std::pair("--http-listen", options_.http_listen),
           std::pair("--web-listen", options_.web_listen)}) {
@@ -189,9 +195,16 @@ class Doctor {
         diagnosis_.NotLooked("port", address, "the aggregator that runs here may have it");
         continue;
       }
-      const bool is_grpc = std::string(flag) == "--listen";
-      const absl::Status bound = is_grpc ? Acceptor::Listen(address, options_.server.balancers).status()
-                                         : words(flag, HttpServer::Listen(address, HttpLimits()).status());
+      absl::Status bound;
+      if (std::string(flag) == "--listen") {
+        auto acceptor = Acceptor::Listen(address, options_.server.balancers);
+        bound = acceptor.status();
+        if (acceptor.ok()) listening.push_back(std::shared_ptr<Acceptor>(*std::move(acceptor)));
+      } else {
+        auto server = HttpServer::Listen(address, HttpLimits());
+        bound = words(flag, server.status());
+        if (server.ok()) listening.push_back(std::shared_ptr<HttpServer>(*std::move(server)));
+      }
       diagnosis_.Judge("port", address, bound, absl::StrCat(flag, " can be bound"));
     }
     if (options_.server.tls.has_value()) return;

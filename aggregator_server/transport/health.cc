@@ -101,7 +101,10 @@ absl::StatusOr<bool> AskHealth(const std::string& socket, absl::Duration timeout
 absl::Status CheckHealth(const std::string& socket, absl::Duration timeout) {
   BLINK_ASSIGN_OR_RETURN(const bool serves, AskHealth(socket, timeout));
   if (serves) return absl::OkStatus();
-  constexpr char kNotServing[] = "it does not serve now, because it stops or its store takes no write: see its log";
+  constexpr char kNotServing[] =
+      "it does not serve now, because it stops, drains (blink-aggregator drain --undo) or its store takes no write: "
+      "see "
+      "its log";
   return absl::UnavailableError(absl::StrCat("the aggregator gives no good answer at ", socket, ": ", kNotServing));
 }
 

@@ -122,8 +122,11 @@ absl::StatusOr<Listeners> ListenOn(const std::string& address, int backlog) {
     if (!IsAbsentHere(error)) break;
   }
   if (error != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", std::strerror(error),
-                                               ": the port is taken, or the address is not this machine's"));
+    const char* const why = error == EACCES                      ? "ports below 1024 are for root: take another one"
+                            : error == EMFILE || error == ENFILE ? "raise the limit of open files (ulimit -n)"
+                                                                 : "the port is taken, or the address is not this "
+                                                                   "machine's";
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", std::strerror(error), ": ", why));
   }
   listeners.port = GetPort(listeners.fds.front());
   return listeners;

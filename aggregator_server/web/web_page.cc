@@ -180,6 +180,9 @@ absl::StatusOr<Json> WebPage::AskRound(const std::string& round_id, const std::s
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, sources_.pipeline.GetRound(round_id));
   if (about.empty()) return RoundDetail(round, folder);
   if (about == "missing") return MissingJson(sources_.pipeline, round_id);
+  if (about == "degrees" && round.reports_deleted_ms() != 0) {
+    return absl::FailedPreconditionError("the reports of this round were deleted");
+  }
   if (about == "degrees") return AskDegrees(round, folder);
   if (about != "curves" && about != "confusion" && about != "plausibility") {
     return absl::NotFoundError("there is no such page");

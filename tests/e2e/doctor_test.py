@@ -306,9 +306,16 @@ class Refusals(Doctored):
         text = journal.read_bytes()
         journal.write_bytes(b"BLINKJ99" + text[8:])
         self.finds_what_a_start_says(self.node, self.start_node, blinktest.JOURNAL, "journal")
-        journal.unlink()
-        error = self.finds(self.node, blinktest.JOURNAL, "journal", "blink-node init makes the journal")[0]
-        self.assertIn("blink-node init --kit", error["remedy"])
+        for replace in (journal.unlink, journal.mkdir):
+            replace()
+            errors = self.finds(self.node, blinktest.JOURNAL, "journal")
+            self.assertFalse([error for error in errors if "init" in error.get("remedy", "")],
+                             "who makes another journal spends the budget twice")
+        journal.rmdir()
+        self.finds_what_a_start_says(self.node, self.start_node, blinktest.JOURNAL, "journal")
+        journal.write_bytes(text)
+        journal.chmod(0o644)
+        self.assertIn("journal.blj", json.dumps(self.found(self.node("--json"), "warning", "journal")))
 
     def test_several_things_are_told_at_once(self):
         shutil.copyfile(self.blink.out / "operator" / "tls" / "client.key", self.tls / "server.key")

@@ -78,7 +78,7 @@ class Flags(BlinkTest):
                         ("blink", "simulate", "--dataset", "x", "--epsilon", 1, "--degree-share", "0.0000000001"),
                         ("blink-node", "run", "--kit", "x", "--journal", "y", "--give-up-after", "1e-9"),
                         (*self.aggregator, "--worker-seconds-max", "1e-12"),
-                        (*self.aggregator, "--retain-reports", "1500ms"),
+                        (*self.aggregator, "--retain-reports", "1500ms"), (*self.aggregator, "--retain-reports", "0s"),
                         ("blink-aggregator", "doctor", *self.aggregator[1:], "--epsilon", "1.0000001")):
             self.assertEnds(run(*command), blinktest.USAGE, command[-2])
         fleet = subprocess.run([blinktest.SOURCE_DIR / "deploy" / "compose-fleet", "2", "--degree-share", "1e-9"],
