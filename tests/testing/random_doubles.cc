@@ -16,7 +16,7 @@ absl::Status SeededRandom::Fill(absl::Span<uint8_t> bytes) {
 absl::Status TapeRandom::Fill(absl::Span<uint8_t> bytes) {
   const size_t left = words_.size() * 8 - next_byte_;
   const size_t taken = std::min(left, bytes.size());
-  std::memcpy(bytes.data(), reinterpret_cast<const uint8_t*>(words_.data()) + next_byte_, taken);
+  if (taken > 0) std::memcpy(bytes.data(), reinterpret_cast<const uint8_t*>(words_.data()) + next_byte_, taken);
   std::memset(bytes.data() + taken, 0, bytes.size() - taken);
   next_byte_ += taken;
   return absl::OkStatus();
