@@ -1,7 +1,5 @@
 #include "aggregator_server/main/data_key_flags.h"
 
-#include <utility>
-
 #include "aggregator_server/main/data_key.h"
 #include "common/base/status_macros.h"
 
@@ -37,8 +35,8 @@ absl::StatusOr<DataKeys> DataKeyFlags::Read() const {
     BLINK_ASSIGN_OR_RETURN(keys.current, ReadDataKeyOfCommand(command));
   }
   for (const std::string& path : old_files) {
-    BLINK_ASSIGN_OR_RETURN(SecretKey key, ReadDataKeyFile(path));
-    keys.old.push_back(std::move(key));
+    BLINK_ASSIGN_OR_RETURN(const SecretKey key, ReadDataKeyFile(path));
+    keys.old.push_back(key);
   }
   return keys;
 }

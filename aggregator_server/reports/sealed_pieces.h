@@ -22,7 +22,7 @@ inline constexpr size_t kPieceBytesMax = 64 << 10;
 
 class PieceSealer {
  public:
-  PieceSealer(SecretKey key, std::string round_id) : key_(std::move(key)), round_id_(std::move(round_id)) {}
+  PieceSealer(const SecretKey& key, std::string round_id) : key_(key), round_id_(std::move(round_id)) {}
   // The next pieces of the file; the last of them ends it if `is_last`.
   absl::StatusOr<std::string> SealNext(absl::string_view bytes, bool is_last);
 
@@ -34,7 +34,7 @@ class PieceSealer {
 
 class PieceReader {
  public:
-  PieceReader(SecretKey key, std::string round_id) : key_(std::move(key)), round_id_(std::move(round_id)) {}
+  PieceReader(const SecretKey& key, std::string round_id) : key_(key), round_id_(std::move(round_id)) {}
   // The bytes of the next piece. OUT_OF_RANGE: the file ends early. DATA_LOSS: it was changed, or there is no next one.
   absl::StatusOr<std::string> ReadNext(std::FILE* file);
   bool has_ended() const { return has_ended_; }

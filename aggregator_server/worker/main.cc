@@ -401,9 +401,9 @@ int Main(int argc, char** argv) {
     options.training.set_out_of_memory(on_out_of_memory == "cpu" ? v1::OUT_OF_MEMORY_CPU : v1::OUT_OF_MEMORY_FAIL);
   }
   if (key_descriptor >= 0) {
-    absl::StatusOr<SecretKey> key = ReadKey(key_descriptor);
+    const absl::StatusOr<SecretKey> key = ReadKey(key_descriptor);
     if (!key.ok()) return Fail(ExitCode::kUsage, std::string(key.status().message()));
-    options.key = *std::move(key);
+    options.key = *key;
   }
   const absl::Status status = RunWithoutExceptions(options);
   if (status.ok()) return 0;
