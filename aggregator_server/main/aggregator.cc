@@ -193,7 +193,6 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
     return Reworded(lock.status(), absl::StrCat("cannot use the data folder: ", lock.status().message(), remedy));
   }
   aggregator->lock_ = std::make_unique<FileLock>(*std::move(lock));
-  BLINK_RETURN_IF_ERROR(MakeDirectories(options.data_folder + "/rounds"));
   BLINK_RETURN_IF_ERROR(CheckRoundsCanBeWritten(options.data_folder));
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenStore(options));
   DataKeys data_keys = options.data_keys;
