@@ -30,7 +30,6 @@ constexpr char kGroupsFile[] = "groups";
 constexpr char kName[] = "BLINKR";
 constexpr uint32_t kFormat = 2;
 constexpr char kMagic[] = "BLINKR01";  // name and format
-constexpr char kMagicEncrypted[] = "BLINKR02";
 constexpr size_t kMagicBytes = 8;
 constexpr size_t kRecordHeaderBytes = 8 + 1 + 8 + 4;
 constexpr size_t kDigestBytes = 32;
@@ -131,7 +130,7 @@ absl::StatusOr<std::unique_ptr<ReportFileWriter>> ReportFileWriter::Begin(const 
   state->fd = ::open(state->temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (state->fd < 0) return FileError(errno, "create", state->temporary);
   std::unique_ptr<ReportFileWriter> writer(new ReportFileWriter(std::move(state)));
-  if (writer->state_->sealer.has_value()) BLINK_RETURN_IF_ERROR(writer->state_->Write(kMagicEncrypted));
+  if (writer->state_->sealer.has_value()) BLINK_RETURN_IF_ERROR(writer->state_->Write(kEncryptedFile));
   BLINK_RETURN_IF_ERROR(writer->state_->Append(absl::string_view(kMagic, kMagicBytes)));
   return writer;
 }

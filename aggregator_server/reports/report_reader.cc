@@ -10,11 +10,6 @@
 #include "common/base/status_macros.h"
 
 namespace blink {
-namespace {
-
-constexpr absl::string_view kEncryptedFile = "BLINKR02";
-
-}  // namespace
 
 absl::StatusOr<ReportReader> ReportReader::Open(const std::string& path, const SecretKey* key,
                                                 const std::string& round_id) {

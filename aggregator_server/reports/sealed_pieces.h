@@ -18,6 +18,7 @@
 
 namespace blink {
 
+inline constexpr absl::string_view kEncryptedFile = "BLINKR02";  // what such a file begins with, before its pieces
 inline constexpr size_t kPieceBytesMax = 64 << 10;
 
 class PieceSealer {
