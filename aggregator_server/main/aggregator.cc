@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
   BLINK_ASSIGN_OR_RETURN(std::unique_ptr<ReportStore> store, OpenStore(options));
   DataKeys data_keys = options.data_keys;
   data_keys.accept_loss = options.accept_data_loss;
-  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenEncryptedStore(std::move(store), std::move(data_keys)));
+  BLINK_ASSIGN_OR_RETURN(aggregator->store_, OpenEncryptedStore(std::move(store), data_keys));
   BLINK_ASSIGN_OR_RETURN(
       aggregator->audit_log_,
       AuditLog::Open(options.audit_log.empty() ? options.data_folder + "/audit.log" : options.audit_log, clock));

@@ -26,16 +26,21 @@ struct Protection {
   bool is_deleted = false;  // and with them the key
 };
 
+// In the order in which they are tried.
+std::vector<SecretKey> AllOf(const DataKeys& keys) {
+  std::vector<SecretKey> all = keys.old;
+  if (keys.current.has_value()) all.insert(all.begin(), *keys.current);
+  return all;
+}
+
 class EncryptedStore final : public ReportStore {
  public:
-  EncryptedStore(std::unique_ptr<ReportStore> store, DataKeys keys)
+  EncryptedStore(std::unique_ptr<ReportStore> store, const DataKeys& keys)
       : store_(std::move(store)),
-        current_(std::move(keys.current)),
+        current_(keys.current),
         has_old_(!keys.old.empty()),
         accept_loss_(keys.accept_loss),
-        all_(std::move(keys.old)) {
-    if (current_.has_value()) all_.insert(all_.begin(), *current_);
-  }
+        all_(AllOf(keys)) {}
 
   absl::Status CheckKeys();
 
@@ -108,7 +113,7 @@ class EncryptedStore final : public ReportStore {
   const std::unique_ptr<ReportStore> store_;
   const std::optional<SecretKey> current_;
   const bool has_old_, accept_loss_;
-  std::vector<SecretKey> all_;  // current_ first
+  const std::vector<SecretKey> all_;
 
   std::mutex mutex_;
   std::map<std::string, Protection> known_;
@@ -123,8 +128,7 @@ absl::Status EncryptedStore::CheckKeys() {
     if (!key.ok()) {
       const absl::StatusOr<v1::Round> round = store_->GetRound(round_id);
       if (absl::IsNotFound(round.status())) continue;  // it was never stored
-      const bool has_reports = !round.ok() || !IsTerminal(round->state()) || round->reports() > 0;
-      if (!has_reports) continue;
+      if (round.ok() && !MayHaveReports(*round)) continue;
       if (!accept_loss_ || !absl::IsFailedPrecondition(key.status())) return key.status();
       spdlog::warn("going on, as --accept-data-loss says: {}", std::string(key.status().message()));
       continue;
@@ -250,17 +254,19 @@ absl::Status EncryptedStore::DeleteReports(const std::string& round_id) {
 
 }  // namespace
 
+bool MayHaveReports(const v1::Round& round) { return !IsTerminal(round.state()) || round.reports() > 0; }
+
 absl::Status CheckDataKeys(const DataKeys& keys, const std::map<std::string, std::string>& wrapped_keys) {
-  std::vector<SecretKey> all = keys.old;
-  if (keys.current.has_value()) all.insert(all.begin(), *keys.current);
+  const std::vector<SecretKey> all = AllOf(keys);
   for (const auto& [round_id, wrapped] : wrapped_keys) {
     BLINK_RETURN_IF_ERROR(UnwrapKey(all, round_id, wrapped).status());
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ReportStore>> OpenEncryptedStore(std::unique_ptr<ReportStore> store, DataKeys keys) {
-  auto encrypted = std::make_unique<EncryptedStore>(std::move(store), std::move(keys));
+absl::StatusOr<std::unique_ptr<ReportStore>> OpenEncryptedStore(std::unique_ptr<ReportStore> store,
+                                                                const DataKeys& keys) {
+  auto encrypted = std::make_unique<EncryptedStore>(std::move(store), keys);
   BLINK_RETURN_IF_ERROR(encrypted->CheckKeys());
   return std::unique_ptr<ReportStore>(std::move(encrypted));
 }

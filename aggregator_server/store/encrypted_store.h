@@ -30,12 +30,16 @@ struct DataKeys {
   bool accept_loss = false;          // go on although the reports of some rounds cannot be read any more
 };
 
+// Whether a round has reports, or may get some: otherwise nobody needs its key.
+bool MayHaveReports(const v1::Round& round);
+
 // Whether `keys` open these wrapped keys of rounds; the errors are those of OpenEncryptedStore.
 absl::Status CheckDataKeys(const DataKeys& keys, const std::map<std::string, std::string>& wrapped_keys);
 
 // Encrypts the keys of rounds anew that one of `keys.old` encrypts. FAILED_PRECONDITION: the store has encrypted
 // rounds, and none of `keys` is theirs. DATA_LOSS: the key of a round was changed.
-absl::StatusOr<std::unique_ptr<ReportStore>> OpenEncryptedStore(std::unique_ptr<ReportStore> store, DataKeys keys);
+absl::StatusOr<std::unique_ptr<ReportStore>> OpenEncryptedStore(std::unique_ptr<ReportStore> store,
+                                                                const DataKeys& keys);
 
 }  // namespace blink
 

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator_server/store/encrypted_store.h"
 #include "aggregator_server/store/postgres_migrations.h"
 #include "aggregator_server/store/postgres_session.h"
 #include "aggregator_server/store/records.h"
 #include "aggregator_server/store/synced_db.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
-#include "common/wire/round.h"
 
 namespace blink {
 namespace {
@@ -54,8 +54,7 @@ absl::StatusOr<RocksDbLook> LookAtRocksDbStore(const std::string& folder) {
     }
     std::string wrapped;
     const std::string key = records::WrappedKeyKey(round.round_id());
-    const bool has_reports = !IsTerminal(round.state()) || round.reports() > 0;
-    if (has_reports && db->Get(rocksdb::ReadOptions(), key, &wrapped).ok())
+    if (MayHaveReports(round) && db->Get(rocksdb::ReadOptions(), key, &wrapped).ok())
       look.wrapped_keys[round.round_id()] = wrapped;
   }
   BLINK_RETURN_IF_ERROR(FromRocksDb(it->status(), "list the rounds"));
