@@ -20,6 +20,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/private_file.h"
 #include "common/base/status_macros.h"
+#include "common/cli/config_file.h"
 
 namespace blink {
 namespace {
@@ -69,12 +70,9 @@ int WaitUntil(pid_t pid, std::chrono::steady_clock::time_point end) {
 }  // namespace
 
 absl::StatusOr<SecretKey> ReadDataKeyFile(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path, kKeyTextMax);
-  // The flags are right, the file is not.
-  if (absl::IsInvalidArgument(text.status())) return absl::FailedPreconditionError(text.status().message());
-  BLINK_RETURN_IF_ERROR(text.status());
+  BLINK_ASSIGN_OR_RETURN(std::string text, ReadNamedFile(path, kKeyTextMax));
   WarnOfOpenKey(path);
-  return ParseKey(path, *text);
+  return ParseKey(path, text);
 }
 
 absl::StatusOr<SecretKey> ReadDataKeyOfCommand(const std::string& command, absl::Duration time_max) {

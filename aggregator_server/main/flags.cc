@@ -192,17 +192,6 @@ std::shared_ptr<CLI::Config> MakeConfigReader(const CLI::App& app, Settings& set
   return std::make_shared<ConfigOfItsFolder>(app, settings);
 }
 
-namespace {
-
-// INVALID_ARGUMENT would say that the flags are wrong, and not the file.
-absl::StatusOr<std::string> ReadNamedFile(const std::string& path, uint64_t bytes_max) {
-  absl::StatusOr<std::string> text = ReadFile(path, bytes_max);
-  if (!absl::IsInvalidArgument(text.status())) return text;
-  return absl::FailedPreconditionError(text.status().message());
-}
-
-}  // namespace
-
 absl::Status ReadRoster(const std::string& path, Deployment& deployment) {
   constexpr uint64_t kBytesMax = 256 << 20;
   BLINK_ASSIGN_OR_RETURN(const std::string text, ReadNamedFile(path, kBytesMax));

@@ -117,4 +117,10 @@ absl::Status CheckReadable(const std::string& path) {
   return S_ISDIR(info.st_mode) ? FileError(EISDIR, "open", path) : absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ReadNamedFile(const std::string& path, uint64_t bytes_max) {
+  absl::StatusOr<std::string> text = ReadFile(path, bytes_max);
+  if (!absl::IsInvalidArgument(text.status())) return text;
+  return absl::FailedPreconditionError(text.status().message());
+}
+
 }  // namespace blink

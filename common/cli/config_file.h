@@ -9,6 +9,7 @@
 #ifndef BLINK_COMMON_CLI_CONFIG_FILE_H_
 #define BLINK_COMMON_CLI_CONFIG_FILE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text, abs
 
 // A check for the option that names such a file: what the system says when it may not be read, in its own words.
 absl::Status CheckReadable(const std::string& path);
+
+// ReadFile, for a file that a flag names: what is no file is FAILED_PRECONDITION, since INVALID_ARGUMENT would say that
+// the flag is wrong.
+absl::StatusOr<std::string> ReadNamedFile(const std::string& path, uint64_t bytes_max);
 
 }  // namespace blink
 
