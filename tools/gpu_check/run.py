@@ -14,11 +14,11 @@ import json
 import os
 import pathlib
 import sys
+import tarfile
 import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(FOLDER / "python"))
 
 
 def torch_folder(named):
@@ -30,9 +30,9 @@ def torch_folder(named):
     return pathlib.Path(found.origin).parent if found and found.origin else None
 
 
-def library_path(torch):
-    """DIR/lib, then the libraries of torch and of the CUDA wheels beside it."""
-    parts = [FOLDER / "lib", torch / "lib", *sorted(torch.parent.glob("nvidia/*/lib"))]
+def library_path(unpacked, torch):
+    """lib/, then the libraries of torch and of the CUDA wheels beside it."""
+    parts = [unpacked / "lib", torch / "lib", *sorted(torch.parent.glob("nvidia/*/lib"))]
     return ":".join([str(part) for part in parts] + [part for part in [os.environ.get("LD_LIBRARY_PATH")] if part])
 
 
@@ -51,11 +51,16 @@ def main():
         print("run: no torch in this Python: pip install torch==2.11.0, or name its folder with --torch",
               file=sys.stderr)
         return 3
-    os.environ["BLINK_BIN_DIR"] = str(FOLDER / "bin")
-    os.environ["LD_LIBRARY_PATH"] = library_path(torch)
-    import checks
-    with tempfile.TemporaryDirectory(prefix="blink-gpu-check-") as scratch:
-        summary = checks.run_all(pathlib.Path(scratch), FOLDER, torch, options.device, options.quick)
+    with tempfile.TemporaryDirectory(prefix="blink-gpu-check-") as scratch, \
+            tempfile.TemporaryDirectory(prefix="blink-gpu-check-") as programs:
+        unpacked = pathlib.Path(programs)
+        with tarfile.open(FOLDER / "programs.tar.gz") as packed:
+            packed.extractall(unpacked)
+        os.environ["BLINK_BIN_DIR"] = str(unpacked / "bin")
+        os.environ["LD_LIBRARY_PATH"] = library_path(unpacked, torch)
+        sys.path.insert(0, str(unpacked / "python"))
+        import checks
+        summary = checks.run_all(pathlib.Path(scratch), unpacked, torch, options.device, options.quick)
     text = json.dumps(summary, indent=2)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
