@@ -121,10 +121,13 @@ class Replicas(BlinkTest):
             round_id = blink.create_round(6, 0.1, "10m", 30000)
             blink.start_fleet()
             blink.wait_for_state(round_id, "training")
-            os.kill(first.pid, signal.SIGSTOP)  # alone: its worker goes on
+            worker = wait_until(first.children, "the first to have a worker")[0]
+            os.kill(first.pid, signal.SIGSTOP)
+            os.kill(worker, signal.SIGSTOP)  # so that it cannot be done before the lease has passed on
             pair.turn_to_second()
             wait_until(lambda: "held the lease before" in blink.status(round_id)["progress_text"],
                        "the second to wait for the worker of the first")
+            os.kill(worker, signal.SIGCONT)
             os.kill(first.pid, signal.SIGCONT)  # it finds that it has lost the lease, and ends its worker
             self.assertEqual(blink.wait_for_state(round_id, "ready")["reports"], 60)
             self.assertNotIn("failed", second.log())
