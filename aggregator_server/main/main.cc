@@ -26,6 +26,7 @@
 #include "common/base/status_macros.h"
 #include "common/cli/decimal.h"
 #include "common/cli/settings.h"
+#include "common/cli/standard_output.h"
 #include "common/cli/strict_numbers.h"
 #include "common/cli/terminal.h"
 #include "common/doctor/checks.h"

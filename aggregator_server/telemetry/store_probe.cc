@@ -63,8 +63,12 @@ void StoreProbe::Run() {
     lock.lock();
     // What the store said of itself may be a second old.
     if (!rounds.ok() && seen.can_store.ok()) seen.can_store = rounds.status();
-    seen.rounds = rounds.ok() ? *std::move(rounds) : std::move(seen_.rounds);
-    if (rounds.ok()) rounds_told_at_ = std::chrono::steady_clock::now();
+    if (rounds.ok()) {
+      seen.rounds = *std::move(rounds);
+      rounds_told_at_ = std::chrono::steady_clock::now();
+    } else {
+      seen.rounds = std::move(seen_.rounds);
+    }
     seen_ = std::move(seen);
     answers_ = asked_;
     answered_.notify_all();
