@@ -35,6 +35,7 @@ ReportSet DrawReports(uint32_t nodes, int64_t epsilon, int64_t share_ppm = 100'0
       std::exit(1);
     }
   }
+  (void)reports.Complete();
   return reports;
 }
 

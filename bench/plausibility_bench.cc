@@ -34,6 +34,7 @@ ReportSet Fleet(const PrivacyParameters& parameters, uint32_t liar_every) {
     }
     (void)reports.Add(i, *ApplyNoise(parameters, i, *DrawNoise(parameters, i, SecureRandom()), list));
   }
+  (void)reports.Complete();
   return reports;
 }
 

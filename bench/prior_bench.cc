@@ -36,6 +36,7 @@ ReportSet DrawReports(const CsrGraph& graph) {
       std::exit(1);
     }
   }
+  (void)reports.Complete();
   return reports;
 }
 

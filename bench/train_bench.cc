@@ -110,6 +110,7 @@ absl::StatusOr<LinkEstimate> Estimate(const BenchOptions& options, const CsrGrap
     BLINK_ASSIGN_OR_RETURN(auto report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
     BLINK_RETURN_IF_ERROR(reports.Add(i, std::move(report)));
   }
+  BLINK_RETURN_IF_ERROR(reports.Complete(options.threads));
   const auto wants = [&](const char* variant) {
     return std::find(options.variants.begin(), options.variants.end(), variant) != options.variants.end();
   };

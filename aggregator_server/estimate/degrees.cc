@@ -24,13 +24,8 @@ int64_t RoundedDegree(double degree, uint32_t n) {
 // Ones received about each node of `silent`.
 std::vector<uint64_t> ColumnSums(const ReportSet& reports, const BitRow& silent) {
   std::vector<uint64_t> sums(reports.node_count(), 0);
-  reports.reported_nodes().ForEachOne([&](NodeIndex i) {
-    const auto row = reports.row(i);
-    for (uint32_t w = 0; w < row.size(); ++w) {
-      for (uint64_t bits = row[w] & silent.words()[w]; bits != 0; bits &= bits - 1)
-        ++sums[w * 64 + std::countr_zero(bits)];
-    }
-  });
+  reports.reported_nodes().ForEachOne(
+      [&](NodeIndex i) { reports.ForEachOne(i, [&](NodeIndex j) { sums[j] += silent.Test(j) ? 1 : 0; }); });
   return sums;
 }
 
@@ -47,7 +42,7 @@ int64_t DegreeOfMirrored(const ReportSet& reports, NodeIndex i) {
 ObservedPairs CountObservedPairs(const ReportSet& mirrored, NodeIndex node) {
   const uint32_t n = mirrored.node_count(), own = OwnPairCount(node, n);
   ObservedPairs seen;
-  for (const uint64_t word : mirrored.row(node)) seen.ones += std::popcount(word);
+  seen.ones = mirrored.CountOnes(node);
   if (mirrored.report_count() == n) {
     seen.pairs = n - 1;
     return seen;
@@ -87,9 +82,7 @@ DegreeEstimate EstimateDegrees(const ReportSet& reports) {
     } else if (reports.noisy_degree(i).has_value()) {
       estimate.degrees[i] = *reports.noisy_degree(i);
     } else {
-      double ones = 0;
-      for (const uint64_t word : reports.row(i)) ones += std::popcount(word);
-      estimate.degrees[i] = RoundedDegree(Debiased(ones, n - 1.0, parameters), n);
+      estimate.degrees[i] = RoundedDegree(Debiased(reports.CountOnes(i), n - 1.0, parameters), n);
     }
     if (reports.reported(i)) sum += static_cast<double>(std::clamp<int64_t>(estimate.degrees[i], 1, n - 2));
   }

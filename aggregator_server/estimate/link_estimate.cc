@@ -7,6 +7,9 @@ namespace blink {
 absl::Status CheckEstimable(const ReportSet& reports, const CsrGraph* truth) {
   if (reports.report_count() == 0)
     return absl::FailedPreconditionError("no node has reported: there is nothing to estimate from");
+  if (!reports.is_complete()) {
+    return absl::InvalidArgumentError("the set of reports is not complete: call ReportSet::Complete before estimating");
+  }
   if (reports.parameters().mechanism() == Mechanism::kOneEnd && !reports.mirrored()) {
     return absl::InvalidArgumentError(
         "one end alone reports each pair, and the reports are as they came: call ReportSet::Mirror before estimating");

@@ -89,7 +89,7 @@ struct LinkEstimate : LinkPosterior {
 };
 
 // FAILED_PRECONDITION: no node has reported. INVALID_ARGUMENT: `truth` (may be null) has another number of nodes, or
-// reports of Mechanism::kOneEnd are not mirrored.
+// reports of Mechanism::kOneEnd are not mirrored, or the set of reports is not complete.
 absl::Status CheckEstimable(const ReportSet& reports, const CsrGraph* truth);
 
 // Links that are links of the truth.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kTileWords = kTileRows / 64;
 
+// Deals the tiles to the threads.
 class Joiner {
  public:
   Joiner(const ReportSet& reports, PairSpan span, const std::function<void(const PairRow&)>& visit,
@@ -25,23 +26,81 @@ class Joiner {
         tiles_(TileCount(n_)) {}
 
   void Run(int threads, const std::function<void(double)>& progress) {
-    RunOnThreads(threads, [&](int t) { Work(t, t == 0 ? progress : nullptr); });
+    const bool gaps = reports_.storage() == RowStorage::kGaps;
+    RunOnThreads(threads, [&](int thread) {
+      const std::function<void(double)> none, &tell = thread == 0 ? progress : none;
+      gaps ? WorkOnGaps(thread, tell) : WorkOnPacked(thread, tell);
+    });
   }
 
  private:
-  void Work(int thread, const std::function<void(double)>& progress) {
+  void WorkOnPacked(int thread, const std::function<void(double)>& progress) {
     const bool bits = reports_.parameters().sends_bits();
     std::vector<uint64_t> tile(bits ? static_cast<size_t>(kTileRows) * words_ : 0), any(words_, 0), both(words_, 0);
-    for (uint32_t t; (t = next_tile_.fetch_add(1)) < tiles_;) {
-      const NodeIndex first = t * kTileRows, end = std::min(first + kTileRows, n_);
+    ForEachTile(progress, [&](uint32_t t, NodeIndex first, NodeIndex end) {
       if (bits && AnyWanted(first, end)) TransposeTile(t, tile);
       std::fill(any.begin(), any.end(), 0);  // what a tile far before this one left
       std::fill(both.begin(), both.end(), 0);
       for (NodeIndex i = first; i < end; ++i) {
         if (wanted_ && !wanted_(i)) continue;
         if (bits) JoinRow(i, &tile[static_cast<size_t>(i - first) * words_], any, both);
-        visit_({thread, t, i, any.data(), both.data()});
+        visit_({.thread = thread,
+                .tile = t,
+                .i = i,
+                .any = any.data(),
+                .both = both.data(),
+                .first_word = FirstWord(i),
+                .words = words_});
       }
+    });
+  }
+
+  void WorkOnGaps(int thread, const std::function<void(double)>& progress) {
+    const GapRows &rows = reports_.gap_rows(), &columns = reports_.gap_columns();
+    std::vector<NodeIndex> sent, received;
+    std::vector<ReceivedOne> ones;
+    ForEachTile(progress, [&](uint32_t t, NodeIndex first, NodeIndex end) {
+      for (NodeIndex i = first; i < end; ++i) {
+        if (wanted_ && !wanted_(i)) continue;
+        const NodeIndex from = span_ == PairSpan::kLater ? i + 1 : 0;
+        sent.clear();
+        received.clear();
+        reports_.ForEachOne(
+            i, [&](NodeIndex j) { sent.push_back(j); }, from);
+        columns.ForEachOne(i, from, n_, [&](NodeIndex j) { received.push_back(j); });
+        if (reports_.has_dropped()) std::erase_if(received, [&](NodeIndex j) { return !reports_.reported(j); });
+        Merge(i, sent, received, ones);
+        visit_({.thread = thread, .tile = t, .i = i, .ones = ones});
+      }
+      rows.Rest(first, end);
+      columns.Rest(first, end);
+    });
+  }
+
+  // Both ascending. A report says nothing about its own node.
+  static void Merge(NodeIndex i, const std::vector<NodeIndex>& sent, const std::vector<NodeIndex>& received,
+                    std::vector<ReceivedOne>& ones) {
+    ones.clear();
+    auto r = received.begin();
+    const auto add_received = [&](NodeIndex before) {
+      for (; r != received.end() && *r < before; ++r) {
+        if (*r != i) ones.push_back({*r, false, true});
+      }
+    };
+    for (const NodeIndex j : sent) {
+      add_received(j);
+      const bool both = r != received.end() && *r == j;
+      if (both) ++r;
+      if (j != i) ones.push_back({j, true, both});
+    }
+    add_received(~NodeIndex{0});
+  }
+
+  template <typename Tile>
+  void ForEachTile(const std::function<void(double)>& progress, const Tile& tile) {
+    for (uint32_t t; (t = next_tile_.fetch_add(1)) < tiles_;) {
+      const NodeIndex first = t * kTileRows, end = std::min(first + kTileRows, n_);
+      tile(t, first, end);
       const uint32_t done = done_tiles_.fetch_add(1) + 1;
       if (progress) progress(static_cast<double>(done) / tiles_);
     }
@@ -118,7 +177,7 @@ Evidence EvidenceOf(const ReportSet& reports, NodeIndex i, NodeIndex j) {
   for (const auto& [from, about] : {std::pair(i, j), std::pair(j, i)}) {
     if (!reports.has_evidence(from)) continue;
     ++evidence.reports;
-    evidence.ones += (reports.row(from)[about >> 6] >> (about & 63)) & 1;
+    evidence.ones += reports.HasOne(from, about) ? 1 : 0;
   }
   return evidence;
 }

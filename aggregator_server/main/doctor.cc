@@ -327,8 +327,9 @@ class Doctor {
       memory.total = limit;
       memory.total_of = "--worker-memory-bytes";
     }
-    const MemoryNeed need =
-        EstimateMemoryNeed(*spec, SizeOf(*facts_), ReportsInMemory::Of(&parameters, v1::IMPLAUSIBLE_FLAG));
+    const MemoryNeed need = EstimateMemoryNeed(
+        *spec, SizeOf(*facts_),
+        ReportsInMemory::Of(&parameters, v1::IMPLAUSIBLE_FLAG, options_.worker_limits.memory_bytes == 0));
     const absl::Status fits = CheckMemory(need, memory.total, memory.total_of);
     if (!fits.ok()) {
       const std::string text = absl::StrCat("no worker could finish this round: ", fits.message());

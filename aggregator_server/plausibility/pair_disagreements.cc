@@ -31,9 +31,24 @@ void TransposeTile(const ReportSet& reports, uint32_t first_word, std::vector<ui
   }
 }
 
+PairDisagreements CountInGaps(const ReportSet& reports, const BitRow& witnesses, int threads) {
+  const uint32_t n = reports.node_count();
+  PairDisagreements result{std::vector<uint32_t>(n, 0), std::vector<uint32_t>(n, 0)};
+  const auto visit = [&](const PairRow& row) {
+    for (const ReceivedOne& one : row.ones) {
+      if (one.both() || !witnesses.Test(one.j)) continue;
+      ++(one.from_i ? result.unconfirmed : result.omitted)[row.i];
+    }
+  };
+  ForEachPairRow(reports, PairSpan::kAll, ThreadsFor(threads, TileCount(n)), visit, nullptr,
+                 [&](NodeIndex i) { return reports.reported(i); });
+  return result;
+}
+
 }  // namespace
 
 PairDisagreements CountDisagreements(const ReportSet& reports, const BitRow& witnesses, int threads) {
+  if (reports.storage() == RowStorage::kGaps) return CountInGaps(reports, witnesses, threads);
   const uint32_t n = reports.node_count(), words = reports.words_per_row();
   PairDisagreements result{std::vector<uint32_t>(n, 0), std::vector<uint32_t>(n, 0)};
   if (words == 0) return result;

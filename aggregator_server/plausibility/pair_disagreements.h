@@ -15,8 +15,8 @@ struct PairDisagreements {
 };
 
 // For every node that reported, over the pairs with a node of `witnesses`, which must have reported too; 0 for the
-// others. With bits only. Time n^2 / 64 words, memory a tile of 512 columns a thread (64 n bytes). The result does not
-// depend on `threads` (0: all cores).
+// others. With bits only, of a complete set. Time n^2 / 64 words, memory a tile of 512 columns a thread (64 n bytes).
+// Of reports as gaps both are those of ForEachPairRow. The result does not depend on `threads` (0: all cores).
 PairDisagreements CountDisagreements(const ReportSet& reports, const BitRow& witnesses, int threads);
 
 }  // namespace blink

@@ -1,7 +1,6 @@
 #include "aggregator_server/plausibility/plausibility.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <unordered_map>
@@ -17,12 +16,6 @@ namespace {
 
 constexpr double kSuspectsShareMax = 0.1;  // more cannot be told from lists that are not symmetric
 constexpr int kPassesMax = 64;
-
-uint32_t CountOnes(const ReportSet& reports, NodeIndex node) {
-  uint32_t ones = 0;
-  for (const uint64_t word : reports.row(node)) ones += std::popcount(word);
-  return ones;
-}
 
 // z-scores of integer counts that occur again and again.
 template <typename Compute>
@@ -77,7 +70,7 @@ class Tester {
     const auto tests_of = [&](uint32_t odd) -> const ReportTests& { return odd == 1 ? tests_of_odd_ : tests_; };
     Remembered ones_z([&](uint32_t ones, uint32_t odd) { return tests_of(odd).ScoreOnes(ones); });
     reports_.reported_nodes().ForEachOne([&](NodeIndex i) {
-      const uint32_t ones = CountOnes(reports_, i);
+      const uint32_t ones = reports_.CountOnes(i);
       ReportScores& scores = result_.scores[i];
       if (parameters.sends_bits()) scores.ones = ones_z(ones, i % 2);
       if (parameters.sends_degree()) scores.degree = tests_of(i % 2).ScoreDegree(ones, *reports_.noisy_degree(i));

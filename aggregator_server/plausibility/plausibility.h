@@ -87,7 +87,7 @@ struct Plausibility {
   double seconds = 0;
 };
 
-// INVALID_ARGUMENT as ReportTests::Create. The result does not depend on `threads` (0: all cores).
+// INVALID_ARGUMENT as ReportTests::Create. The set is complete. The result does not depend on `threads` (0: all cores).
 absl::StatusOr<Plausibility> TestPlausibility(const ReportSet& reports, const TestOptions& options, int threads);
 
 }  // namespace blink

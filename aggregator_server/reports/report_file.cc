@@ -19,6 +19,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/format_number.h"
 #include "common/base/limits.h"
+#include "common/base/progress_parts.h"
 #include "common/base/status_macros.h"
 #include "common/wire/groups_codec.h"
 #include "common/wire/round.h"
@@ -226,7 +227,7 @@ absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const SecretK
     }
     if (!report.ok()) return damaged(absl::StrCat("node ", node, ": ", report.status().message()));
     if (const absl::Status taken = take(static_cast<NodeIndex>(node), *std::move(report)); !taken.ok()) {
-      return damaged(taken.message());
+      return absl::IsResourceExhausted(taken) ? taken : damaged(taken.message());
     }
     coded_bytes += size;
     begin += kRecordHeaderBytes + size + kDigestBytes;
@@ -255,7 +256,7 @@ absl::StatusOr<FileFigures> ReadReports(const std::string& folder, const SecretK
 
 }  // namespace
 
-absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const SecretKey* key) {
+absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const ReadingOptions& options) {
   BLINK_ASSIGN_OR_RETURN(v1::Round round, ReadRound(folder));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   if (parameters.sends_group_degrees()) {
@@ -264,12 +265,19 @@ absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const Sec
                      " holds answers about groups of nodes (mechanism group-degrees): links cannot be "
                      "estimated from them; give a round of both-ends or one-end"));
   }
-  RoundFolder result{std::move(round), ReportSet(parameters)};
+  const RowPlace place = options.key == nullptr ? options.place : RowPlace{};
+  BLINK_RETURN_IF_ERROR(CheckRoom(parameters, place));
+  const RowStorage storage = options.storage.value_or(FittingStorage(parameters));
+  RoundFolder result{std::move(round), ReportSet(parameters, storage, place)};
+  ProgressParts parts(options.progress, 3);
+  const auto tell = parts.Next(2);
   const auto take = [&](NodeIndex node, PrivateReport report) {
     result.ones.push_back(report.bits.Count());
+    tell((node + 1.0) / parameters.node_count());
     return result.reports.Add(node, std::move(report));
   };
-  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, key, result.round, parameters, take));
+  BLINK_ASSIGN_OR_RETURN(const FileFigures figures, ReadReports(folder, options.key, result.round, parameters, take));
+  BLINK_RETURN_IF_ERROR(result.reports.Complete(options.threads, parts.Next(1)));
   result.coded_bytes_mean = figures.coded_bytes_mean;
   return result;
 }

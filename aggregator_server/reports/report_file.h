@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,11 +62,20 @@ struct RoundFolder {
   double coded_bytes_mean = 0;  // per report, header fields excluded
   std::vector<uint32_t> ones;   // [reports] ones of each report, in the order of nodes
 };
-// Decodes and checks every report. NOT_FOUND: a file is missing. FAILED_PRECONDITION: reports.blr has another format.
-// DATA_LOSS: the file is damaged, truncated or not as described above, round.json has no round id, or the parameters or
-// the number of reports are not those of round.json. Memory for n^2 bits is taken only after the first report has
-// proved that the round has n nodes.
-absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const SecretKey* key = nullptr);
+struct ReadingOptions {
+  const SecretKey* key = nullptr;     // of an encrypted round
+  std::optional<RowStorage> storage;  // how the rows are kept; none: as it fits
+  // The rows of an encrypted round stay in memory whatever this says: they must not lie on a disk as they are.
+  RowPlace place;
+  int threads = 0;  // 0: all cores
+  std::function<void(double fraction)> progress;
+};
+// Decodes and checks every report, and completes their set. NOT_FOUND: a file is missing. FAILED_PRECONDITION:
+// reports.blr has another format. DATA_LOSS: the file is damaged, truncated or not as described above, round.json has
+// no round id, or the parameters or the number of reports are not those of round.json. RESOURCE_EXHAUSTED: the memory,
+// or the folder for the rows, is too small. Memory for the rows is taken only after the first report has proved that
+// the round has n nodes.
+absl::StatusOr<RoundFolder> ReadRoundFolder(const std::string& folder, const ReadingOptions& options = {});
 
 // The same of a round of Mechanism::kGroupDegrees, which ReadRoundFolder refuses.
 struct GroupAnswers {

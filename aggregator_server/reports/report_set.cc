@@ -2,15 +2,83 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/machine_memory.h"
+#include "common/base/status_macros.h"
 #include "common/privacy/own_pairs.h"
 
 namespace blink {
+namespace {
 
-ReportSet::ReportSet(const PrivacyParameters& parameters)
+constexpr double kPackedMin = 16 << 20;                       // bytes: below it packed bits are small enough
+constexpr double kGapsInMemoryMax = 1 << 30;                  // bytes of rows and columns
+constexpr double kRecordBytes = 16, kRowsAtATime = 64 << 20;  // of rows in a file: where each is, those in memory
+constexpr uint64_t kTransposeBytes = uint64_t{512} << 20;     // beside the rows
+
+// Rows and columns; the links add little to what noise makes.
+double GapBytes(const PrivacyParameters& parameters) {
+  const double n = parameters.node_count();
+  return 2 * GapRows::ExpectedBytes(n, n, parameters.flip_probability());
+}
+
+double PackedBytes(const PrivacyParameters& parameters) {
+  const double n = parameters.node_count();
+  return 8 * n * std::ceil(n / 64);
+}
+
+bool LiesInFile(const PrivacyParameters& parameters, RowStorage storage, bool has_folder) {
+  return storage == RowStorage::kGaps && has_folder && GapBytes(parameters) > kGapsInMemoryMax;
+}
+
+}  // namespace
+
+RowStorage FittingStorage(const PrivacyParameters& parameters) {
+  if (!parameters.sends_bits() || parameters.mechanism() != Mechanism::kBothEnds) return RowStorage::kPacked;
+  const double packed = PackedBytes(parameters);
+  return packed >= kPackedMin && GapBytes(parameters) <= packed / 4 ? RowStorage::kGaps : RowStorage::kPacked;
+}
+
+double ExpectedRowBytes(const PrivacyParameters& parameters, RowStorage storage) {
+  if (!parameters.sends_bits()) return 0;
+  return storage == RowStorage::kGaps ? GapBytes(parameters) : PackedBytes(parameters);
+}
+
+double ExpectedMemoryBytes(const PrivacyParameters& parameters, bool on_disk) {
+  const RowStorage storage = FittingStorage(parameters);
+  if (storage == RowStorage::kPacked) return ExpectedRowBytes(parameters, storage);
+  const double n = parameters.node_count(), ones = n * n * parameters.flip_probability();
+  const double transposing = std::min<double>(kTransposeBytes, 4 * ones) + 16 * n;
+  const bool in_file = LiesInFile(parameters, storage, on_disk);
+  return transposing + (in_file ? 2 * n * kRecordBytes + kRowsAtATime : GapBytes(parameters));
+}
+
+absl::Status CheckRoom(const PrivacyParameters& parameters, const RowPlace& place) {
+  const RowStorage storage = FittingStorage(parameters);
+  if (!LiesInFile(parameters, storage, !place.scratch_folder.empty())) return absl::OkStatus();
+  std::error_code error;
+  const auto room = std::filesystem::space(place.scratch_folder, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place.scratch_folder, ": the room for the reports cannot be found out: ", error.message()));
+  }
+  const double needed = ExpectedRowBytes(parameters, storage);
+  if (needed <= static_cast<double>(room.available)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the rows of the reports need about ", FormatBytes(needed),
+                                                   " of disk while they are analysed, and ", place.scratch_folder,
+                                                   " has ", FormatBytes(static_cast<double>(room.available)),
+                                                   ": make room there, or take a folder on another disk"));
+}
+
+ReportSet::ReportSet(const PrivacyParameters& parameters, RowStorage storage, const RowPlace& place)
     : parameters_(parameters),
+      storage_(parameters.sends_bits() && parameters.mechanism() == Mechanism::kBothEnds ? storage
+                                                                                         : RowStorage::kPacked),
+      scratch_folder_(LiesInFile(parameters, storage_, !place.scratch_folder.empty()) ? place.scratch_folder : ""),
       words_per_row_(parameters.sends_bits() ? (parameters.node_count() + 63) / 64 : 0),
       reported_(parameters.node_count()),
       noisy_degrees_(parameters.node_count()),
@@ -33,12 +101,10 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
         absl::StrCat("the report of node ", node,
                      parameters_.sends_degree() ? " lacks its noisy degree" : " has a degree that nobody asked for"));
   }
-  if (!HasRows()) bits_.resize(uint64_t{words_per_row_} * node_count(), 0);
-  if (parameters_.mechanism() == Mechanism::kOneEnd) {
-    report.bits.ForEachOne([&](uint32_t place) { SetBit(node, OwnPairAt(node, place)); });
+  if (storage_ == RowStorage::kGaps) {
+    BLINK_RETURN_IF_ERROR(AddGaps(node, report.bits));
   } else {
-    const absl::Span<const uint64_t> words = report.bits.words();
-    std::copy(words.begin(), words.end(), bits_.begin() + uint64_t{node} * words_per_row_);
+    AddPacked(node, report.bits);
   }
   noisy_degrees_[node] = report.noisy_degree;
   reported_.Set(node);
@@ -46,11 +112,70 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
   return absl::OkStatus();
 }
 
+absl::Status ReportSet::AddGaps(NodeIndex node, const BitRow& bits) {
+  if (columns_ != nullptr) return absl::FailedPreconditionError("the set of reports is complete: no more are added");
+  if (rows_ == nullptr) rows_ = std::make_shared<GapRows>(node_count(), node_count(), scratch_folder_);
+  std::vector<uint32_t> places;
+  bits.ForEachOne([&](uint32_t place) { places.push_back(place); });
+  const uint64_t offsets[] = {0, places.size()};
+  return rows_->Set(node, offsets, places);
+}
+
+void ReportSet::AddPacked(NodeIndex node, const BitRow& bits) {
+  if (!HasRows()) bits_.resize(uint64_t{words_per_row_} * node_count(), 0);
+  if (parameters_.mechanism() == Mechanism::kOneEnd) {
+    bits.ForEachOne([&](uint32_t place) { SetBit(node, OwnPairAt(node, place)); });
+  } else {
+    const absl::Span<const uint64_t> words = bits.words();
+    std::copy(words.begin(), words.end(), bits_.begin() + uint64_t{node} * words_per_row_);
+  }
+}
+
+absl::Status ReportSet::Complete(int threads, const std::function<void(double)>& progress) {
+  if (is_complete()) return absl::OkStatus();
+  if (rows_ == nullptr) rows_ = std::make_shared<GapRows>(node_count(), node_count(), scratch_folder_);
+  BLINK_ASSIGN_OR_RETURN(columns_, Transpose(*rows_, scratch_folder_, threads, kTransposeBytes, progress));
+  return absl::OkStatus();
+}
+
+uint32_t ReportSet::CountOnes(NodeIndex node) const {
+  if (storage_ == RowStorage::kGaps) return reported(node) ? rows_->Count(node) : 0;
+  uint32_t ones = 0;
+  for (const uint64_t word : row(node)) ones += std::popcount(word);
+  return ones;
+}
+
+uint32_t ReportSet::CountOnesAmong(NodeIndex node, const BitRow& nodes) const {
+  uint32_t ones = 0;
+  if (storage_ == RowStorage::kGaps) {
+    ForEachOne(node, [&](NodeIndex j) { ones += nodes.Test(j) ? 1 : 0; });
+    return ones;
+  }
+  const absl::Span<const uint64_t> words = row(node);
+  for (size_t w = 0; w < words.size(); ++w) ones += std::popcount(words[w] & nodes.words()[w]);
+  return ones;
+}
+
+void ReportSet::FillRow(NodeIndex node, uint32_t first_word, absl::Span<uint64_t> words) const {
+  std::fill(words.begin(), words.end(), 0);
+  if (first_word >= words_per_row_) return;
+  if (storage_ == RowStorage::kPacked) {
+    const absl::Span<const uint64_t> from = row(node).subspan(first_word, words.size());  // no more than there are
+    std::copy(from.begin(), from.end(), words.begin());
+  } else if (reported(node)) {
+    const uint32_t from = first_word * 64;
+    rows_->ForEachOne(node, from, from + uint64_t{64} * words.size(),
+                      [&](uint32_t j) { words[(j - from) / 64] |= uint64_t{1} << (j % 64); });
+  }
+}
+
 void ReportSet::Drop(NodeIndex node) {
   if (!reported_.Test(node)) return;
   reported_.Clear(node);
   --report_count_;
   noisy_degrees_[node].reset();
+  has_dropped_ = true;
+  if (storage_ == RowStorage::kGaps) return;
   const auto row = bits_.begin() + static_cast<int64_t>(uint64_t{node} * words_per_row_);
   std::fill(row, row + words_per_row_, 0);
 }

@@ -197,7 +197,9 @@ absl::Status Pipeline::CheckTrainableByWorker(const v1::Round& round) {
     memory.total = limit;
     memory.total_of = "--worker-memory-bytes";
   }
-  const ReportsInMemory reports = ReportsInMemory::Of(&parameters, round.implausible());
+  // A limit is one of address space, to which rows on the disk belong as well.
+  const bool on_disk = options_.worker_limits.memory_bytes == 0;
+  const ReportsInMemory reports = ReportsInMemory::Of(&parameters, round.implausible(), on_disk);
   const absl::Status fits =
       CheckMemory(EstimateMemoryNeed(round.training(), SizeOf(*facts), reports), memory.total, memory.total_of);
   // Another try would end likewise.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator_server/groups/group_answers.h"
+#include "aggregator_server/reports/report_set.h"
 #include "aggregator_server/select/candidate_grid.h"
 #include "common/base/machine_memory.h"
 #include "common/wire/training_spec.h"
@@ -38,15 +39,18 @@ double AttributedBytes(const ProblemSize& size) {
 
 }  // namespace
 
-ReportsInMemory ReportsInMemory::Of(const PrivacyParameters* parameters, v1::Implausible implausible) {
+ReportsInMemory ReportsInMemory::Of(const PrivacyParameters* parameters, v1::Implausible implausible, bool on_disk) {
   if (parameters == nullptr) return {.are_drawn_or_read = false};
   if (parameters->sends_group_degrees()) {
     return {.have_bits = false,
             .group_answers = GroupLinksBytes(parameters->node_count(), parameters->question().count),
             .noise_links = NoiseLinksOfAnswer(parameters->epsilon(), parameters->question().count)};
   }
+  // Packed rows are copied where implausible ones may be dropped, or the set is mirrored.
+  const bool are_copied = FittingStorage(*parameters) == RowStorage::kPacked &&
+                          (implausible == v1::IMPLAUSIBLE_DROP || parameters->mechanism() == Mechanism::kOneEnd);
   return {.have_bits = parameters->sends_bits(),
-          .are_copied = implausible == v1::IMPLAUSIBLE_DROP || parameters->mechanism() == Mechanism::kOneEnd,
+          .bytes = ExpectedMemoryBytes(*parameters, on_disk) * (are_copied ? 2 : 1),
           .flip_probability = parameters->sends_bits() ? parameters->flip_probability() : 0,
           .epsilon_degree = parameters->sends_degree() ? parameters->epsilon_degree() : 0};
 }
@@ -69,9 +73,9 @@ MemoryNeed EstimateMemoryNeed(const v1::TrainingSpec& spec, const ProblemSize& g
   need.estimate = reports.group_answers;
   if (!reports.are_drawn_or_read || reports.group_answers > 0) return need;
   if (reports.have_bits) {
-    const double bits = 8 * n * std::ceil(n / 64);
-    need.reports = bits * (reports.are_copied ? 2 : 1);
-    need.estimate = std::max(32e6, bits / 8);  // tables of pairs by their classes (estimate/beta/pair_counts.cc)
+    need.reports = reports.bytes;
+    need.estimate =
+        std::max(32e6, reports.bytes / 8);  // tables of pairs by their classes (estimate/beta/pair_counts.cc)
     const bool soft = searches || FromProto(spec.variant()).value_or(Variant::kHard) != Variant::kHard;
     if (soft) need.estimate += SoftBytes(size, DegreeClasses(size, reports.epsilon_degree));
   }

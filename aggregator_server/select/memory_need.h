@@ -1,5 +1,5 @@
-// How much memory an analysis takes, before it begins. The bits of n reports are n^2 / 8 bytes, so a machine that
-// served 30,000 nodes fails at 300,000.
+// How much memory an analysis takes, before it begins. Where ones are common, the bits of n reports are n^2 / 8 bytes,
+// so a machine that served 30,000 nodes fails at 300,000.
 #ifndef BLINK_AGGREGATOR_SERVER_SELECT_MEMORY_NEED_H_
 #define BLINK_AGGREGATOR_SERVER_SELECT_MEMORY_NEED_H_
 
@@ -26,14 +26,15 @@ struct MemoryNeed {
 struct ReportsInMemory {
   bool are_drawn_or_read = true;  // false: the links are given
   bool have_bits = true;          // false: the whole budget pays for degrees
-  bool are_copied = false;        // since implausible ones may be dropped, or the set is mirrored
+  double bytes = 0;               // that their rows take
   double flip_probability = 0;    // decides how many pairs have a one
   double epsilon_degree = 0;      // decides how many distinct degrees there are; 0: no degrees
   double group_answers = 0;       // bytes of answers about groups, and of what becomes of them; 0: others
   double noise_links = 0;         // that noise in such answers makes, of a node
 
-  // `parameters`: none where no report is drawn or read.
-  static ReportsInMemory Of(const PrivacyParameters* parameters, v1::Implausible implausible);
+  // `parameters`: none where no report is drawn or read. `on_disk`: what is too much for memory may lie on the disk,
+  // which is not so of an encrypted round.
+  static ReportsInMemory Of(const PrivacyParameters* parameters, v1::Implausible implausible, bool on_disk = true);
 };
 
 // `spec` is normalised. size.links may be 0: then 5 a node are assumed.

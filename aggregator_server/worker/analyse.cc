@@ -337,11 +337,12 @@ class Analyst {
 }  // namespace
 
 MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
-                          const PrivacyParameters* parameters, v1::Implausible implausible, double links) {
+                          const PrivacyParameters* parameters, v1::Implausible implausible, double links,
+                          bool on_disk) {
   ProblemSize size = SizeOf(FactsOf(attributes));
   size.links = links;
   if (parameters != nullptr) size.nodes = parameters->node_count();
-  return EstimateMemoryNeed(spec, size, ReportsInMemory::Of(parameters, implausible));
+  return EstimateMemoryNeed(spec, size, ReportsInMemory::Of(parameters, implausible, on_disk));
 }
 
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,

@@ -57,8 +57,10 @@ absl::StatusOr<TrainedModel> TrainOnGraph(const CsrGraph& graph, const NodeAttri
                                           const v1::TrainingSpec& spec, const TrainingOptions& options);
 
 // What Analyse takes (select/memory_need.h); TrainOnLinks where `parameters` are none. `links`: expected; 0: not known.
+// `on_disk`: as of ReportsInMemory::Of.
 MemoryNeed NeedOfAnalysis(const v1::TrainingSpec& spec, const NodeAttributes& attributes,
-                          const PrivacyParameters* parameters, v1::Implausible implausible, double links);
+                          const PrivacyParameters* parameters, v1::Implausible implausible, double links,
+                          bool on_disk = true);
 
 // CheckTrainable (select/trainable.h) with this machine's GPUs. `estimated`: on links from reports, not on given ones.
 absl::Status CheckTrainableHere(const v1::TrainingSpec& spec, const NodeAttributes& attributes, bool estimated,

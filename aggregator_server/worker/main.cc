@@ -10,6 +10,7 @@
 // Standard output is for the aggregator: one JSON object a line, which is progress or, at the end, an error. The log
 // goes to standard error. If standard output is a terminal, a person started it: it then shows a bar, the figures at
 // the end, and errors in words.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -172,12 +173,20 @@ int PrintGpus() {
   return 0;
 }
 
+// Rows that lie on the disk as they are, and count as address space all the same.
+bool KeepsRowsOnDisk(const WorkerOptions& options) {
+  rlimit limit{};
+  const bool is_limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return KeyOf(options) == nullptr && !is_limited;
+}
+
 // The reports are spent already, so what others hold at the moment is no reason to refuse.
 absl::Status CheckMemoryHere(const WorkerOptions& options, const v1::TrainingSpec& spec,
                              const NodeAttributes& attributes, const PrivacyParameters& parameters,
                              v1::Implausible implausible) {
-  const MemoryNeed need = NeedOfAnalysis(spec, attributes, &parameters, implausible, /*links=*/0);
   const MachineMemory memory = FindMachineMemory();
+  const MemoryNeed need =
+      NeedOfAnalysis(spec, attributes, &parameters, implausible, /*links=*/0, KeepsRowsOnDisk(options));
   const bool is_one = std::string(memory.total_of) == memory.available_of;
   spdlog::info("this needs {}; {} has {}, {} {} free", DescribeMemoryNeed(need), memory.total_of,
                FormatBytes(static_cast<double>(memory.total)),
@@ -235,9 +244,18 @@ absl::Status KeepNodesOfRound(Job& job) {
   return absl::OkStatus();
 }
 
+std::string ReadingText(double fraction) {
+  return absl::StrCat("reading the reports: ", static_cast<int>(100 * fraction), " %");
+}
+
 // Both write into `folder`, and say what a person is shown of it (`show`).
 absl::Status AnalyseReports(const WorkerOptions& options, Job& job, const std::string& folder, Figures& show) {
-  BLINK_ASSIGN_OR_RETURN(const RoundFolder read, ReadRoundFolder(options.round_folder, KeyOf(options)));
+  ReadingOptions reading{.key = KeyOf(options), .threads = options.threads};
+  if (KeepsRowsOnDisk(options)) {
+    reading.place.scratch_folder = std::filesystem::absolute(folder).lexically_normal().parent_path().string();
+  }
+  reading.progress = [&](double fraction) { job.options.progress(Stage::kEstimating, 0, ReadingText(fraction)); };
+  BLINK_ASSIGN_OR_RETURN(const RoundFolder read, ReadRoundFolder(options.round_folder, reading));
   BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(read.reports, job.attributes, job.spec, job.options));
   is_training = false;

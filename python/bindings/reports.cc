@@ -29,7 +29,7 @@ absl::Status CheckMemoryForBits(const PrivacyParameters& parameters) {
 absl::StatusOr<ReportSet> Draw(const CsrGraph& lists, const PrivacyParameters& parameters,
                                const std::atomic<bool>& stop) {
   BLINK_RETURN_IF_ERROR(CheckMemoryForBits(parameters));
-  ReportSet reports(parameters);
+  ReportSet reports(parameters, RowStorage::kPacked);  // whose words numpy sees
   for (NodeIndex i = 0; i < lists.node_count(); ++i) {
     if (stop) return absl::CancelledError("interrupted");
     BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, SecureRandom()));
@@ -62,7 +62,7 @@ ReportSet FromArrays(const Matrix<uint64_t>& words, const std::optional<Vector<i
       return absl::InvalidArgumentError(absl::StrCat("bits, degrees and reported are not of one set of ", n, " nodes"));
     }
     BLINK_RETURN_IF_ERROR(CheckMemoryForBits(parameters));
-    ReportSet reports(parameters);
+    ReportSet reports(parameters, RowStorage::kPacked);  // whose words numpy sees
     for (uint32_t i = 0; i < n; ++i) {
       if (!reported.data()[i]) continue;
       PrivateReport report;
@@ -82,7 +82,7 @@ ReportSet FromArrays(const Matrix<uint64_t>& words, const std::optional<Vector<i
 
 std::tuple<ReportSet, std::string> ReadFolder(const std::string& folder) {
   RoundFolder read = Run([&]() -> absl::StatusOr<RoundFolder> {
-    BLINK_ASSIGN_OR_RETURN(RoundFolder read, ReadRoundFolder(folder));
+    BLINK_ASSIGN_OR_RETURN(RoundFolder read, ReadRoundFolder(folder, {.storage = RowStorage::kPacked}));
     if (read.reports.parameters().mechanism() == Mechanism::kBothEnds) return read;
     return absl::InvalidArgumentError(
         absl::StrCat(folder, " holds reports of the mechanism ", MechanismName(read.reports.parameters().mechanism()),

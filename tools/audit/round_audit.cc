@@ -89,8 +89,8 @@ class RoundJudge {
   }
 
   std::vector<uint64_t> FlipsOf(NodeIndex node, const std::vector<NodeIndex>& links) const {
-    const absl::Span<const uint64_t> row = reports_.row(node);
-    std::vector<uint64_t> flips(row.begin(), row.end());
+    std::vector<uint64_t> flips(reports_.words_per_row());
+    reports_.FillRow(node, 0, absl::MakeSpan(flips));
     for (const NodeIndex j : links) flips[j / 64] ^= uint64_t{1} << (j % 64);
     return flips;
   }
@@ -332,7 +332,9 @@ void JudgeCanaries(const ReportSet& reports, const Canaries& canaries, RoundAudi
       if (!reports.reported(node)) continue;
       ++audit.canaries;
       const uint32_t size = reports.parameters().row_bits(node);
-      const std::vector<uint64_t> bits = BitsInOrder(reports.parameters().mechanism(), node, reports.row(node), size);
+      std::vector<uint64_t> row(reports.words_per_row());
+      reports.FillRow(node, 0, absl::MakeSpan(row));
+      const std::vector<uint64_t> bits = BitsInOrder(reports.parameters().mechanism(), node, row, size);
       const std::vector<bool> coins = canaries.CoinsOf(node);
       const bool both_ends = reports.parameters().mechanism() == Mechanism::kBothEnds;
       for (uint32_t t = 0; t < canaries.entries; ++t) {

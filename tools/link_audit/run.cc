@@ -45,6 +45,7 @@ absl::StatusOr<ReportSet> DrawReports(const CsrGraph& graph, const PrivacyParame
     BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
     BLINK_RETURN_IF_ERROR(reports.Add(i, std::move(report)));
   }
+  BLINK_RETURN_IF_ERROR(reports.Complete());
   return reports;
 }
 

@@ -28,12 +28,12 @@ absl::Status ClaimReportsFolder(const std::string& folder) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder) {
+absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder, const RowPlace& place) {
   std::error_code error;
   const bool complete = std::filesystem::exists(folder + "/round.json", error);  // the last file that is written
   if (error) return FileError(error.value(), "look at", folder + "/round.json");
   if (!complete) return std::nullopt;
-  absl::StatusOr<RoundFolder> kept = ReadRoundFolder(folder);
+  absl::StatusOr<RoundFolder> kept = ReadRoundFolder(folder, {.place = place});
   if (kept.ok()) return std::optional<RoundFolder>(*std::move(kept));
   if (IsFileError(kept.status())) return kept.status();
   return absl::InvalidArgumentError(absl::StrCat("the reports that --checkpoint keeps in ", folder, " are damaged (",

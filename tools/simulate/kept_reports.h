@@ -21,7 +21,7 @@ namespace blink {
 absl::Status ClaimReportsFolder(const std::string& folder);
 
 // Nothing where no reports are kept, or not all of them. INVALID_ARGUMENT, with the remedy: they are damaged.
-absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder);
+absl::StatusOr<std::optional<RoundFolder>> ReadKeptReports(const std::string& folder, const RowPlace& place);
 
 // Writes them while they are drawn. What is not finished is removed.
 class ReportKeeper {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
+#include "common/base/progress_parts.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset_digest.h"
 #include "common/privacy/privatizer.h"
@@ -59,12 +62,24 @@ double EntropyOf(const PrivacyParameters& parameters, NodeIndex node, uint32_t o
   return EntropyBytes(parameters.pairs_of_report(node) + 1, ones);
 }
 
+// Beside what the run writes, or among the temporary files.
+RowPlace PlaceOfRows(const SimulateOptions& options) {
+  if (!options.checkpoint.empty()) return {options.checkpoint};
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  return error ? RowPlace{} : RowPlace{folder.string()};
+}
+
 // The report of every node that is not missing, drawn and coded as a node does. `keeper`: may be none.
 absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
                                          const BitRow& missing, RandomSource& random, ReportKeeper* keeper,
+                                         const RowPlace& place, int threads,
                                          const std::function<void(double)>& progress) {
   const uint32_t n = graph.node_count();
-  DrawnReports drawn{ReportSet(parameters), {}};
+  BLINK_RETURN_IF_ERROR(CheckRoom(parameters, place));
+  DrawnReports drawn{ReportSet(parameters, place), {}};
+  ProgressParts parts(progress, 5);
+  const auto tell = parts.Next(4);
   std::chrono::duration<double, std::micro> privatizing{};
   for (NodeIndex i = 0; i < n; ++i) {
     if (missing.Test(i)) continue;
@@ -77,8 +92,9 @@ absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyPar
     drawn.figures.bytes_mean += static_cast<double>(coded.coded_bits.size());
     if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyOf(parameters, i, report.bits.Count());
     BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
-    progress((i + 1.0) / n);
+    tell((i + 1.0) / n);
   }
+  BLINK_RETURN_IF_ERROR(drawn.reports.Complete(threads, parts.Next(1)));
   drawn.figures.bytes_mean /= drawn.reports.report_count();
   drawn.figures.entropy_bytes /= drawn.reports.report_count();
   drawn.figures.privatize_us_mean = privatizing.count() / drawn.reports.report_count();
@@ -144,7 +160,8 @@ class Simulator {
       BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
       BLINK_RETURN_IF_ERROR(
           CheckMemoryHere(OverrideTrainingSpec(round.training(), options_.training), &parameters, round.implausible()));
-      BLINK_ASSIGN_OR_RETURN(folder_, ReadRoundFolder(options_.reports));
+      BLINK_ASSIGN_OR_RETURN(
+          folder_, ReadRoundFolder(options_.reports, {.place = PlaceOfRows(options_), .threads = options_.threads}));
       simulation_.parameters = folder_->reports.parameters();
       if (folder_->reports.node_count() != dataset_.graph.node_count()) {
         return absl::InvalidArgumentError(absl::StrCat("the reports are of a graph of ", folder_->reports.node_count(),
@@ -332,7 +349,8 @@ class Simulator {
     }
     if (folder_) return AnalyseTrial(folder_->reports, FiguresOfFolder(*folder_), spec, index, progress);
     if (KeepsReports(options_)) {
-      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept, ReadKeptReports(ReportsFolder(index)));
+      BLINK_ASSIGN_OR_RETURN(const std::optional<RoundFolder> kept,
+                             ReadKeptReports(ReportsFolder(index), PlaceOfRows(options_)));
       if (kept) return AnalyseTrial(kept->reports, FiguresOfFolder(*kept), spec, index, progress);
     }
     BLINK_ASSIGN_OR_RETURN(const DrawnReports drawn, DrawTrial(spec, index, progress));
@@ -346,11 +364,11 @@ class Simulator {
     if (KeepsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(ReportsFolder(index)));
     }
-    BLINK_ASSIGN_OR_RETURN(
-        DrawnReports drawn,
-        DrawReports(dataset_.graph, *simulation_.parameters,
-                    ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
-                    keeper ? &*keeper : nullptr, [&](double fraction) { progress.TellDrawing(index, fraction); }));
+    BLINK_ASSIGN_OR_RETURN(DrawnReports drawn,
+                           DrawReports(dataset_.graph, *simulation_.parameters,
+                                       ChooseMissing(simulation_.nodes, options_.missing, spec.seed()), random,
+                                       keeper ? &*keeper : nullptr, PlaceOfRows(options_), options_.threads,
+                                       [&](double fraction) { progress.TellDrawing(index, fraction); }));
     if (keeper) {
       Sha256 name;
       name.Update("kept reports").Update(DigestToBytes(digest_)).UpdateUint64(index);

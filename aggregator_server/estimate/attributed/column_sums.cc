@@ -45,6 +45,10 @@ std::vector<uint32_t> ColumnSums(const ReportSet& reports, int threads) {
   const uint32_t n = reports.node_count(), words = reports.words_per_row();
   std::vector<uint32_t> sums(n, 0);
   if (words == 0 || reports.report_count() == 0) return sums;
+  if (reports.storage() == RowStorage::kGaps) {
+    for (NodeIndex i = 0; i < n; ++i) reports.ForEachOne(i, [&](NodeIndex j) { ++sums[j]; });
+    return sums;
+  }
   const uint32_t pieces = (n + kRows - 1) / kRows;
   const auto add_row = CodeOf<AddRow>();
   std::atomic<uint32_t> next{0};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -46,13 +45,9 @@ class BitSums {
     if (others == 0 && !reports_.reported(i)) return;
     const double pairs = reports_.node_count() - 1.0, columns = Debiased(columns_[i], others);
     if (!reports_.reported(i)) return SetFromSome(columns, others, evidence);
-    const auto row = reports_.row(i);
-    const auto reported = reports_.reported_nodes().words();
-    uint32_t twice = 0, once = 0;  // ones about pairs of which two bits, or one, were received
-    for (size_t w = 0; w < row.size(); ++w) {
-      twice += static_cast<uint32_t>(std::popcount(row[w] & reported[w]));
-      once += static_cast<uint32_t>(std::popcount(row[w] & ~reported[w]));
-    }
+    // Ones about pairs of which two bits, or one, were received.
+    const uint32_t twice = reports_.CountOnesAmong(i, reports_.reported_nodes());
+    const uint32_t once = reports_.CountOnes(i) - twice;
     evidence.sum = (Debiased(twice, others) + columns) / 2 + Debiased(once, pairs - others);
     evidence.variance = variance_of_bit_ * (others / 2 + (pairs - others));
   }

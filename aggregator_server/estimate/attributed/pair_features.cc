@@ -1,6 +1,7 @@
 #include "aggregator_server/estimate/attributed/pair_features.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "aggregator_server/estimate/received_rows.h"
@@ -170,22 +171,26 @@ void TileFeatures::Load(const Tile& tile) {
 // What the nodes of block a said about those of block b, and the reverse, transposed.
 void TileFeatures::LoadBits() {
   const ReportSet& reports = inputs_.reports;
-  const uint32_t words = reports.words_per_row();
   const uint32_t rows_from = tile_.first_row(), columns_from = tile_.first_column();
-  const auto word_of = [&](NodeIndex node, uint32_t word) {
-    return node < inputs_.n && word < words ? reports.row(node)[word] : 0;
+  // What the node said about the nodes of a block, from that node on.
+  const auto said = [&](NodeIndex node, uint32_t from) {
+    std::array<uint64_t, kTileWords> words{};
+    if (node < inputs_.n) reports.FillRow(node, from / 64, absl::MakeSpan(words));
+    return words;
   };
   for (uint32_t r = 0; r < kTileNodes; ++r) {
-    for (uint32_t w = 0; w < kTileWords; ++w) {
-      WordToBytes(word_of(rows_from + r, columns_from / 64 + w), &own_bits_[r * kTileBytes + 8 * w]);
-    }
+    const std::array<uint64_t, kTileWords> words = said(rows_from + r, columns_from);
+    for (uint32_t w = 0; w < kTileWords; ++w) WordToBytes(words[w], &own_bits_[r * kTileBytes + 8 * w]);
   }
-  uint64_t block[64];
-  for (uint32_t w = 0; w < kTileWords; ++w) {    // of the nodes of block b
+  uint64_t block[kTileWords][64];
+  for (uint32_t w = 0; w < kTileWords; ++w) {  // of the nodes of block b
+    for (uint32_t k = 0; k < 64; ++k) {
+      const std::array<uint64_t, kTileWords> words = said(columns_from + 64 * w + k, rows_from);
+      for (uint32_t v = 0; v < kTileWords; ++v) block[v][k] = words[v];
+    }
     for (uint32_t v = 0; v < kTileWords; ++v) {  // of what they said
-      for (uint32_t k = 0; k < 64; ++k) block[k] = word_of(columns_from + 64 * w + k, rows_from / 64 + v);
-      Transpose64(block);
-      for (uint32_t k = 0; k < 64; ++k) WordToBytes(block[k], &other_bits_[(64 * v + k) * kTileBytes + 8 * w]);
+      Transpose64(block[v]);
+      for (uint32_t k = 0; k < 64; ++k) WordToBytes(block[v][k], &other_bits_[(64 * v + k) * kTileBytes + 8 * w]);
     }
   }
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator_server/estimate/beta/pair_masks.h"
+#include "aggregator_server/estimate/beta/pairs_in_range.h"
 #include "aggregator_server/estimate/beta/value_cut.h"
 #include "aggregator_server/estimate/hybrid_cut.h"
 #include "aggregator_server/estimate/received_rows.h"
@@ -92,7 +92,7 @@ class Selector {
   const ValueCut cut_;
   const uint64_t tie_seed_;
   const int threads_;
-  PairMasks above_, at_;
+  PairsInRange above_, at_;
 };
 
 }  // namespace

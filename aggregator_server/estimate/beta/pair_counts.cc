@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 
 #include "common/base/progress_parts.h"
 #include "common/base/run_on_threads.h"
@@ -14,7 +13,7 @@ constexpr uint64_t kTableBytes = 32 << 20;
 constexpr uint64_t kShareOfReports = 8;  // all threads' tables may take one in so many of the reports' bytes
 
 uint64_t TableBytes(const ReportSet& reports, int threads) {
-  const uint64_t bytes = uint64_t{8} * reports.node_count() * reports.words_per_row();
+  const auto bytes = static_cast<uint64_t>(ExpectedRowBytes(reports.parameters(), reports.storage()));
   return std::max(kTableBytes, bytes / kShareOfReports / static_cast<uint64_t>(threads));
 }
 
@@ -79,16 +78,10 @@ void PairCounts::Count(uint32_t begin, uint32_t end, const std::function<void(do
 void PairCounts::CountRow(const PairRow& row, uint32_t begin) {
   const bool reported = reports_.has_evidence(row.i);
   uint64_t* counts = &tables_[row.thread][size_t{3} * class_count_ * (class_of_node_[row.i] - begin)];
-  const uint32_t words = reports_.words_per_row();
-  for (uint32_t w = row.i / 64; w < words; ++w) {
-    const uint64_t both = row.both[w];
-    for (uint64_t bits = row.any[w]; bits != 0; bits &= bits - 1) {
-      const uint64_t bit = bits & -bits;
-      const NodeIndex j = w * 64 + static_cast<uint32_t>(std::countr_zero(bits));
-      const int kind = !(reported && reports_.has_evidence(j)) ? 0 : (both & bit) != 0 ? 2 : 1;
-      ++counts[class_of_node_[j] * size_t{3} + kind];
-    }
-  }
+  row.ForEachOne([&](NodeIndex j, bool both) {
+    const int kind = !(reported && reports_.has_evidence(j)) ? 0 : both ? 2 : 1;
+    ++counts[class_of_node_[j] * size_t{3} + kind];
+  });
 }
 
 // Sums the threads' counts (integers: the order does not matter), and visits.

@@ -17,24 +17,12 @@ PairMasks::PairMasks(const ReportSet& reports, const Posterior& posterior, LogOd
       posterior_(posterior),
       range_(range),
       words_((reports.node_count() + 63) / 64),
-      first_(2 * static_cast<size_t>(posterior.prior().class_count()) + 1, 0),
-      nodes_(reports.node_count()),
+      kinds_(reports, posterior.prior()),
       of_thread_(threads) {
-  const uint32_t n = reports.node_count();
-  // Without bits (s = 1) a report is no evidence about a pair.
-  const bool bits = reports.parameters().sends_bits();
-  kind_of_node_.resize(n);
-  for (NodeIndex i = 0; i < n; ++i) {
-    kind_of_node_[i] = 2 * posterior.prior().class_of_node()[i] + (bits && reports.has_evidence(i));
-    ++first_[kind_of_node_[i] + 1];
-  }
   std::vector<uint32_t> kinds;
-  for (uint32_t kind = 0; kind + 1 < first_.size(); ++kind) {
-    if (first_[kind + 1] > 0) kinds.push_back(kind);
-    first_[kind + 1] += first_[kind];
+  for (uint32_t kind = 0; kind < kinds_.count(); ++kind) {
+    if (!kinds_.NodesOf(kind).empty()) kinds.push_back(kind);
   }
-  std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
-  for (NodeIndex i = 0; i < n; ++i) nodes_[next[kind_of_node_[i]]++] = i;
   if (kinds.size() <= kTileRows) Make(kinds, common_);
 }
 
@@ -43,7 +31,8 @@ const PairMasks::Masks& PairMasks::OfTile(const PairRow& row) {
   if (masks.tile == row.tile) return masks;
   masks.tile = row.tile;
   const NodeIndex first = row.tile * kTileRows, end = std::min(first + kTileRows, reports_.node_count());
-  std::vector<uint32_t> kinds(kind_of_node_.begin() + first, kind_of_node_.begin() + end);
+  const absl::Span<const uint32_t> of_tile = kinds_.of_node().subspan(first, end - first);
+  std::vector<uint32_t> kinds(of_tile.begin(), of_tile.end());
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   Make(kinds, masks);
@@ -51,7 +40,7 @@ const PairMasks::Masks& PairMasks::OfTile(const PairRow& row) {
 }
 
 void PairMasks::Make(const std::vector<uint32_t>& kinds, Masks& masks) const {
-  const size_t all_kinds = first_.size() - 1;
+  const size_t all_kinds = kinds_.count();
   masks.words.assign(words_, 0);
   masks.place.assign(3 * all_kinds, 0);
   Sweep sweeps[2][3];
@@ -92,9 +81,7 @@ void PairMasks::TurnOver(const std::vector<uint8_t>& flags, Sweep& sweep, Masks&
   for (size_t kind = 0; kind < flags.size(); ++kind) {
     if (flags[kind] == sweep.flags[kind]) continue;
     sweep.kinds_in += flags[kind] != 0 ? 1 : -1;
-    for (uint32_t k = first_[kind]; k < first_[kind + 1]; ++k) {
-      sweep.mask[nodes_[k] >> 6] ^= uint64_t{1} << (nodes_[k] & 63);
-    }
+    for (const NodeIndex node : kinds_.NodesOf(kind)) sweep.mask[node >> 6] ^= uint64_t{1} << (node & 63);
   }
   sweep.flags = flags;
   sweep.place = 0;  // the empty mask

@@ -1,4 +1,5 @@
-// The pairs whose posterior lies in a range, as bit masks over the nodes. Those of a row are found 64 at a time.
+// The pairs whose posterior lies in a range, of packed reports: as bit masks over the nodes. Those of a row are found
+// 64 at a time.
 #ifndef BLINK_AGGREGATOR_SERVER_ESTIMATE_BETA_PAIR_MASKS_H_
 #define BLINK_AGGREGATOR_SERVER_ESTIMATE_BETA_PAIR_MASKS_H_
 
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "aggregator_server/estimate/beta/node_kinds.h"
 #include "aggregator_server/estimate/posterior.h"
 #include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/reports/report_set.h"
@@ -36,7 +38,7 @@ class PairMasks {
   void ForEachLater(const PairRow& row, const Visit& visit) {
     const Masks& masks = common_.empty() ? OfTile(row) : common_;
     const uint64_t* by_ones[3];
-    for (int ones = 0; ones < 3; ++ones) by_ones[ones] = masks.Of(kind_of_node_[row.i], ones, words_);
+    for (int ones = 0; ones < 3; ++ones) by_ones[ones] = masks.Of(kinds_.Of(row.i), ones, words_);
     uint64_t later = ~uint64_t{1} << (row.i & 63);
     for (uint32_t w = row.i / 64; w < words_; ++w, later = ~uint64_t{0}) {
       const uint64_t any = row.any[w], both = row.both[w];
@@ -67,10 +69,8 @@ class PairMasks {
   const Posterior& posterior_;
   const LogOddsRange range_;
   const uint32_t words_;
-  std::vector<uint32_t> kind_of_node_;  // [n] 2 * class + whether its report counts as evidence
-  std::vector<uint32_t> first_;         // [2 K + 1] of a kind's nodes in nodes_
-  std::vector<NodeIndex> nodes_;        // [n] by kind
-  Masks common_;                        // empty: there are too many kinds
+  const NodeKinds kinds_;
+  Masks common_;  // empty: there are too many kinds
   std::vector<Masks> of_thread_;
 };
 

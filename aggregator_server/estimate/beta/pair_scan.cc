@@ -7,7 +7,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "aggregator_server/estimate/beta/pair_masks.h"
+#include "aggregator_server/estimate/beta/pairs_in_range.h"
 #include "aggregator_server/estimate/received_rows.h"
 
 namespace blink {
@@ -17,12 +17,12 @@ namespace {
 class LikelyPairs {
  public:
   LikelyPairs(const ReportSet& reports, const PairCounts& counts)
-      : masks_(reports, counts.posterior(), {kTie, std::numeric_limits<double>::infinity()}, counts.threads()),
+      : in_range_(reports, counts.posterior(), {kTie, std::numeric_limits<double>::infinity()}, counts.threads()),
         of_tile_(TileCount(reports.node_count())) {}
 
   void Visit(const PairRow& row) {
     auto& links = of_tile_[row.tile];
-    masks_.ForEachLater(row, [&](NodeIndex j) { links.emplace_back(row.i, j); });
+    in_range_.ForEachLater(row, [&](NodeIndex j) { links.emplace_back(row.i, j); });
   }
   std::vector<std::pair<NodeIndex, NodeIndex>> Collect() {
     std::vector<std::pair<NodeIndex, NodeIndex>> all;
@@ -34,7 +34,7 @@ class LikelyPairs {
   }
 
  private:
-  PairMasks masks_;
+  PairsInRange in_range_;
   std::vector<std::vector<std::pair<NodeIndex, NodeIndex>>> of_tile_;  // [tiles]
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <utility>
 
 #include "aggregator_server/estimate/received_rows.h"
@@ -60,12 +59,10 @@ void FillTables(const std::vector<WeightClass>& classes, const Posterior& poster
 
 absl::Status ListOnes(const ReportSet& reports, int threads, const std::function<void(double)>& progress,
                       LinkWeights& weights) {
-  const uint32_t n = reports.node_count(), words = reports.words_per_row();
+  const uint32_t n = reports.node_count();
   std::vector<uint64_t> offsets(static_cast<size_t>(n) + 1, 0);
   ProgressParts parts(progress, 2);
-  const auto count = [&](const PairRow& row) {
-    for (uint32_t w = 0; w < words; ++w) offsets[row.i + 1] += std::popcount(row.any[w]);
-  };
+  const auto count = [&](const PairRow& row) { offsets[row.i + 1] = row.CountOnes(); };
   ForEachPairRow(reports, PairSpan::kAll, threads, count, parts.Next(1));
   for (NodeIndex i = 0; i < n; ++i) offsets[i + 1] += offsets[i];
   std::vector<NodeIndex> neighbours(offsets.back());
@@ -73,13 +70,10 @@ absl::Status ListOnes(const ReportSet& reports, int threads, const std::function
   const auto list = [&](const PairRow& row) {
     uint64_t k = offsets[row.i];
     const float* of_class = &weights.by_ones[size_t{2} * weights.class_of_node[row.i] * weights.class_count];
-    for (uint32_t w = 0; w < words; ++w) {
-      for (uint64_t bits = row.any[w]; bits != 0; bits &= bits - 1, ++k) {
-        const int bit = std::countr_zero(bits);
-        neighbours[k] = w * 64 + static_cast<uint32_t>(bit);
-        weights.values[k] = of_class[2 * weights.class_of_node[neighbours[k]] + ((row.both[w] >> bit) & 1)];
-      }
-    }
+    row.ForEachOne([&](NodeIndex j, bool both) {
+      neighbours[k] = j;
+      weights.values[k++] = of_class[2 * weights.class_of_node[j] + (both ? 1 : 0)];
+    });
   };
   ForEachPairRow(reports, PairSpan::kAll, threads, list, parts.Next(1));
   BLINK_ASSIGN_OR_RETURN(weights.links, CsrGraph::FromRows(std::move(offsets), std::move(neighbours)));
@@ -172,7 +166,7 @@ absl::StatusOr<LinkWeights> SoftWeights(const ReportSet& reports, const Posterio
   const uint64_t list_bytes = pairs_with_ones * 2 * (sizeof(NodeIndex) + sizeof(float));
   const uint64_t packed_bytes =
       uint64_t{n} * PairOnes::WordsFor(weights.class_of_node, weights.class_count) * 2 * sizeof(uint64_t);
-  if (list_bytes <= packed_bytes) {
+  if (list_bytes <= packed_bytes || reports.storage() == RowStorage::kGaps) {
     BLINK_RETURN_IF_ERROR(ListOnes(reports, threads, progress, weights));
     weights.by_ones.clear();
   } else {

@@ -18,8 +18,8 @@ namespace blink {
 // The background is P without a one. What P is beyond it, only pairs with ones have. They are kept
 //   as a list, 16 bytes a pair with ones, or
 //   as packed bits, 16 words bytes a node (about n^2 / 4 in all),
-// whichever takes less memory. That is a list up to about one pair in 32, from epsilon_list = 4.1 up; it is the faster
-// one there as well. With s = 1 there is the background alone.
+// whichever takes less memory. That is a list up to about one pair in 32, from epsilon_list = 4.1 up, and always of
+// reports as gaps; it is the faster one there as well. With s = 1 there is the background alone.
 //
 // `pairs_with_ones`: as from ScanPairs. `threads`: 0: all cores; the result does not depend on them. `progress` (may be
 // empty) is called by the calling thread with the share that is done. Memory: the result and two tiles a thread. The

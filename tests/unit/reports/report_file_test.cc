@@ -433,7 +433,7 @@ TEST_F(EncryptedReportFileTest, ReturnsWithTheKeyWhatAnUnencryptedOneReturns) {
   const std::vector<int64_t> degrees = ReadNoisyDegrees(folder_).value();
   WriteEncrypted();
   EXPECT_EQ(Bytes().find(plain_bytes.substr(20, 16)), std::string::npos);
-  const auto read = ReadRoundFolder(folder_, &key_);
+  const auto read = ReadRoundFolder(folder_, {.key = &key_});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->reports.report_count(), plain.reports.report_count());
   EXPECT_EQ(read->ones, plain.ones);
@@ -447,7 +447,7 @@ TEST_F(EncryptedReportFileTest, IsRefusedWithoutItsKeyAndAnUnencryptedOneWithAKe
     EXPECT_THAT(std::string(refused.message()), HasSubstr("is encrypted"));
   }
   Write(parameters_, nodes_);
-  const absl::Status refused = ReadRoundFolder(folder_, &key_).status();
+  const absl::Status refused = ReadRoundFolder(folder_, {.key = &key_}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("is not encrypted"));
 }
@@ -455,9 +455,9 @@ TEST_F(EncryptedReportFileTest, IsRefusedWithoutItsKeyAndAnUnencryptedOneWithAKe
 TEST_F(EncryptedReportFileTest, IsRefusedWithAnotherKeyOrOfAnotherRound) {
   WriteEncrypted();
   const SecretKey other = SecretKey::FromBytes(std::string(32, 'o')).value();
-  EXPECT_EQ(ReadRoundFolder(folder_, &other).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadRoundFolder(folder_, {.key = &other}).status().code(), absl::StatusCode::kDataLoss);
   WriteEncrypted(std::string(32, 'b'));
-  EXPECT_EQ(ReadRoundFolder(folder_, &key_).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadRoundFolder(folder_, {.key = &key_}).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(EncryptedReportFileTest, IsRefusedWhenAnyByteIsChangedOrMissing) {
@@ -467,12 +467,12 @@ TEST_F(EncryptedReportFileTest, IsRefusedWhenAnyByteIsChangedOrMissing) {
     std::string changed = bytes;
     changed[at] = static_cast<char>(changed[at] ^ 4);
     ASSERT_TRUE(WriteFileAtomically(Path(), changed).ok());
-    EXPECT_FALSE(ReadRoundFolder(folder_, &key_).ok()) << at;
+    EXPECT_FALSE(ReadRoundFolder(folder_, {.key = &key_}).ok()) << at;
     ASSERT_TRUE(WriteFileAtomically(Path(), bytes.substr(0, at)).ok());
-    EXPECT_EQ(ReadRoundFolder(folder_, &key_).status().code(), absl::StatusCode::kDataLoss) << at;
+    EXPECT_EQ(ReadRoundFolder(folder_, {.key = &key_}).status().code(), absl::StatusCode::kDataLoss) << at;
   }
   ASSERT_TRUE(WriteFileAtomically(Path(), bytes + "x").ok());
-  EXPECT_EQ(ReadRoundFolder(folder_, &key_).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadRoundFolder(folder_, {.key = &key_}).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(SealedPieces, CannotBeLeftOutMovedOrAdded) {

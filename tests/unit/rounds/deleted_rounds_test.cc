@@ -180,7 +180,7 @@ TEST_F(EncryptedRoundsTest, GivesTheWorkerTheKeyOnADescriptorAlone) {
   EXPECT_EQ(ReadFile(options_.attributes_folder + "/key", 100).value(), key.bytes());
   EXPECT_THAT(ReadFile(options_.attributes_folder + "/seen", 1 << 20).value(), Not(HasSubstr(key.bytes())));
   EXPECT_FALSE(HasReport(folder_.path()));
-  const auto read = ReadRoundFolder(options_.rounds_folder + "/" + id, &key);
+  const auto read = ReadRoundFolder(options_.rounds_folder + "/" + id, {.key = &key});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->reports.report_count(), kNodes);
   EXPECT_EQ(ReadRoundFolder(options_.rounds_folder + "/" + id).status().code(), absl::StatusCode::kFailedPrecondition);
