@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "aggregator_server/estimate/beta/beta_model.h"
 #include "aggregator_server/estimate/beta/denoise.h"
@@ -23,11 +24,14 @@ CsrGraph SyntheticGraph(uint32_t nodes) {
       ->graph;
 }
 
-ReportSet DrawReports(uint32_t nodes, int64_t epsilon, int64_t share_ppm = 100'000) {
-  const PrivacyParameters parameters =
-      *PrivacyParameters::Create(epsilon * 1'000'000, static_cast<uint32_t>(share_ppm), nodes);
+PrivacyParameters Parameters(uint32_t nodes, int64_t epsilon, int64_t share_ppm = 100'000) {
+  return *PrivacyParameters::Create(epsilon * 1'000'000, static_cast<uint32_t>(share_ppm), nodes);
+}
+
+ReportSet DrawReports(const PrivacyParameters& parameters, RowStorage storage) {
+  const uint32_t nodes = parameters.node_count();
   const CsrGraph graph = SyntheticGraph(nodes);
-  ReportSet reports(parameters);
+  ReportSet reports(parameters, storage);
   for (NodeIndex i = 0; i < nodes; ++i) {
     auto noise = DrawNoise(parameters, i, SecureRandom());
     if (!noise.ok() || !reports.Add(i, *ApplyNoise(parameters, i, *std::move(noise), graph.NeighboursOf(i))).ok()) {
@@ -37,6 +41,11 @@ ReportSet DrawReports(uint32_t nodes, int64_t epsilon, int64_t share_ppm = 100'0
   }
   (void)reports.Complete();
   return reports;
+}
+
+ReportSet DrawReports(uint32_t nodes, int64_t epsilon, int64_t share_ppm = 100'000) {
+  const PrivacyParameters parameters = Parameters(nodes, epsilon, share_ppm);
+  return DrawReports(parameters, FittingStorage(parameters));
 }
 
 void BM_Estimate(benchmark::State& state) {
@@ -67,7 +76,43 @@ BENCHMARK(BM_Estimate)
     ->ArgsProduct({{2708}, {6}, {0, 1, 2}, {100'000}})
     ->ArgsProduct({{22470}, {1, 6, 8}, {0, 2, 1}, {100'000}})
     ->ArgsProduct({{22470}, {1, 8}, {0, 2}, {100}})        // the degrees drown in noise: thousands of classes
-    ->ArgsProduct({{100'000}, {8}, {0, 2, 1}, {100'000}})  // 1.25 GB of reports, half a minute to draw them
+    ->ArgsProduct({{100'000}, {8}, {0, 2, 1}, {100'000}})  // half a minute to draw the reports
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// Hard from rows as gaps, and how much longer it takes from packed bits, which are also so many times larger. The
+// links are the same.
+void BM_Storage(benchmark::State& state) {
+  const PrivacyParameters parameters = Parameters(static_cast<uint32_t>(state.range(0)), state.range(1));
+  const ReportSet packed = DrawReports(parameters, RowStorage::kPacked);
+  ReportSet gaps(parameters, RowStorage::kGaps);
+  for (NodeIndex i = 0; i < parameters.node_count(); ++i) {
+    PrivateReport report{.bits = BitRow(parameters.node_count()), .noisy_degree = packed.noisy_degree(i)};
+    packed.FillRow(i, 0, report.bits.mutable_words());
+    (void)gaps.Add(i, std::move(report));
+  }
+  const auto started = std::chrono::steady_clock::now();
+  (void)gaps.Complete();
+  const double completed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  double of_gaps = 0, of_packed = 0;
+  for (auto _ : state) {
+    const auto from_gaps = EstimateLinks(gaps, {}), from_packed = EstimateLinks(packed, {});
+    if (!from_gaps.ok() || !from_packed.ok() || from_gaps->links().neighbours() != from_packed->links().neighbours()) {
+      return state.SkipWithError("the two storages do not give the same links");
+    }
+    of_gaps += from_gaps->seconds;
+    of_packed += from_packed->seconds;
+  }
+  const double bytes = static_cast<double>(gaps.gap_rows().bytes() + gaps.gap_columns().bytes());
+  state.counters["gaps_ms"] = 1e3 * of_gaps / static_cast<double>(state.iterations());
+  state.counters["complete_ms"] = 1e3 * completed;
+  state.counters["time_ratio"] = of_packed / of_gaps;
+  state.counters["gaps_MB"] = bytes / 1e6;
+  state.counters["bytes_ratio"] = ExpectedRowBytes(parameters, RowStorage::kPacked) / bytes;
+}
+BENCHMARK(BM_Storage)
+    ->ArgNames({"n", "epsilon"})
+    ->ArgsProduct({{30'000, 100'000}, {3, 4, 5, 6, 8}})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

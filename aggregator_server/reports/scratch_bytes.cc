@@ -62,6 +62,7 @@ absl::Status ScratchBytes::AddPiece(size_t size) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for ", size, " more bytes of reports, after ", taken_, ": give the process more"));
   }
+  if (!pieces_.empty()) Rest(pieces_.back().begin, pieces_.back().begin + pieces_.back().size);  // it is written
   file_size_ += size;
   pieces_.push_back({static_cast<uint8_t*>(at), size});
   used_ = 0;

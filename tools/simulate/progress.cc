@@ -18,7 +18,11 @@ TrialProgress::TrialProgress(int trials, bool enabled)
       started_(absl::Now()),
       trial_began_(started_) {}
 
-void TrialProgress::TellDrawing(int trial, double fraction) { Update(trial, kDrawing * fraction, "drawing reports"); }
+// Of a million nodes it takes most of the time.
+void TrialProgress::TellDrawing(int trial, double fraction) {
+  const auto percent = static_cast<int>(100 * fraction);
+  Update(trial, kDrawing * fraction, absl::StrCat("drawing reports (", percent, " %)"));
+}
 
 void TrialProgress::TellEstimating(int trial, double fraction, const std::string& text) {
   Update(trial, kDrawing + kEstimating * fraction, text);
