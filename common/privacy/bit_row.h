@@ -3,7 +3,9 @@
 #ifndef BLINK_COMMON_PRIVACY_BIT_ROW_H_
 #define BLINK_COMMON_PRIVACY_BIT_ROW_H_
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -29,10 +31,25 @@ class BitRow {
   void Clear(uint32_t j) { words_[j >> 6] &= ~(uint64_t{1} << (j & 63)); }
   void Flip(uint32_t j) { words_[j >> 6] ^= uint64_t{1} << (j & 63); }
 
+  // Without std::popcount, which is a call for each word where the compiler may not assume an instruction for it. The
+  // time depends on the size alone.
   uint32_t Count() const {
-    uint32_t ones = 0;
-    for (const uint64_t word : words_) ones += std::popcount(word);
-    return ones;
+    constexpr uint64_t kPairs = 0x5555555555555555, kNibbles = 0x3333333333333333, kBytes = 0x0f0f0f0f0f0f0f0f;
+    constexpr uint64_t kEveryOtherByte = 0x00ff00ff00ff00ff, kSumOfQuarters = 0x0001000100010001;
+    constexpr size_t kWordsMax = 31;  // a byte of `sums` holds up to 8 a word
+    uint64_t ones = 0;
+    for (absl::Span<const uint64_t> left = words_; !left.empty();
+         left.remove_prefix(std::min(kWordsMax, left.size()))) {
+      uint64_t sums = 0;
+      for (uint64_t word : left.subspan(0, kWordsMax)) {
+        word -= (word >> 1) & kPairs;
+        word = (word & kNibbles) + ((word >> 2) & kNibbles);
+        sums += (word + (word >> 4)) & kBytes;
+      }
+      sums = (sums & kEveryOtherByte) + ((sums >> 8) & kEveryOtherByte);
+      ones += (sums * kSumOfQuarters) >> 48;
+    }
+    return static_cast<uint32_t>(ones);
   }
   void ClearTail() {
     if (size_ % 64 != 0) words_.back() &= (uint64_t{1} << (size_ % 64)) - 1;

@@ -33,27 +33,6 @@ absl::StatusOr<BitRow> DecodePacked(absl::string_view body, uint32_t n) {
   return bits;
 }
 
-uint32_t CountOnes(const BitRow& row) {
-  constexpr uint64_t kPairs = 0x5555555555555555, kNibbles = 0x3333333333333333, kBytes = 0x0f0f0f0f0f0f0f0f;
-  constexpr uint64_t kEveryOtherByte = 0x00ff00ff00ff00ff, kSumOfQuarters = 0x0001000100010001;
-  constexpr size_t kWordsMax = 31;  // a byte of `sums` holds up to 8 a word
-  absl::Span<const uint64_t> words = row.words();
-  uint64_t ones = 0;
-  while (!words.empty()) {
-    const absl::Span<const uint64_t> some = words.subspan(0, kWordsMax);
-    uint64_t sums = 0;
-    for (uint64_t word : some) {
-      word -= (word >> 1) & kPairs;
-      word = (word & kNibbles) + ((word >> 2) & kNibbles);
-      sums += (word + (word >> 4)) & kBytes;
-    }
-    sums = (sums & kEveryOtherByte) + ((sums >> 8) & kEveryOtherByte);
-    ones += (sums * kSumOfQuarters) >> 48;
-    words.remove_prefix(some.size());
-  }
-  return static_cast<uint32_t>(ones);
-}
-
 BitRow Complement(BitRow bits) {
   for (uint64_t& word : bits.mutable_words()) word = ~word;
   bits.ClearTail();

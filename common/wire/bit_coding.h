@@ -36,9 +36,6 @@ absl::StatusOr<BitRow> DecodePatterns(absl::string_view body, uint32_t n, uint32
 void EncodeGaps(const BitRow& bits, uint32_t k, std::string& out);
 absl::StatusOr<BitRow> DecodeGaps(absl::string_view body, uint32_t n, uint32_t k);
 
-// The same number as row.Count(), but faster on processors without an instruction that counts bits. There row.Count()
-// is a function call for each word.
-uint32_t CountOnes(const BitRow& row);
 // Inverts every bit.
 BitRow Complement(BitRow bits);
 

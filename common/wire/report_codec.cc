@@ -53,7 +53,7 @@ absl::StatusOr<BitRow> DecodeBody(Coding coding, absl::string_view body, uint32_
 }  // namespace
 
 std::string EncodeBits(const BitRow& bits) {
-  const uint32_t n = bits.size(), k = wire_internal::CountOnes(bits);
+  const uint32_t n = bits.size(), k = bits.Count();
   const Coding coding = ChooseCoding(n, k);
   std::string out;
   out.push_back(static_cast<char>(coding));
@@ -93,8 +93,7 @@ absl::StatusOr<BitRow> DecodeBits(absl::string_view coded, uint32_t node_count) 
         absl::StrCat("coded bits: coding ", tag, " where only coding ", static_cast<uint8_t>(coding), " is valid"));
   }
   BLINK_ASSIGN_OR_RETURN(BitRow bits, DecodeBody(coding, coded, node_count, k));
-  if (wire_internal::CountOnes(bits) != k)
-    return absl::InvalidArgumentError("coded bits: another number of ones than announced");
+  if (bits.Count() != k) return absl::InvalidArgumentError("coded bits: another number of ones than announced");
   return bits;
 }
 

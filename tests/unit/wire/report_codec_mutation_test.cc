@@ -87,7 +87,7 @@ TEST(AnotherSpelling, OfTheSameRowIsRefused) {
   for (const uint32_t n : {40u, 300u, 2000u}) {
     for (const double density : {0.0, 0.01, 0.1, 0.5, 0.97, 1.0}) {
       const BitRow row = RandomRow(n, density, 8);
-      const uint32_t ones = wire_internal::CountOnes(row);
+      const uint32_t ones = row.Count();
       const std::string coded = EncodeBits(row);
       const std::string count = coded.substr(1, ones < 128 ? 1 : 2);
       for (const Coding coding : kCodings) {

@@ -100,15 +100,6 @@ TEST(ReportCodec, StaysNearTheEntropyForEveryBudget) {
   }
 }
 
-TEST(ReportCodec, CountsOnesAsTheRowDoes) {
-  for (const uint32_t n : {1u, 64u, 65u, 1984u, 1985u, 4000u, 100'003u}) {
-    for (const double density : {0.0, 0.2, 1.0}) {
-      const BitRow row = RandomRow(n, density, n);
-      EXPECT_EQ(wire_internal::CountOnes(row), row.Count());
-    }
-  }
-}
-
 TEST(ReportCodec, StaysNearTheEntropyForEveryDensity) {
   for (const uint32_t n : {10'000u, 300'000u}) {
     for (double density = 1e-4; density < 1; density *= 1.3) {
