@@ -287,7 +287,7 @@ absl::StatusOr<GameScores> ScoreReports(const PrivacyParameters& parameters, con
     BLINK_RETURN_IF_ERROR(set.Add(node, std::move(report)));
   }
   const bool one_end = parameters.mechanism() == Mechanism::kOneEnd;
-  if (one_end) set.Mirror();  // each bit twice, of half the weight
+  if (one_end) BLINK_RETURN_IF_ERROR(set.Mirror());  // each bit twice, of half the weight
   const DegreeClasses classes = ClassifyDegrees(EstimateDegrees(set).degrees);
   BLINK_ASSIGN_OR_RETURN(const BetaModel model, FitBetaModel(classes, {.threads = 1}));
   const BetaPrior prior(classes, model);

@@ -1,11 +1,13 @@
 #include "tools/simulate/run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <system_error>
@@ -21,6 +23,7 @@
 #include "common/base/logging.h"
 #include "common/base/machine_memory.h"
 #include "common/base/progress_parts.h"
+#include "common/base/run_on_threads.h"
 #include "common/base/status_macros.h"
 #include "common/graph/dataset_digest.h"
 #include "common/privacy/privatizer.h"
@@ -70,29 +73,87 @@ RowPlace PlaceOfRows(const SimulateOptions& options) {
   return error ? RowPlace{} : RowPlace{folder.string()};
 }
 
-// The report of every node that is not missing, drawn and coded as a node does. `keeper`: may be none.
+// Draws and codes reports as a node does, those of a batch on several threads.
+class ReportDrawer {
+ public:
+  // `random`: none: that of the system, which all threads share.
+  ReportDrawer(const CsrGraph& graph, const PrivacyParameters& parameters, RandomSource* random, int threads)
+      : graph_(graph),
+        parameters_(parameters),
+        random_(random != nullptr ? *random : SecureRandom()),
+        threads_(random != nullptr ? 1 : ThreadsOrCores(threads)) {}  // what a seed gives, it gives in one order
+
+  struct Drawn {
+    NodeIndex node = 0;
+    PrivateReport report;
+    CodedReport coded;
+    uint32_t ones = 0;
+    std::chrono::duration<double, std::micro> privatizing{};
+  };
+  // The reports of `nodes`, in their order.
+  absl::StatusOr<std::vector<Drawn>> Draw(const std::vector<NodeIndex>& nodes) {
+    std::vector<Drawn> drawn(nodes.size());
+    std::atomic<size_t> next{0};
+    std::mutex mutex;
+    absl::Status status;
+    RunOnThreads(threads_, [&](int) {
+      for (size_t k; (k = next.fetch_add(1)) < nodes.size();) {
+        drawn[k].node = nodes[k];
+        const absl::Status one = DrawOne(drawn[k]);
+        if (one.ok()) continue;
+        const std::lock_guard<std::mutex> lock(mutex);
+        status.Update(one);
+      }
+    });
+    BLINK_RETURN_IF_ERROR(status);
+    return drawn;
+  }
+
+ private:
+  absl::Status DrawOne(Drawn& drawn) const {
+    const auto started = std::chrono::steady_clock::now();
+    BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters_, drawn.node, random_));
+    BLINK_ASSIGN_OR_RETURN(drawn.report,
+                           ApplyNoise(parameters_, drawn.node, std::move(noise), graph_.NeighboursOf(drawn.node)));
+    drawn.privatizing = std::chrono::steady_clock::now() - started;
+    drawn.coded = EncodeReport(parameters_, drawn.report);
+    drawn.ones = drawn.report.bits.Count();
+    return absl::OkStatus();
+  }
+
+  const CsrGraph& graph_;
+  const PrivacyParameters& parameters_;
+  RandomSource& random_;
+  const int threads_;
+};
+
+// The reports of all nodes that are not missing. `random`, `keeper`: may be none.
 absl::StatusOr<DrawnReports> DrawReports(const CsrGraph& graph, const PrivacyParameters& parameters,
-                                         const BitRow& missing, RandomSource& random, ReportKeeper* keeper,
+                                         const BitRow& missing, RandomSource* random, ReportKeeper* keeper,
                                          const RowPlace& place, int threads,
                                          const std::function<void(double)>& progress) {
   const uint32_t n = graph.node_count();
+  constexpr NodeIndex kBatch = 256;
   BLINK_RETURN_IF_ERROR(CheckRoom(parameters, place));
   DrawnReports drawn{ReportSet(parameters, place), {}};
+  ReportDrawer drawer(graph, parameters, random, threads);
   ProgressParts parts(progress, 5);
   const auto tell = parts.Next(4);
   std::chrono::duration<double, std::micro> privatizing{};
-  for (NodeIndex i = 0; i < n; ++i) {
-    if (missing.Test(i)) continue;
-    const auto started = std::chrono::steady_clock::now();
-    BLINK_ASSIGN_OR_RETURN(ReportNoise noise, DrawNoise(parameters, i, random));
-    BLINK_ASSIGN_OR_RETURN(PrivateReport report, ApplyNoise(parameters, i, std::move(noise), graph.NeighboursOf(i)));
-    privatizing += std::chrono::steady_clock::now() - started;
-    const CodedReport coded = EncodeReport(parameters, report);
-    if (keeper != nullptr) BLINK_RETURN_IF_ERROR(keeper->Add(i, coded));
-    drawn.figures.bytes_mean += static_cast<double>(coded.coded_bits.size());
-    if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyOf(parameters, i, report.bits.Count());
-    BLINK_RETURN_IF_ERROR(drawn.reports.Add(i, std::move(report)));
-    tell((i + 1.0) / n);
+  for (NodeIndex first = 0; first < n; first += kBatch) {
+    std::vector<NodeIndex> nodes;
+    for (NodeIndex i = first; i < std::min(n, first + kBatch); ++i) {
+      if (!missing.Test(i)) nodes.push_back(i);
+    }
+    BLINK_ASSIGN_OR_RETURN(std::vector<ReportDrawer::Drawn> batch, drawer.Draw(nodes));
+    for (ReportDrawer::Drawn& one : batch) {
+      privatizing += one.privatizing;
+      if (keeper != nullptr) BLINK_RETURN_IF_ERROR(keeper->Add(one.node, one.coded));
+      drawn.figures.bytes_mean += static_cast<double>(one.coded.coded_bits.size());
+      if (parameters.sends_bits()) drawn.figures.entropy_bytes += EntropyOf(parameters, one.node, one.ones);
+      BLINK_RETURN_IF_ERROR(drawn.reports.Add(one.node, std::move(one.report)));
+    }
+    tell(std::min(1.0, (first + double{kBatch}) / n));
   }
   BLINK_RETURN_IF_ERROR(drawn.reports.Complete(threads, parts.Next(1)));
   drawn.figures.bytes_mean /= drawn.reports.report_count();
@@ -359,7 +420,7 @@ class Simulator {
 
   absl::StatusOr<DrawnReports> DrawTrial(const v1::TrainingSpec& spec, int index, TrialProgress& progress) {
     InsecureSeededNoise seeded(spec.seed());
-    RandomSource& random = options_.insecure_seeded_noise ? static_cast<RandomSource&>(seeded) : SecureRandom();
+    RandomSource* const random = options_.insecure_seeded_noise ? &seeded : nullptr;
     std::optional<ReportKeeper> keeper;
     if (KeepsReports(options_)) {
       BLINK_ASSIGN_OR_RETURN(keeper, ReportKeeper::Create(ReportsFolder(index)));
