@@ -20,10 +20,11 @@ constexpr double kGapsInMemoryMax = 1 << 30;                  // bytes of rows a
 constexpr double kRecordBytes = 16, kRowsAtATime = 64 << 20;  // of rows in a file: where each is, those in memory
 constexpr uint64_t kTransposeBytes = uint64_t{512} << 20;     // beside the rows
 
-// Rows and columns; the links add little to what noise makes.
+// Rows and columns; the links add little to what noise makes. Of one end half of them, and then the mirrored ones.
 double GapBytes(const PrivacyParameters& parameters) {
   const double n = parameters.node_count();
-  return 2 * GapRows::ExpectedBytes(n, n, parameters.flip_probability());
+  const double sets = parameters.mechanism() == Mechanism::kOneEnd ? 3 : 2;
+  return sets * GapRows::ExpectedBytes(n, n, parameters.flip_probability());
 }
 
 double PackedBytes(const PrivacyParameters& parameters) {
@@ -38,7 +39,7 @@ bool LiesInFile(const PrivacyParameters& parameters, RowStorage storage, bool ha
 }  // namespace
 
 RowStorage FittingStorage(const PrivacyParameters& parameters) {
-  if (!parameters.sends_bits() || parameters.mechanism() != Mechanism::kBothEnds) return RowStorage::kPacked;
+  if (!parameters.sends_bits()) return RowStorage::kPacked;
   const double packed = PackedBytes(parameters);
   return packed >= kPackedMin && GapBytes(parameters) <= packed / 4 ? RowStorage::kGaps : RowStorage::kPacked;
 }
@@ -76,8 +77,7 @@ absl::Status CheckRoom(const PrivacyParameters& parameters, const RowPlace& plac
 
 ReportSet::ReportSet(const PrivacyParameters& parameters, RowStorage storage, const RowPlace& place)
     : parameters_(parameters),
-      storage_(parameters.sends_bits() && parameters.mechanism() == Mechanism::kBothEnds ? storage
-                                                                                         : RowStorage::kPacked),
+      storage_(parameters.sends_bits() ? storage : RowStorage::kPacked),
       scratch_folder_(LiesInFile(parameters, storage_, !place.scratch_folder.empty()) ? place.scratch_folder : ""),
       words_per_row_(parameters.sends_bits() ? (parameters.node_count() + 63) / 64 : 0),
       reported_(parameters.node_count()),
@@ -115,8 +115,9 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
 absl::Status ReportSet::AddGaps(NodeIndex node, const BitRow& bits) {
   if (columns_ != nullptr) return absl::FailedPreconditionError("the set of reports is complete: no more are added");
   if (rows_ == nullptr) rows_ = std::make_shared<GapRows>(node_count(), node_count(), scratch_folder_);
+  const bool one_end = parameters_.mechanism() == Mechanism::kOneEnd;
   std::vector<uint32_t> places;
-  bits.ForEachOne([&](uint32_t place) { places.push_back(place); });
+  bits.ForEachOne([&](uint32_t place) { places.push_back(one_end ? OwnPairAt(node, place) : place); });
   const uint64_t offsets[] = {0, places.size()};
   return rows_->Set(node, offsets, places);
 }
@@ -139,7 +140,7 @@ absl::Status ReportSet::Complete(int threads, const std::function<void(double)>&
 }
 
 uint32_t ReportSet::CountOnes(NodeIndex node) const {
-  if (storage_ == RowStorage::kGaps) return reported(node) ? rows_->Count(node) : 0;
+  if (storage_ == RowStorage::kGaps) return has_evidence(node) ? rows_->Count(node) : 0;
   uint32_t ones = 0;
   for (const uint64_t word : row(node)) ones += std::popcount(word);
   return ones;
@@ -162,7 +163,7 @@ void ReportSet::FillRow(NodeIndex node, uint32_t first_word, absl::Span<uint64_t
   if (storage_ == RowStorage::kPacked) {
     const absl::Span<const uint64_t> from = row(node).subspan(first_word, words.size());  // no more than there are
     std::copy(from.begin(), from.end(), words.begin());
-  } else if (reported(node)) {
+  } else if (has_evidence(node)) {
     const uint32_t from = first_word * 64;
     rows_->ForEachOne(node, from, from + uint64_t{64} * words.size(),
                       [&](uint32_t j) { words[(j - from) / 64] |= uint64_t{1} << (j % 64); });
@@ -184,13 +185,52 @@ void ReportSet::SetBit(NodeIndex node, NodeIndex about) {
   bits_[uint64_t{node} * words_per_row_ + about / 64] |= uint64_t{1} << (about % 64);
 }
 
-void ReportSet::Mirror() {
-  mirrored_ = true;
+absl::Status ReportSet::Mirror(int threads) {
   for (std::optional<int64_t>& degree : noisy_degrees_) {
     constexpr int64_t kHalf = std::numeric_limits<int64_t>::max() / 2;
     if (degree) degree = 2 * std::clamp(*degree, -kHalf, kHalf);
   }
-  if (!HasRows()) return;
+  if (storage_ == RowStorage::kGaps) {
+    BLINK_RETURN_IF_ERROR(MirrorGaps(threads));
+  } else if (HasRows()) {
+    MirrorPacked();
+  }
+  mirrored_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ReportSet::MirrorGaps(int threads) {
+  BLINK_RETURN_IF_ERROR(Complete(threads));
+  const uint32_t n = node_count();
+  auto mirrored = std::make_shared<GapRows>(n, n, scratch_folder_);
+  constexpr NodeIndex kRowsAtOnce = 512;
+  for (NodeIndex first = 0; first < n; first += kRowsAtOnce) {
+    const NodeIndex end = std::min(first + kRowsAtOnce, n);
+    std::vector<uint64_t> offsets = {0};
+    std::vector<uint32_t> places;
+    for (NodeIndex i = first; i < end; ++i) {
+      const auto add = [&](NodeIndex j) { places.push_back(j); };
+      columns_->ForEachOne(i, [&](NodeIndex j) {
+        if (reported(j)) add(j);
+      });
+      if (reported(i)) {
+        rows_->ForEachOne(i, add);
+      } else {
+        for (uint32_t place = 0; place < OwnPairCount(i, n); ++place) add(OwnPairAt(i, place));
+      }
+      std::sort(places.begin() + static_cast<int64_t>(offsets.back()), places.end());
+      offsets.push_back(places.size());
+    }
+    BLINK_RETURN_IF_ERROR(mirrored->Set(first, offsets, places));
+    rows_->Rest(first, end);
+    columns_->Rest(first, end);
+  }
+  rows_ = std::move(mirrored);
+  columns_ = nullptr;
+  return Complete(threads);
+}
+
+void ReportSet::MirrorPacked() {
   // A bit that was copied already is copied back to where it came from.
   for (NodeIndex i = 0; i < node_count(); ++i) {
     for (uint32_t w = 0; w < words_per_row_; ++w) {

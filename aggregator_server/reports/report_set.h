@@ -34,7 +34,6 @@ namespace blink {
 enum class RowStorage { kPacked, kGaps };
 
 // Gaps, where they are expected to take at most a quarter of the packed bits, and those would take 16 MiB or more.
-// Packed bits for Mechanism::kOneEnd.
 RowStorage FittingStorage(const PrivacyParameters& parameters);
 // The bytes that the rows of n reports are expected to take, stored so; of gaps with their transpose.
 double ExpectedRowBytes(const PrivacyParameters& parameters, RowStorage storage);
@@ -54,7 +53,6 @@ class ReportSet {
  public:
   explicit ReportSet(const PrivacyParameters& parameters, const RowPlace& place = {})
       : ReportSet(parameters, FittingStorage(parameters), place) {}
-  // Of Mechanism::kOneEnd packed in any case.
   ReportSet(const PrivacyParameters& parameters, RowStorage storage, const RowPlace& place = {});
 
   // Each node at most once, in any order, and none after Complete or Mirror. INVALID_ARGUMENT on a repeated node, a
@@ -68,8 +66,9 @@ class ReportSet {
   // Of Mechanism::kOneEnd. Copies each bit into the row of the pair's other end, so that the two bits of a pair are one
   // observation, of half the weight each (bit_log_odds). A pair whose own end is silent has a one in the row of that
   // end and a zero in the other: two halves that cancel, which is no observation. So every row is evidence, and noisy
-  // degrees are twice the noisy number of links among a node's own pairs.
-  void Mirror();
+  // degrees are twice the noisy number of links among a node's own pairs. The set is complete afterwards.
+  // RESOURCE_EXHAUSTED as for Add.
+  absl::Status Mirror(int threads = 0);
 
   const PrivacyParameters& parameters() const { return parameters_; }
   uint32_t node_count() const { return parameters_.node_count(); }
@@ -88,13 +87,13 @@ class ReportSet {
   uint32_t CountOnesAmong(NodeIndex node, const BitRow& nodes) const;
   bool HasOne(NodeIndex node, NodeIndex about) const {
     if (storage_ == RowStorage::kPacked) return (row(node)[about >> 6] >> (about & 63)) & 1;
-    return reported(node) && rows_->Test(node, about);
+    return has_evidence(node) && rows_->Test(node, about);
   }
   // Calls visit(j) for the ones of the row from `from` on, ascending.
   template <typename Visit>
   void ForEachOne(NodeIndex node, const Visit& visit, NodeIndex from = 0) const {
     if (storage_ == RowStorage::kGaps) {
-      if (reported(node)) rows_->ForEachOne(node, from, node_count(), visit);
+      if (has_evidence(node)) rows_->ForEachOne(node, from, node_count(), visit);
       return;
     }
     const absl::Span<const uint64_t> words = row(node);
@@ -116,9 +115,11 @@ class ReportSet {
   // dropped report is still in both.
   const GapRows& gap_rows() const { return *rows_; }
   const GapRows& gap_columns() const { return *columns_; }
-  bool has_dropped() const { return has_dropped_; }
+  bool has_dropped() const { return has_dropped_ && !mirrored_; }
 
  private:
+  absl::Status MirrorGaps(int threads);
+  void MirrorPacked();
   absl::Status AddGaps(NodeIndex node, const BitRow& bits);
   void AddPacked(NodeIndex node, const BitRow& bits);
   void SetBit(NodeIndex node, NodeIndex about);

@@ -193,7 +193,7 @@ class Analyst {
     const bool mirrors = all_reports_.parameters().mechanism() == Mechanism::kOneEnd;
     if (analysis_.checks.dropped > 0 || mirrors) made = all_reports_;
     for (NodeIndex k = 0; k < analysis_.checks.dropped; ++k) made->Drop(analysis_.checks.found.flagged[k].node);
-    if (mirrors) made->Mirror();
+    if (mirrors) BLINK_RETURN_IF_ERROR(made->Mirror(options_.threads));
     const ReportSet& reports = made.has_value() ? *made : all_reports_;
     DegreePosterior degrees = EstimateDegreePosterior(reports, options_.threads);
     analysis_.degrees = {.mean = std::move(degrees.mean), .deviation = std::move(degrees.deviation)};

@@ -59,7 +59,8 @@ inline Round MakeRound(uint32_t n, uint64_t epsilon_micro, uint32_t share_ppm, d
     if (stays_silent) continue;
     EXPECT_TRUE(round.reports.Add(i, std::move(report)).ok());
   }
-  if (one_end) round.reports.Mirror();
+  const absl::Status mirrored = one_end ? round.reports.Mirror() : absl::OkStatus();
+  EXPECT_TRUE(mirrored.ok()) << mirrored;
   return round;
 }
 

@@ -17,6 +17,8 @@
 #include "aggregator_server/estimate/received_rows.h"
 #include "aggregator_server/plausibility/pair_disagreements.h"
 #include "aggregator_server/plausibility/plausibility.h"
+#include "common/privacy/privatizer.h"
+#include "tests/testing/random_doubles.h"
 #include "tests/unit/estimate/attributed/small_inputs.h"
 #include "tests/unit/estimate/small_round.h"
 
@@ -198,9 +200,33 @@ TEST(Storage, OfAnIncompleteSetIsRefusedByEveryEstimate) {
   }
 }
 
-TEST(Storage, OfOneEndIsAlwaysPacked) {
-  const PrivacyParameters parameters = *PrivacyParameters::Create(8'000'000, 100'000, 50, Mechanism::kOneEnd);
-  EXPECT_EQ(ReportSet(parameters, RowStorage::kGaps).storage(), RowStorage::kPacked);
+TEST(Storage, GivesTheSameOfMirroredReportsWithSilentAndDroppedNodes) {
+  for (const auto& [n, epsilon_micro] : {std::pair(300u, 6'000'000u), std::pair(131u, 1'000'000u)}) {
+    const CsrGraph truth = MakeRound(n, epsilon_micro, 100'000, 0, 3).truth;
+    const PrivacyParameters parameters = *PrivacyParameters::Create(epsilon_micro, 100'000, n, Mechanism::kOneEnd);
+    ReportSet gaps(parameters, RowStorage::kGaps), packed(parameters, RowStorage::kPacked);
+    SeededRandom random(n);
+    for (NodeIndex i = 0; i < n; ++i) {
+      if (i % 7 == 2) continue;
+      const PrivateReport report = *ApplyNoise(parameters, i, *DrawNoise(parameters, i, random), truth.NeighboursOf(i));
+      ASSERT_TRUE(gaps.Add(i, report).ok());
+      ASSERT_TRUE(packed.Add(i, report).ok());
+    }
+    for (ReportSet* reports : {&gaps, &packed}) {
+      ASSERT_TRUE(reports->Complete().ok());
+      for (NodeIndex i = 5; i < n; i += 20) reports->Drop(i);
+      ASSERT_TRUE(reports->Mirror(2).ok());
+    }
+    for (NodeIndex i = 0; i < n; ++i) {
+      for (NodeIndex j = 0; j < n; ++j) ASSERT_EQ(gaps.HasOne(i, j), packed.HasOne(i, j)) << i << ' ' << j;
+      ASSERT_EQ(gaps.noisy_degree(i), packed.noisy_degree(i));
+    }
+    EXPECT_EQ(EstimateDegreePosterior(gaps, 1).mean, EstimateDegreePosterior(packed, 1).mean);
+    const EstimateOptions options{.soft = true, .hybrid = true, .tie_seed = 5, .threads = 2, .truth = &truth};
+    const auto of_gaps = EstimateLinks(gaps, options), of_packed = EstimateLinks(packed, options);
+    ASSERT_TRUE(of_gaps.ok() && of_packed.ok()) << of_gaps.status() << of_packed.status();
+    ExpectSame(*of_gaps, *of_packed);
+  }
 }
 
 }  // namespace

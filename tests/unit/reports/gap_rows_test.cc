@@ -204,7 +204,7 @@ TEST(FittingStorage, IsGapsWhereOnesAreRareAndTheGraphIsLarge) {
   EXPECT_EQ(FittingStorage(Parameters(100'000, 6)), RowStorage::kGaps);
   EXPECT_EQ(FittingStorage(Parameters(100'000, 4)), RowStorage::kPacked);
   EXPECT_EQ(FittingStorage(Parameters(2'708, 8)), RowStorage::kPacked);
-  EXPECT_EQ(FittingStorage(Parameters(100'000, 8, Mechanism::kOneEnd)), RowStorage::kPacked);
+  EXPECT_EQ(FittingStorage(Parameters(100'000, 8, Mechanism::kOneEnd)), RowStorage::kGaps);
   EXPECT_EQ(FittingStorage(*PrivacyParameters::Create(8'000'000, 1'000'000, 100'000)), RowStorage::kPacked);
 }
 
