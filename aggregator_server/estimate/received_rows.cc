@@ -28,7 +28,7 @@ class Joiner {
   void Run(int threads, const std::function<void(double)>& progress) {
     const bool gaps = reports_.storage() == RowStorage::kGaps;
     RunOnThreads(threads, [&](int thread) {
-      const std::function<void(double)> none, &tell = thread == 0 ? progress : none;
+      const std::function<void(double)> tell = thread == 0 ? progress : nullptr;
       gaps ? WorkOnGaps(thread, tell) : WorkOnPacked(thread, tell);
     });
   }

@@ -88,7 +88,7 @@ absl::Status GapRows::Set(uint32_t first, absl::Span<const uint64_t> offsets, ab
 }
 
 void GapRows::Rest(uint32_t first, uint32_t end) const {
-  // Rows that were set together lie side by side; whatever lies elsewhere stays as it is.
+  // Rows that were set together lie side by side.
   for (uint32_t row = first; row < end;) {
     const uint8_t* const begin = rows_[row].code;
     const uint8_t* last = begin;

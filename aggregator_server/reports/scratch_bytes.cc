@@ -41,9 +41,12 @@ absl::StatusOr<uint8_t*> ScratchBytes::Take(size_t bytes) {
 void ScratchBytes::Rest(const uint8_t* begin, const uint8_t* end) const {
   if (fd_ < 0) return;  // the process's own memory would be lost
   const uintptr_t page = PageSize();
-  const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + page - 1) / page * page;
-  const uintptr_t last = reinterpret_cast<uintptr_t>(end) / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  for (const Piece& piece : pieces_) {  // between two of them may lie memory of others
+    const auto from = std::max(reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(piece.begin));
+    const auto to = std::min(reinterpret_cast<uintptr_t>(end), reinterpret_cast<uintptr_t>(piece.begin) + piece.size);
+    const uintptr_t first = (from + page - 1) / page * page, last = to / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  }
 }
 
 absl::Status ScratchBytes::AddPiece(size_t size) {

@@ -25,8 +25,8 @@ class ScratchBytes {
   // and what is left is as before. A full disk is found out here, and never when the bytes are written.
   absl::StatusOr<uint8_t*> Take(size_t bytes);
 
-  // Says that begin .. end, of one Take, is not read for some time: of a file, it leaves the memory of the process.
-  // What is in it stays.
+  // Says that what was taken between these two addresses is not read for some time: of a file, it leaves the memory of
+  // the process. What is in it stays, and so does whatever else lies between them. Not beside a Take.
   void Rest(const uint8_t* begin, const uint8_t* end) const;
 
   uint64_t taken() const { return taken_; }

@@ -250,13 +250,17 @@ std::string ReadingText(double fraction) {
 
 // Both write into `folder`, and say what a person is shown of it (`show`).
 absl::Status AnalyseReports(const WorkerOptions& options, Job& job, const std::string& folder, Figures& show) {
+  // What can never be trained is refused before the reports are read, which may take minutes.
+  BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
+  BLINK_RETURN_IF_ERROR(CheckNodes(job.parameters.node_count(), job.attributes));
+  const double flip_probability = job.parameters.sends_bits() ? job.parameters.flip_probability() : 0;
+  BLINK_RETURN_IF_ERROR(CheckTrainableHere(job.spec, job.attributes, /*estimated=*/true, flip_probability));
   ReadingOptions reading{.key = KeyOf(options), .threads = options.threads};
   if (KeepsRowsOnDisk(options)) {
     reading.place.scratch_folder = std::filesystem::absolute(folder).lexically_normal().parent_path().string();
   }
   reading.progress = [&](double fraction) { job.options.progress(Stage::kEstimating, 0, ReadingText(fraction)); };
   BLINK_ASSIGN_OR_RETURN(const RoundFolder read, ReadRoundFolder(options.round_folder, reading));
-  BLINK_RETURN_IF_ERROR(KeepNodesOfRound(job));
   BLINK_ASSIGN_OR_RETURN(const Analysis analysis, Analyse(read.reports, job.attributes, job.spec, job.options));
   is_training = false;
   if (analysis.has_model()) {

@@ -377,10 +377,11 @@ bool RoundAudit::passed() const {
          std::none_of(checks.begin(), checks.end(), [](const AuditCheck& check) { return check.violated; });
 }
 
-double RoundAuditBytes(uint32_t n, uint64_t entries) {
+double RoundAuditBytes(const PrivacyParameters& parameters, uint64_t entries) {
   constexpr double kPrograms = 3e7, kOfNode = 250;
-  return kPrograms + static_cast<double>(n) * (n / 8.0 + kOfNode) + 8.0 * static_cast<double>(entries) +
-         std::min(static_cast<double>(n) * n / 8, 1.5e8);  // what is compared of pairs
+  const double n = parameters.node_count();
+  return kPrograms + ExpectedMemoryBytes(parameters, /*on_disk=*/false) + n * kOfNode +
+         8.0 * static_cast<double>(entries) + std::min(n * n / 8, 1.5e8);  // what is compared of pairs
 }
 
 absl::StatusOr<RoundAudit> AuditRound(const ReportSet& reports, KnownLists lists, const Canaries* canaries) {

@@ -78,7 +78,7 @@ struct RoundAudit {
 };
 
 // Bytes that an audit takes at its peak for lists of `entries` links in all, roughly, with the round's reports.
-double RoundAuditBytes(uint32_t n, uint64_t entries);
+double RoundAuditBytes(const PrivacyParameters& parameters, uint64_t entries);
 
 // All bounds hold at once with probability 1 - kFalseAlarmMax. The lists of canaries that are not in `lists` count as
 // known too. Returns INVALID_ARGUMENT when lists or canaries are for another n, when a canary has another list in

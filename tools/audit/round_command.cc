@@ -102,7 +102,7 @@ absl::StatusOr<AuditedRound> ReadAndAudit(const RoundFlags& flags) {
   BLINK_ASSIGN_OR_RETURN(const v1::Round round, SuggestingPath(ReadRound(flags.reports), {flags.reports}));
   BLINK_ASSIGN_OR_RETURN(const PrivacyParameters parameters, ParametersFromProto(round.parameters()));
   const uint32_t n = parameters.node_count();
-  BLINK_RETURN_IF_ERROR(CheckAuditMemory(RoundAuditBytes(n, 0), flags.out, "use a machine with more"));
+  BLINK_RETURN_IF_ERROR(CheckAuditMemory(RoundAuditBytes(parameters, 0), flags.out, "use a machine with more"));
   std::optional<Canaries> canaries;
   if (!flags.canaries.empty()) {
     BLINK_ASSIGN_OR_RETURN(canaries, SuggestingPath(ReadCanaries(flags.canaries), {flags.canaries}));

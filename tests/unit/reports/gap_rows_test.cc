@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -169,6 +170,30 @@ TEST_F(GapRowsInFile, AreThoseInMemoryAndLeaveNoFile) {
     ASSERT_EQ(OnesOf(rows, i, 0, 20'000), places[i]);
     ASSERT_EQ(OnesOf(**again, i, 0, 20'000), places[i]);
   }
+}
+
+TEST_F(GapRowsInFile, LetNothingRestThatIsNotTheirs) {
+  constexpr size_t kBytes = 1 << 20;
+  std::vector<std::vector<uint8_t>> others;
+  ScratchBytes bytes(folder_);
+  std::vector<uint8_t*> taken;
+  for (uint8_t k = 0; k < 8; ++k) {  // between the pieces of the file lies memory of the process
+    others.emplace_back(kBytes, uint8_t{7});
+    taken.push_back(*bytes.Take(kBytes));
+    std::memset(taken.back(), k + 1, kBytes);
+  }
+  const uint8_t *least = taken[0], *greatest = taken[0];
+  for (const auto& other : others) {
+    least = std::min(least, other.data());
+    greatest = std::max(greatest, other.data() + kBytes);
+  }
+  for (const uint8_t* piece : taken) {
+    least = std::min(least, piece);
+    greatest = std::max(greatest, piece + kBytes);
+  }
+  bytes.Rest(least, greatest);
+  for (const auto& other : others) EXPECT_EQ(std::count(other.begin(), other.end(), 7), kBytes);
+  for (uint8_t k = 0; k < 8; ++k) EXPECT_EQ(std::count(taken[k], taken[k] + kBytes, k + 1), kBytes);
 }
 
 TEST_F(GapRowsInFile, RefuseAFolderThatIsNotThere) {

@@ -38,16 +38,22 @@ TEST(MemoryNeed, IsWithinAQuarterOfMeasuredPeaks) {
     EXPECT_THAT(need.bytes(), AllOf(Ge(0.8 * measured), Le(1.25 * measured)));
   };
   expect_near(NeedOf(40'000, "1"), 409e6);
-  expect_near(NeedOf(40'000, "8"), 421e6);
-  expect_near(NeedOf(40'000, "8", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_SOFT), 426e6);
   expect_near(NeedOf(40'000, "1", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_SOFT), 807e6);
   expect_near(NeedOf(10'000, "8", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_HARD, v1::PRIOR_ATTRIBUTED), 743e6);
 }
 
-TEST(MemoryNeed, GrowsWithTheSquareOfTheNodes) {
-  EXPECT_NEAR(NeedOf(300'000, "8").reports, 300'000.0 * 300'000 / 8, 1e8);
-  EXPECT_GT(NeedOf(300'000, "8").bytes(), 11.2e9);
-  EXPECT_NEAR(NeedOf(300'000, "8", v1::IMPLAUSIBLE_DROP).reports, 2 * NeedOf(300'000, "8").reports, 1);
+TEST(MemoryNeed, GrowsWithTheSquareOfTheNodesWhereOnesAreCommon) {
+  EXPECT_NEAR(NeedOf(300'000, "4").reports, 300'000.0 * 300'000 / 8, 1e8);
+  EXPECT_GT(NeedOf(300'000, "4").bytes(), 11.2e9);
+  EXPECT_NEAR(NeedOf(300'000, "4", v1::IMPLAUSIBLE_DROP).reports, 2 * NeedOf(300'000, "4").reports, 1);
+}
+
+TEST(MemoryNeed, IsSmallWhereOnesAreRare) {
+  EXPECT_LT(NeedOf(300'000, "8").reports, 6e8);
+  EXPECT_EQ(NeedOf(300'000, "8", v1::IMPLAUSIBLE_DROP).reports, NeedOf(300'000, "8").reports);
+  EXPECT_LT(NeedOf(1'000'000, "8").reports, 1e9) << "most of it is on the disk";
+  const PrivacyParameters parameters = PrivacyParameters::Create(8'000'000, 50'000, 1'000'000).value();
+  EXPECT_GT(ReportsInMemory::Of(&parameters, v1::IMPLAUSIBLE_FLAG, /*on_disk=*/false).bytes, 2e9);
 }
 
 TEST(MemoryNeed, IsSmallWhereNoBitIsSentOrNoReportIsNeeded) {
@@ -59,7 +65,7 @@ TEST(MemoryNeed, IsSmallWhereNoBitIsSentOrNoReportIsNeeded) {
 }
 
 TEST(CheckMemory, RefusesWhatThereIsNotAndSaysWhatHelps) {
-  const MemoryNeed need = NeedOf(300'000, "8");
+  const MemoryNeed need = NeedOf(300'000, "4");
   EXPECT_TRUE(CheckMemory(need, 16'000'000'000, "this machine").ok());
   const absl::Status refused = CheckMemory(need, 8'000'000'000, "this machine");
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
