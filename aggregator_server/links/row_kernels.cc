@@ -12,7 +12,8 @@ namespace {
 template <int kColumns, int kLanesMax>
 struct ListBody {
   BLINK_INLINE static void Run(const LinkWeights& weights, const float* x, NodeIndex first, NodeIndex end, float* y) {
-    constexpr int kChains = 4;  // sums of a row, so that an addition need not wait for the one before
+    // sums of a row, so that an addition need not wait for the one before, as far as there are registers for them
+    constexpr int kChains = VectorRow<kColumns, kLanesMax>::kParts > 4 ? 2 : 4;
     const uint64_t* offsets = weights.links.offsets().data();
     const NodeIndex* neighbours = weights.links.neighbours().data();
     const float* values = weights.values.empty() ? nullptr : weights.values.data();
@@ -29,9 +30,8 @@ struct ListBody {
       for (; k < row_end; ++k) {
         sums[0].AddScaled(values == nullptr ? 1.0f : values[k], x + size_t{neighbours[k]} * kColumns);
       }
-      sums[0].Add(sums[1]);
-      sums[2].Add(sums[3]);
-      sums[0].Add(sums[2]);
+      for (int chain = 0; chain < kChains; chain += 2) sums[chain].Add(sums[chain + 1]);
+      if constexpr (kChains == 4) sums[0].Add(sums[2]);
       row.Load(y);
       row.Add(sums[0]);
       row.Store(y);

@@ -44,15 +44,11 @@ BLINK_INLINE float InverseRootOf(float x) {
 // Not one type with the length as its parameter: GCC 12 loads only the first lane of such.
 template <int kLanesOf>
 struct VectorOf {
-  using Type = float __attribute__((vector_size(32), aligned(4), may_alias));
-  using Integers = int32_t __attribute__((vector_size(32), aligned(4), may_alias));
-  // memcpy, as Load and Store of vector_code.h.
-  BLINK_INLINE static Type Load(const float* from) {
-    Type value;
-    __builtin_memcpy(&value, from, sizeof(value));
-    return value;
-  }
-  BLINK_INLINE static void Store(float* to, Type value) { __builtin_memcpy(to, &value, sizeof(value)); }
+  static_assert(kLanesOf == kLanes);
+  using Type = Floats;
+  using Integers = Ints;
+  BLINK_INLINE static Type Load(const float* from) { return blink::Load(from); }
+  BLINK_INLINE static void Store(float* to, Type value) { blink::Store(to, value); }
 };
 template <>
 struct VectorOf<16> {
@@ -70,32 +66,35 @@ struct VectorOf<16> {
 template <int kLanesOf>
 struct MultiplyBody {
   using Vector = typename VectorOf<kLanesOf>::Type;
+  // sums[kRows][kVectors] and what is multiplied fill the registers: 32 of AVX-512 and of NEON, 16 of AVX2
   static constexpr int kRows = kLanesOf == 16 ? 8 : 4;
-  static constexpr int kColumns = 2 * kLanesOf;
+  static constexpr int kVectors = kLanesOf == 4 ? 4 : 2;
+  static constexpr int kColumns = kVectors * kLanesOf;
 
   BLINK_INLINE static void Block(const float* a, size_t a_stride, const float* b, size_t depth, bool add, float* out,
                                  size_t out_stride) {
-    Vector sums[kRows][2];
+    Vector sums[kRows][kVectors];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const float* from = out + r * out_stride;
-      sums[r][0] = add ? VectorOf<kLanesOf>::Load(from) : Vector{};
-      sums[r][1] = add ? VectorOf<kLanesOf>::Load(from + kLanesOf) : Vector{};
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = add ? VectorOf<kLanesOf>::Load(from + v * kLanesOf) : Vector{};
     }
     for (size_t d = 0; d < depth; ++d) {
-      const Vector left = VectorOf<kLanesOf>::Load(b + d * kPanelColumns);
-      const Vector right = VectorOf<kLanesOf>::Load(b + d * kPanelColumns + kLanesOf);
+      Vector row[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) row[v] = VectorOf<kLanesOf>::Load(b + d * kPanelColumns + v * kLanesOf);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         const float x = a[r * a_stride + d];
-        sums[r][0] += x * left;
-        sums[r][1] += x * right;
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[r][v] += x * row[v];
       }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      VectorOf<kLanesOf>::Store(out + r * out_stride, sums[r][0]);
-      VectorOf<kLanesOf>::Store(out + r * out_stride + kLanesOf, sums[r][1]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) VectorOf<kLanesOf>::Store(out + r * out_stride + v * kLanesOf, sums[r][v]);
     }
   }
 
@@ -122,11 +121,13 @@ struct LogBody {
 struct EvidenceBody {
   BLINK_INLINE static void Run(const uint8_t* own, const uint8_t* other, float own_reports, const float* reports,
                                float weight, float* out) {
-    const Ints lanes = {1, 2, 4, 8, 16, 32, 64, 128};
     for (uint32_t byte = 0; byte < kTileNodes / 8; ++byte) {
-      const Ints one = (((Ints{} + own[byte]) & lanes) != 0) + (((Ints{} + other[byte]) & lanes) != 0);
-      const Floats ones = -__builtin_convertvector(one, Floats);
-      Store(out + 8 * byte, (2.0f * ones - own_reports - Load(reports + 8 * byte)) * weight);
+      for (uint32_t bit = 0; bit < 8; bit += kLanes) {
+        const uint32_t j = 8 * byte + bit;
+        const Ints one = MaskOf(own[byte] >> bit) + MaskOf(other[byte] >> bit);
+        const Floats ones = -__builtin_convertvector(one, Floats);
+        Store(out + j, (2.0f * ones - own_reports - Load(reports + j)) * weight);
+      }
     }
   }
 };
@@ -284,8 +285,8 @@ void Panels::Pack(const float* from, size_t rows, size_t new_depth, size_t new_c
 
 void MultiplyPanels(const float* a, size_t a_stride, size_t rows, const Panels& b, bool add, float* out,
                     size_t out_stride) {
-  CodeOf<MultiplyBody<8>, MultiplyBody<8>, MultiplyBody<16>>()(a, a_stride, rows, b.values.data(), b.depth, b.count(),
-                                                               add, out, out_stride);
+  CodeOf<MultiplyBody<kLanes>, MultiplyBody<kLanes>, MultiplyBody<16>>()(a, a_stride, rows, b.values.data(), b.depth,
+                                                                         b.count(), add, out, out_stride);
 }
 
 void TransposeStrip(const float* from, size_t rows, float* to, size_t to_stride) {
@@ -328,7 +329,8 @@ void OverlapRow(const float* common, const float* previous, float sum_i, const f
 }
 
 float ProbabilityRow(const float* evidence, float* log_odds, float* probability) {
-  return CodeOf<ProbabilityBody<8>, ProbabilityBody<8>, ProbabilityBody<16>>()(evidence, log_odds, probability);
+  return CodeOf<ProbabilityBody<kLanes>, ProbabilityBody<kLanes>, ProbabilityBody<16>>()(evidence, log_odds,
+                                                                                         probability);
 }
 
 void MaximaRow(const float* x, float* maxima) { CodeOf<MaximaBody, MaximaBody, MaximaBody>()(x, maxima); }

@@ -18,7 +18,11 @@ InstructionSet BestInstructionSet() {
 }  // namespace
 
 const char* InstructionSetName(InstructionSet set) {
+#if defined(__aarch64__)
+  constexpr const char* kNames[] = {"NEON", "AVX2", "AVX-512"};
+#else
   constexpr const char* kNames[] = {"plain", "AVX2", "AVX-512"};
+#endif
   return kNames[static_cast<int>(set)];
 }
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <optional>
 #include <string>
 
@@ -27,8 +28,11 @@ class EveryInstructionSet : public ::testing::TestWithParam<InstructionSet> {
 };
 
 inline std::string NameOfSet(const ::testing::TestParamInfo<InstructionSet>& info) {
-  constexpr const char* kNames[] = {"Plain", "Avx2", "Avx512"};
-  return kNames[static_cast<int>(info.param)];
+  std::string name = InstructionSetName(info.param);  // "Plain", "Neon", "Avx2", "Avx512"
+  std::erase(name, '-');
+  for (size_t k = 1; k < name.size(); ++k) name[k] = static_cast<char>(std::tolower(name[k]));
+  name[0] = static_cast<char>(std::toupper(name[0]));
+  return name;
 }
 
 #define BLINK_INSTANTIATE_FOR_INSTRUCTION_SETS(Suite) \

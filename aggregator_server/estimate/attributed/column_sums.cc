@@ -17,7 +17,7 @@ constexpr uint32_t kWords = 512;                // counters of so many words sta
 // planes[k][w]: bit k of the counters of word w's columns. Adds one row: a ripple of carries.
 struct AddRow {
   BLINK_INLINE static void Run(const uint64_t* row, uint32_t words, uint64_t* planes) {
-    for (uint32_t w = 0; w < words; ++w) {
+    for (size_t w = 0; w < words; ++w) {  // of an index that could wrap around GCC makes no vectors
       uint64_t carry = row[w];
       for (int k = 0; k < kPlanes; ++k) {
         uint64_t& plane = planes[k * kWords + w];

@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kBlock = 256;                 // pairs whose numbers stay in the nearest cache
 constexpr size_t kPairsAPiece = 128 * kBlock;  // pairs that one thread sums at a time
 
-// Four doubles at once, on any processor.
-constexpr size_t kDoubles = 4;
+// Doubles at once, as many as fit into Floats.
+constexpr size_t kDoubles = kLanes / 2;
 using Doubles = double __attribute__((vector_size(8 * kDoubles), aligned(8), may_alias));
 using Longs = int64_t __attribute__((vector_size(8 * kDoubles), aligned(8), may_alias));
 

@@ -146,6 +146,7 @@ struct AttentionRow {
   std::vector<float> z, exponent, weight, scale, factor, coefficient, positive;
 
   void Resize(size_t count) {
+    count = (count + kLanes - 1) / kLanes * kLanes;  // whole vectors
     for (auto* buffer : {&z, &exponent, &weight, &scale, &factor, &coefficient, &positive}) buffer->resize(count);
   }
 };
@@ -189,12 +190,12 @@ struct RowCoefficients {
     const float* const scale = row.scale.data();
     const float* const factor = row.factor.data();
     const float* const z = row.z.data();
-    for (size_t k = 0; k < count; ++k) {
-      const float exponential = weight[k] > 0 ? ExpOfNegative(a[k]) : 0.0f;
-      const float attention = weight[k] * (kForward ? exponential : exponential * scale[k]);
-      coefficient[k] = weight[k] * attention;
-      positive[k] = z[k] > 0 ? coefficient[k] : 0.0f;
-      a[k] = kForward ? attention : attention * factor[k];
+    for (size_t k = 0; k < count; k += kLanes) {  // what stands past the last entry is not used
+      const Floats w = Load(weight + k), exponential = Where(w > 0.0f, ExpOfNegative(Load(a + k)), Floats{});
+      const Floats attention = w * (kForward ? exponential : exponential * Load(scale + k)), of_x = w * attention;
+      Store(coefficient + k, of_x);
+      Store(positive + k, Where(Load(z + k) > 0.0f, of_x, Floats{}));
+      Store(a + k, kForward ? attention : attention * Load(factor + k));
     }
     float sum = 0, sum_positive = 0;
     for (size_t k = 0; k < count; ++k) {

@@ -17,20 +17,24 @@ namespace {
 
 constexpr int kRows = 4;          // rows at a time: each row of x that was loaded serves so many
 constexpr int kTile = 256;        // columns at a time: 16 kB of x at width 16
-constexpr int kStrip = 16;        // columns of x that are summed at once
+constexpr int kStrip = 16;        // columns of x that are summed at once, or half as many
 constexpr uint32_t kGroups = 16;  // of kRows rows, that a thread takes at a time
 // Up to this spread of the exponents' column parts the factors and the sums of a row, which holds its own node with
 // weight 1, are normal floats: e^-60 = 9e-27, and e^-48 times e^-12 at the least for z <= 0.
 constexpr float kLargestSpread = 60.0f;
 
-BLINK_INLINE float SumOf(Floats v) { return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7])); }
+BLINK_INLINE float SumOf(Floats v) {
+  float parts[4] = {v[0], v[1], v[2], v[3]};
+  for (int lane = 4; lane < kLanes; ++lane) parts[lane - 4] += v[lane];
+  return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
 
 // The pass's columns, in the order of WeightRows and padded to whole tiles, and with the exponential taken apart where
 // that is possible: exp(LeakyReLU(row_z + col_z) - shift) scale = row_up * col_up for z > 0, row_down * col_down for z
 // <= 0.
 struct Columns {
   int64_t padded = 0;  // positions, rounded up to whole tiles
-  int64_t stride = 0;  // width, rounded up to whole strips
+  int64_t stride = 0;  // width, rounded up to whole halves of strips
   bool factorised = false;
   std::vector<float> z, up, down, shift, scale, factor;  // [padded]
   std::vector<float> row_up, row_down;                   // [n], by nodes
@@ -72,7 +76,8 @@ Columns MakeColumns(const AttentionPass& pass, const WeightRows& rows) {
   const uint32_t n = rows.node_count();
   Columns columns;
   columns.padded = (rows.positions() + kTile - 1) / kTile * kTile;
-  columns.stride = (pass.width + kLanes - 1) / kLanes * kLanes;
+  constexpr int kHalf = kStrip / 2;
+  columns.stride = (pass.width + kHalf - 1) / kHalf * kHalf;
   for (auto* list : {&columns.z, &columns.up, &columns.down, &columns.shift, &columns.scale, &columns.factor}) {
     list->assign(columns.padded, 0.0f);
   }
@@ -107,12 +112,8 @@ BLINK_INLINE void TileCoefficients(const Columns& columns, int64_t first, const 
     if constexpr (kFactorised) {
       exponential = Where(above, row.up * Load(&columns.up[first + j]), row.down * Load(&columns.down[first + j]));
     } else {
-      float e[kLanes];
-      for (int lane = 0; lane < kLanes; ++lane) {
-        e[lane] = Leaky(columns.z[first + j + lane] + row.z, kLeakySlope) - row.shift - columns.shift[first + j + lane];
-      }
-      for (int lane = 0; lane < kLanes; ++lane) e[lane] = weight[first + j + lane] > 0 ? ExpOfNegative(e[lane]) : 0.0f;
-      exponential = Load(e) * Load(&columns.scale[first + j]);
+      const Floats e = Where(above, z, kLeakySlope * z) - row.shift - Load(&columns.shift[first + j]);
+      exponential = Where(w > 0.0f, ExpOfNegative(e), Floats{}) * Load(&columns.scale[first + j]);
     }
     const Floats attention = w * exponential;
     const Floats m = w * attention;
@@ -124,7 +125,7 @@ BLINK_INLINE void TileCoefficients(const Columns& columns, int64_t first, const 
   }
 }
 
-// sums[kRows, stride] += coefficients[kRows, kTile] x[kTile, kVectors * 8]
+// sums[kRows, stride] += coefficients[kRows, kTile] x[kTile, kVectors * kLanes]
 template <int kVectors>
 BLINK_INLINE void TileProduct(const float* coefficients, const float* x, int64_t stride, float* sums) {
   Floats local[kRows][kVectors];
@@ -149,7 +150,7 @@ BLINK_INLINE void Product(const float* coefficients, const Columns& columns, int
     if (columns.stride - c >= kStrip) {
       TileProduct<kStrip / kLanes>(coefficients, x, columns.stride, sums + c);
     } else {
-      TileProduct<1>(coefficients, x, columns.stride, sums + c);
+      TileProduct<kStrip / 2 / kLanes>(coefficients, x, columns.stride, sums + c);
     }
   }
 }

@@ -13,13 +13,12 @@ namespace {
 struct AddOnes {
   BLINK_INLINE static void Run(const uint64_t* any, const uint64_t* both, uint32_t words, const float* one,
                                const float* two, float* out) {
-    constexpr Ints kBits = {1, 2, 4, 8, 16, 32, 64, 128};
     for (uint32_t w = 0; w < words; ++w) {
       if (any[w] == 0) continue;
-      for (int byte = 0; byte < 8; ++byte) {
-        const int64_t place = int64_t{64} * w + kLanes * byte;
-        const Ints some = (static_cast<int32_t>(any[w] >> (8 * byte) & 255) & kBits) != 0;
-        const Ints twice = (static_cast<int32_t>(both[w] >> (8 * byte) & 255) & kBits) != 0;
+      for (int bit = 0; bit < 64; bit += kLanes) {
+        const int64_t place = int64_t{64} * w + bit;
+        const Ints some = MaskOf(static_cast<uint32_t>(any[w] >> bit));
+        const Ints twice = MaskOf(static_cast<uint32_t>(both[w] >> bit));
         const Floats added = Where(twice, Load(two + place), Load(one + place));
         Store(out + place, Load(out + place) + Where(some, added, Floats{}));
       }

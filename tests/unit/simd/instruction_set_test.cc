@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <set>
+#include <string>
+
 namespace blink {
 namespace {
 
@@ -36,6 +40,16 @@ TEST(InstructionSet, IsChosenForALifetimeAndThenAsBefore) {
   EXPECT_EQ(UsedInstructionSet(), best);
 }
 
+TEST(InstructionSet, EverySetHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (const InstructionSet set : kInstructionSets) names.insert(InstructionSetName(set));
+  EXPECT_EQ(names.size(), std::size(kInstructionSets));
+#if defined(__aarch64__)
+  EXPECT_EQ(names, std::set<std::string>{"NEON"});
+#endif
+}
+
+#if defined(__x86_64__)
 TEST(InstructionSet, ABodyIsCompiledForEverySet) {
   auto* const plain = CodeOf<WhichSet>(InstructionSet::kPlain);
   auto* const avx2 = CodeOf<WhichSet>(InstructionSet::kAvx2);
@@ -45,6 +59,13 @@ TEST(InstructionSet, ABodyIsCompiledForEverySet) {
   EXPECT_NE(avx2, avx512);
   EXPECT_EQ(plain(7), 7);
 }
+#else
+TEST(InstructionSet, ABodyIsCompiledOnceWhereThereIsOneSet) {
+  auto* const code = CodeOf<WhichSet, Other, Third>();
+  EXPECT_EQ(code, CodeOf<WhichSet>(InstructionSet::kPlain));
+  EXPECT_EQ(code(7), 7);
+}
+#endif
 
 TEST(InstructionSet, BodiesMayDiffer) {
   for (const InstructionSet set : kInstructionSets) {

@@ -13,7 +13,6 @@
 
 #include "aggregator_server/train/kernels/weight_rows.h"
 #include "common/graph/dataset.h"
-#include "common/simd/vector_code.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/train/small_weights.h"
 
@@ -34,17 +33,6 @@ std::vector<float> Random(size_t count, uint64_t seed, float low = -1, float hig
   std::vector<float> values(count);
   for (float& value : values) value = uniform(random);
   return values;
-}
-
-TEST(LinkKernels, TheExponentialIsThatOfTheLibrary) {
-  for (float x = 0; x > -87; x -= 0.0137f) {
-    EXPECT_NEAR(ExpOfNegative(x) / std::exp(static_cast<double>(x)), 1.0, 3e-7) << x;
-  }
-  EXPECT_EQ(ExpOfNegative(-87.5f), 0.0f);
-  EXPECT_EQ(ExpOfNegative(-1e30f), 0.0f);
-  EXPECT_EQ(ExpOfNegative(-std::numeric_limits<float>::infinity()), 0.0f);
-  EXPECT_EQ(ExpOfNegative(0.0f), 1.0f);
-  EXPECT_TRUE(std::isnan(ExpOfNegative(std::numeric_limits<float>::quiet_NaN()))) << "of a training that diverges";
 }
 
 class Product : public testing::EveryInstructionSet {};
