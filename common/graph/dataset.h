@@ -14,6 +14,7 @@
 #ifndef BLINK_COMMON_GRAPH_DATASET_H_
 #define BLINK_COMMON_GRAPH_DATASET_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -47,12 +48,19 @@ absl::StatusOr<Dataset> ReadDataset(const std::string& folder);
 absl::Status WriteAttributes(const NodeAttributes& attributes, const std::string& folder);
 absl::Status WriteDataset(const Dataset& dataset, const std::string& folder);
 
-// A degree-corrected stochastic block model with features and labels. The defaults resemble Cora.
+// What the links of a generated data set follow (classless_links.h has the last two).
+enum class LinkModel { kDegreeCorrected, kRmat, kChungLu };
+
+// A graph with features and labels. The defaults are a degree-corrected stochastic block model that resembles Cora. The
+// links of the other models know nothing of the labels, so their homophily is what chance gives.
 struct SyntheticOptions {
+  LinkModel model = LinkModel::kDegreeCorrected;
   uint32_t nodes = 2708;
   uint32_t classes = 7;
   double mean_degree = 3.9;
-  double homophily = 0.81;  // share of links within a class
+  double homophily = 0.81;                                // kDegreeCorrected: share of links within a class
+  std::array<double, 4> rmat = {0.57, 0.19, 0.19, 0.05};  // kRmat: shares of the quadrants; these are Graph500's
+  double degree_exponent = 3;                             // kChungLu: P(degree = k) falls as k to the minus this
   uint32_t features = 1433;
   double words_per_node = 18.0;  // mean ones in a feature row
   uint64_t seed = 1;

@@ -1,56 +1,19 @@
-// GenerateDataset. Data, not noise: a small generator of its own and nothing but +, *, / and sqrt on doubles, so that a
-// seed gives the same data set on every machine and with every standard library.
+// GenerateDataset (data_random.h says why the random numbers are this folder's own).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/graph/classless_links.h"
+#include "common/graph/data_random.h"
 #include "common/graph/dataset.h"
 
 namespace blink {
 namespace {
-
-class SplitMix64 {
- public:
-  explicit SplitMix64(uint64_t seed) : state_(seed) {}
-  uint64_t Next() {
-    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }  // [0, 1)
-  uint64_t Below(uint64_t bound) { return Next() % bound; }                 // the bias, 2^-40, does not matter for data
-
- private:
-  uint64_t state_;
-};
-
-template <typename T>
-void Shuffle(std::vector<T>& items, SplitMix64& random) {
-  for (size_t k = items.size(); k > 1; --k) std::swap(items[k - 1], items[random.Below(k)]);
-}
-
-// Draws items with given weights.
-class Weighted {
- public:
-  void Add(uint32_t item, double weight) {
-    items_.push_back(item);
-    sums_.push_back((sums_.empty() ? 0.0 : sums_.back()) + weight);
-  }
-  bool empty() const { return items_.empty(); }
-  uint32_t Draw(SplitMix64& random) const {
-    const size_t k = std::upper_bound(sums_.begin(), sums_.end(), random.Uniform() * sums_.back()) - sums_.begin();
-    return items_[std::min(k, items_.size() - 1)];
-  }
-
- private:
-  std::vector<uint32_t> items_;
-  std::vector<double> sums_;
-};
 
 absl::Status Check(const SyntheticOptions& options) {
   const auto refuse = [](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
@@ -68,7 +31,7 @@ absl::Status Check(const SyntheticOptions& options) {
   if (options.features > 0 && !(options.words_per_node >= 0 && options.words_per_node <= 0.5 * options.features))
     return refuse("words_per_node is ", options.words_per_node, ": it must be from 0 to half the features, ",
                   0.5 * options.features);
-  return absl::OkStatus();
+  return CheckLinkModel(options);
 }
 
 // Classes of unequal size, as real ones are: class c has the weight 1 / (c + 2).
@@ -82,11 +45,16 @@ std::vector<int32_t> DrawLabels(const SyntheticOptions& options, SplitMix64& ran
   return labels;
 }
 
-// Every node first gets a link (real citation graphs have few isolated nodes), then links are added until the mean
-// degree is reached. Popularity has a power-law tail of exponent 3, capped as in a graph of this size.
+// Of the block model, every node first gets a link (real citation graphs have few isolated nodes), then links are added
+// until the mean degree is reached. Popularity has a power-law tail of exponent 3, capped as in a graph of this size.
 absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::vector<int32_t>& labels,
                                    double inside_share, SplitMix64& random) {
   const uint32_t n = options.nodes;
+  const uint64_t wanted = static_cast<uint64_t>(options.mean_degree * n / 2.0 + 0.5);
+  if (options.model != LinkModel::kDegreeCorrected) {
+    BLINK_ASSIGN_OR_RETURN(LinkList drawn, DrawClasslessLinks(options, wanted, random));
+    return CsrGraph::FromLinks(n, std::move(drawn));
+  }
   const double popularity_max = std::sqrt(static_cast<double>(n));
   std::vector<Weighted> of_class(options.classes);
   Weighted all;
@@ -95,8 +63,7 @@ absl::StatusOr<CsrGraph> DrawLinks(const SyntheticOptions& options, const std::v
     of_class[labels[i]].Add(i, popularity);
     all.Add(i, popularity);
   }
-  const uint64_t wanted = static_cast<uint64_t>(options.mean_degree * n / 2.0 + 0.5);
-  std::vector<std::pair<NodeIndex, NodeIndex>> links;
+  LinkList links;
   absl::flat_hash_set<uint64_t> seen;
   std::vector<bool> linked(n, false);
   const auto draw_from = [&](uint32_t i) {

@@ -1,10 +1,13 @@
 #include "tools/dataset/command.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -80,9 +83,35 @@ std::string FormatSummary(const DatasetSummary& s, const Dataset& dataset, bool 
 struct GenerateFlags {
   SyntheticOptions synthetic;
   std::string output;
+  std::string model = "degree-corrected";
+  std::vector<double> rmat;
+  bool has_homophily = false, has_exponent = false;
 };
 
-int RunGenerate(const GenerateFlags& flags) {
+// Flags that the model does not read would otherwise be lost without a word.
+absl::Status TakeModel(GenerateFlags& flags) {
+  SyntheticOptions& options = flags.synthetic;
+  if (flags.model == "rmat") options.model = LinkModel::kRmat;
+  if (flags.model == "chung-lu") options.model = LinkModel::kChungLu;
+  const auto refuse = [&](const char* flag, const char* model) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " belongs to --model ", model, ", and the model is ",
+                                                   flags.model, ": leave it out, or change the model"));
+  };
+  if (flags.has_homophily && options.model != LinkModel::kDegreeCorrected)
+    return refuse("--homophily", "degree-corrected");
+  if (flags.has_exponent && options.model != LinkModel::kChungLu) return refuse("--degree-exponent", "chung-lu");
+  if (flags.rmat.empty()) return absl::OkStatus();
+  if (options.model != LinkModel::kRmat) return refuse("--rmat", "rmat");
+  if (flags.rmat.size() != options.rmat.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("--rmat has ", flags.rmat.size(),
+                                                   " shares: give the four of the quadrants, as 0.57,0.19,0.19,0.05"));
+  }
+  std::copy(flags.rmat.begin(), flags.rmat.end(), options.rmat.begin());
+  return absl::OkStatus();
+}
+
+int RunGenerate(GenerateFlags flags) {
+  if (const absl::Status usable = TakeModel(flags); !usable.ok()) return FinishWrongFlags(usable);
   const absl::StatusOr<Dataset> made = GenerateDataset(flags.synthetic);
   if (absl::IsInvalidArgument(made.status())) {  // the flags are all that it is made from
     return FinishWrongFlags(absl::InvalidArgumentError(NamingTheFlag(made.status().message())));
@@ -101,22 +130,41 @@ int RunGenerate(const GenerateFlags& flags) {
 
 void AddGenerate(CLI::App& dataset, std::function<int()>* run) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* command = dataset.add_subcommand(
-      "generate",
-      "Make a synthetic data set: a degree-corrected block model with features and labels; the defaults resemble Cora");
+  CLI::App* command = dataset.add_subcommand("generate",
+                                             "Make a synthetic data set with features and labels: a degree-corrected "
+                                             "block model whose defaults resemble Cora, "
+                                             "or the links of R-MAT or Chung-Lu, which know nothing of the labels");
   command->add_option("--output", flags->output, "Folder to make; must not exist, or be empty")->required();
   SyntheticOptions& s = flags->synthetic;
   command->add_option("--nodes", s.nodes, "Number of nodes, at least 3")->capture_default_str();
   command->add_option("--classes", s.classes, "Number of classes")->capture_default_str();
   command->add_option("--mean-degree", s.mean_degree, "Mean number of links of a node")->capture_default_str();
-  command->add_option("--homophily", s.homophily, "Share of links within a class, 0 to 1")->capture_default_str();
+  command->add_option("--model", flags->model, "What the links follow: degree-corrected, rmat or chung-lu")
+      ->transform(OneOf({"degree-corrected", "rmat", "chung-lu"}))
+      ->capture_default_str();
+  CLI::Option* homophily =
+      command->add_option("--homophily", s.homophily, "Of degree-corrected: share of links within a class, 0 to 1")
+          ->capture_default_str();
+  command
+      ->add_option("--rmat", flags->rmat,
+                   "Of rmat: shares a,b,c,d of the four quadrants, with commas (0.57,0.19,0.19,0.05)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  CLI::Option* exponent = command
+                              ->add_option("--degree-exponent", s.degree_exponent,
+                                           "Of chung-lu: exponent of the degrees' power law, above 2, at most 10")
+                              ->capture_default_str();
   command->add_option("--features", s.features, "Number of binary features (words); 0 for none")->capture_default_str();
   command->add_option("--words-per-node", s.words_per_node, "Mean number of words of a node")->capture_default_str();
   command->add_option("--seed", s.seed, "The same seed gives the same data set on every machine")
       ->check(CLI::Validator(
           [](std::string& text) { return absl::StartsWith(text, "-") ? text + " is negative" : std::string(); }, ""))
       ->capture_default_str();
-  command->callback([flags, run] { *run = [flags] { return RunGenerate(*flags); }; });
+  command->callback([flags, homophily, exponent, run] {
+    flags->has_homophily = homophily->count() > 0;
+    flags->has_exponent = exponent->count() > 0;
+    *run = [flags] { return RunGenerate(*flags); };
+  });
 }
 
 struct InfoFlags {
