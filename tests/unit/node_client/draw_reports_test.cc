@@ -247,5 +247,18 @@ TEST(PreparationQuantum, ComesFromPublicSizesAndTheMeasurementAlone) {
   EXPECT_EQ(HiddenLinks(kit), 26u) << "a kit holds no more";
 }
 
+TEST(StartQuantum, IsAMinuteAtMostHoweverManyNodesAGatewayHosts) {
+  KitConfig kit;
+  kit.node_count = 100'000;
+  kit.last_node = 999;
+  EXPECT_EQ(StartQuantum(kit), absl::Milliseconds(250 + 30 + 200)) << "2 ns a pair";
+  kit.node_count = 1'000'000;
+  for (const NodeIndex last : {249'999u, 999'999u}) {  // by pairs alone 500 s, 2000 s
+    kit.last_node = last;
+    EXPECT_LT(StartQuantum(kit), absl::Minutes(1));
+    EXPECT_GE(StartQuantum(kit), absl::Nanoseconds(200) * kKitEntriesMax) << "loading the fullest kit fits";
+  }
+}
+
 }  // namespace
 }  // namespace blink
