@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -154,6 +155,7 @@ absl::Status FillSparse(NpzArchive& archive, const std::string& form, const std:
                         FeatureMatrix& features) {
   BLINK_ASSIGN_OR_RETURN(const NpyArray data, archive.Get("data"));
   BLINK_ASSIGN_OR_RETURN(std::vector<float> values, FloatsOf(data, name));
+  archive.Forget("data");
   if (form == "coo") {
     BLINK_ASSIGN_OR_RETURN(const NpyArray row, archive.Get("row"));
     BLINK_ASSIGN_OR_RETURN(const NpyArray col, archive.Get("col"));
@@ -168,8 +170,10 @@ absl::Status FillSparse(NpzArchive& archive, const std::string& form, const std:
   const bool by_columns = form == "csc";
   BLINK_ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
                          OffsetsOf(indptr, by_columns ? features.cols : features.rows, values.size(), name));
+  archive.Forget("indptr");
   BLINK_ASSIGN_OR_RETURN(std::vector<int32_t> inner, IndicesOf(indices, "indices", values.size(),
                                                                by_columns ? features.rows : features.cols, name));
+  archive.Forget("indices");
   if (by_columns) {
     std::vector<int32_t> columns(values.size());
     for (uint32_t c = 0; c < features.cols; ++c)
@@ -258,12 +262,12 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
       {"data", NpyBytes("<f4", {entries}, features.values.data(), entries * sizeof(float))},
   };
   arrays.insert(arrays.end(), more.begin(), more.end());
-  return WriteNpz(arrays, path);
+  return WriteNpz(std::move(arrays), path);
 }
 
-absl::Status WriteNpz(const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& path) {
+absl::Status WriteNpz(std::vector<std::pair<std::string, std::string>> arrays, const std::string& path) {
   std::vector<std::pair<std::string, std::string>> members;
-  for (const auto& [name, bytes] : arrays) members.emplace_back(absl::StrCat(name, ".npy"), bytes);
+  for (auto& [name, bytes] : arrays) members.emplace_back(absl::StrCat(name, ".npy"), std::move(bytes));
   return WriteZip(members, /*compressed=*/true, path);
 }
 

@@ -33,7 +33,7 @@ absl::Status WriteSparseNpz(const FeatureMatrix& features, const std::string& pa
 
 // Arrays as numpy.savez_compressed writes them, each a name without ".npy" and the array as NpyBytes gives it. The same
 // arrays give the same file. The file appears under its name only when it is whole and on the disk.
-absl::Status WriteNpz(const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& path);
+absl::Status WriteNpz(std::vector<std::pair<std::string, std::string>> arrays, const std::string& path);
 
 }  // namespace blink
 

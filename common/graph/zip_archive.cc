@@ -16,6 +16,9 @@ namespace {
 
 constexpr uint64_t kDeflateRatioMax = 1032;  // what deflate can expand at most
 constexpr zip_int64_t kMembersListedMax = 64;
+// libzip's own default is 9. On the column numbers of sparse matrices that takes 50 times as long as 3, and saves a
+// fifth.
+constexpr zip_uint32_t kLevel = 3;
 constexpr char kRemedy[] =
     ", as files do that are made to fill the memory; if you trust its source, write it with numpy.savez instead of "
     "savez_compressed";
@@ -43,6 +46,7 @@ absl::StatusOr<std::string> ReadMember(zip_t* archive, const std::string& path, 
   std::unique_ptr<zip_file_t, ZipFileClose> file(zip_fopen(archive, member.c_str(), 0));
   if (file == nullptr) return MalformedArray(name, zip_strerror(archive));
   std::string content;
+  content.reserve(info.size);  // a string that grows takes up to twice that
   std::vector<char> buffer(1 << 20);
   while (true) {
     const zip_int64_t got = zip_fread(file.get(), buffer.data(), buffer.size());
@@ -96,6 +100,8 @@ absl::StatusOr<absl::string_view> NpzArchive::Content(const std::string& array) 
   return contents_.emplace(array, std::move(content)).first->second;
 }
 
+void NpzArchive::Forget(const std::string& array) { contents_.erase(array); }
+
 absl::StatusOr<NpyArray> NpzArchive::Get(const std::string& array) {
   BLINK_ASSIGN_OR_RETURN(const absl::string_view content, Content(array));
   return ParseNpy(content, absl::StrCat(name_, " (", array, ".npy)"));
@@ -126,7 +132,8 @@ absl::Status WriteZip(const std::vector<std::pair<std::string, std::string>>& me
       zip_source_free(source);
       return failed();
     }
-    if (!compressed && zip_set_file_compression(archive.get(), index, ZIP_CM_STORE, 0) != 0) return failed();
+    const zip_int32_t method = compressed ? ZIP_CM_DEFLATE : ZIP_CM_STORE;
+    if (zip_set_file_compression(archive.get(), index, method, compressed ? kLevel : 0) != 0) return failed();
     zip_file_set_mtime(archive.get(), index, 315532800, 0);  // 1980-01-01: the same data give the same file
   }
   if (zip_close(archive.get()) != 0) {

@@ -35,6 +35,8 @@ class NpzArchive {
   // takes objects ('O'), whose data are a pickle.
   absl::StatusOr<NpyArray> Get(const std::string& array);
   absl::StatusOr<NpyArray> GetAny(const std::string& array);
+  // Frees an array that was read. What points into it must not be used any more.
+  void Forget(const std::string& array);
 
  private:
   struct Discard {
