@@ -212,7 +212,8 @@ def edit_json(path, changes):
 class Deployment:
     """A provisioned deployment in a temporary folder, and its processes."""
 
-    def __init__(self, nodes=60, kits=3, dataset=None, name="e2e", policy=(), listen_port=None):
+    def __init__(self, nodes=60, kits=3, dataset=None, name="e2e", policy=(), listen_port=None,
+                 patience=PATIENCE_SECONDS):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="blink-e2e-"))
         self.name, self.nodes = name, nodes
         self.out = self.folder / "out"
@@ -224,8 +225,8 @@ class Deployment:
                 generate_dataset(self.dataset, nodes)
             self.port = listen_port or free_port()
             must("blink", "provision", "simulate", "--out", self.out, "--deployment", name, "--nodes", nodes,
-                 "--kits", kits, "--aggregator", f"127.0.0.1:{self.port}", *policy)
-            must("blink", "dataset", "shard", "--dataset", self.dataset, "--out", self.out)
+                 "--kits", kits, "--aggregator", f"127.0.0.1:{self.port}", *policy, timeout=patience)
+            must("blink", "dataset", "shard", "--dataset", self.dataset, "--out", self.out, timeout=patience)
             for kit in self.kits():
                 if not (self.journal(kit) / "journal.blj").exists():
                     must("blink-node", "init", "--kit", self.kit(kit), "--journal", self.journal(kit))
