@@ -6,8 +6,12 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <random>
+#include <tuple>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/privacy/discrete_laplace.h"
 #include "common/privacy/privatizer.h"
 #include "common/privacy/randomized_response.h"
@@ -230,16 +234,16 @@ class ShiftedFlips final : public SeededMechanism {
   ReportNoise last_;
 };
 
-// The generator's stream is read again for every second report, from eight words further on: what a buffer that is
+// The generator's stream is read again for every second report, from some words further on: what a buffer that is
 // refilled in the wrong place does, or a generator that was copied.
 class ShiftedStream final : public AuditedMechanism {
  public:
-  ShiftedStream(const PrivacyParameters& parameters, uint64_t seed)
-      : parameters_(parameters), random_(seed), begin_(random_) {}
+  ShiftedStream(const PrivacyParameters& parameters, uint64_t seed, size_t words = 8)
+      : parameters_(parameters), random_(seed), begin_(random_), words_(words) {}
   absl::StatusOr<AuditedReport> Report(NodeIndex self, absl::Span<const NodeIndex> neighbours) override {
     if (again_) {
       random_ = begin_;
-      std::array<uint8_t, 8 * 8> skipped;
+      std::vector<uint8_t> skipped(8 * words_);
       (void)random_.Fill(absl::MakeSpan(skipped));
     } else {
       begin_ = random_;
@@ -252,7 +256,36 @@ class ShiftedStream final : public AuditedMechanism {
  private:
   const PrivacyParameters parameters_;
   SeededRandom random_, begin_;
+  const size_t words_;
   bool again_ = false;
+};
+
+// Node `apart` reports later has the stream of the first again, from three words further on.
+class StreamReadAgainLater final : public AuditedMechanism {
+ public:
+  StreamReadAgainLater(const PrivacyParameters& parameters, uint64_t seed, size_t apart)
+      : parameters_(parameters), random_(seed), begin_(apart, random_), apart_(apart) {}
+  absl::StatusOr<AuditedReport> Report(NodeIndex self, absl::Span<const NodeIndex> neighbours) override {
+    const size_t place = report_ % apart_;
+    const bool again = report_++ / apart_ % 2 == 1;
+    SeededRandom read_again = begin_[place];
+    if (again) {
+      std::array<uint8_t, 3 * 8> skipped;
+      (void)read_again.Fill(absl::MakeSpan(skipped));
+    } else {
+      begin_[place] = random_;
+    }
+    const PrivateReport report =
+        *ApplyNoise(parameters_, self, *DrawNoise(parameters_, self, again ? read_again : random_), neighbours);
+    return AuditedReport{report.bits, 0};
+  }
+
+ private:
+  const PrivacyParameters parameters_;
+  SeededRandom random_;
+  std::vector<SeededRandom> begin_;  // [report mod apart]
+  const size_t apart_;
+  size_t report_ = 0;
 };
 
 class Malformed final : public SeededMechanism {
@@ -376,12 +409,47 @@ TEST_P(MechanismAuditAt, CatchesFlipsShiftedBySomeBits) {
 
 // Two readings of one stream soon agree on where a word of flips begins, and from there on give the same flips some
 // words apart. Gaps between flips (epsilon 8) agree, too, but begin anywhere. So the flips have no distance of their
-// own, and the degree noise tells.
+// own, and the degree noise tells. With fewer than one flip a report there is no run of gaps that could.
 TEST_P(MechanismAuditAt, CatchesAStreamShiftedBySomeWords) {
   const MechanismAudit audit = Audit<ShiftedStream>(parameters_, GetParam() == 8 ? 65'536 : 10'000);
   const bool by_gaps = parameters_.flip_numerator() < kFewFlips;
   EXPECT_THAT(Violations(audit),
               Contains(HasSubstr(by_gaps ? "share no degree noise" : "at each distance, pooled: distance -64")));
+}
+
+// Without a degree, the gaps tell. A first report has flips + length flips or more with probability 0.26, 0.10 (1,024
+// bits) and 0.97 (100,000 bits). Two honest ones share a run with probability 1e-3 at most.
+TEST(MechanismAudit, CatchesAStreamOfGapsThatIsSharedWhereNoDegreeIsSent) {
+  for (const auto& [epsilon_micro, nodes, reports, words] :
+       {std::tuple<uint64_t, uint32_t, uint64_t, size_t>{5'000'000, kNodes, 10'000, 6},
+        {6'000'000, kNodes, 10'000, 3},
+        {8'000'000, 100'000, 2'000, 12}}) {
+    const PrivacyParameters parameters = ParametersOf(epsilon_micro, 0, nodes);
+    ASSERT_LT(parameters.flip_numerator(), kFewFlips);
+    const MechanismAudit audit = Audit<ShiftedStream>(parameters, reports, words);
+    EXPECT_THAT(Violations(audit), Contains(HasSubstr("share no gaps of flips: a run of"))) << epsilon_micro;
+    ASSERT_TRUE(audit.detection_power.shared_stream_flips.has_value());
+    EXPECT_GE(*audit.detection_power.shared_stream_flips, words);  // and it says that it would
+    EXPECT_THAT(Violations(Audit<SeededMechanism>(parameters, reports)), IsEmpty()) << epsilon_micro;
+  }
+}
+
+TEST(MechanismAudit, CatchesAStreamOfGapsThatIsReadAgainUpToSixteenReportsLater) {
+  for (const size_t apart : {1, 2, 7, 16}) {
+    EXPECT_THAT(Violations(Audit<StreamReadAgainLater>(ParametersOf(6'000'000, 0), 10'000, apart)),
+                Contains(HasSubstr(absl::StrCat(" gaps in both, ", apart, " report"))))
+        << apart;
+  }
+}
+
+// Where a report has hardly any flip, it has no run of gaps; and where flips are not rare, words are compared.
+TEST(MechanismAudit, SaysWhichSharedStreamsItWouldNotice) {
+  const auto flips = [](uint64_t epsilon_micro, uint64_t reports) {
+    return Audit<SeededMechanism>(ParametersOf(epsilon_micro, 0), reports).detection_power.shared_stream_flips;
+  };
+  EXPECT_EQ(flips(20'000'000, 2'000), std::nullopt);
+  EXPECT_EQ(flips(1'000'000, 2'000), std::nullopt);
+  EXPECT_GT(flips(6'000'000, 20'000), flips(8'000'000, 20'000));
 }
 
 INSTANTIATE_TEST_SUITE_P(Epsilon, MechanismAuditAt, ::testing::Values(1, 4, 8));

@@ -59,6 +59,7 @@ void ListCounts::Merge(const ListCounts& other) {
       distant[d].pairs[half] += other.distant[d].pairs[half];
       distant[d].flips[half] += other.distant[d].flips[half];
       distant[d].equal_noise[half] += other.distant[d].equal_noise[half];
+      distant[d].shared_gaps[half] += other.distant[d].shared_gaps[half];
     }
   }
   for (int half = 0; half < 2; ++half) AddTo(successive[half], other.successive[half]);
@@ -70,7 +71,7 @@ void ListCounts::Merge(const ListCounts& other) {
 }
 
 ReportCounter::ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex target, bool has_bits, bool has_degree,
-                             DegreeCells cells, double large_noise)
+                             DegreeCells cells, double large_noise, GapRuns gap_runs, double flip_probability)
     : list_(list),
       self_(self),
       target_(target),
@@ -81,6 +82,7 @@ ReportCounter::ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex 
       words_(list.row.words().size()),
       flips_(words_),
       scratch_(words_),
+      shared_gaps_(gap_runs, list.row.size(), flip_probability),
       flip_counter_(words_),
       adjacent_counter_(words_),
       lane_counter_(words_),
@@ -106,12 +108,14 @@ void ReportCounter::CountPairs() {
 }
 
 void ReportCounter::CountWithEarlier(double noise) {
+  const uint32_t shared_gaps = has_bits_ ? shared_gaps_.Add(flips_) : 0;
   for (uint64_t d = 1; d <= std::min<uint64_t>(compared_, kReportDistanceMax); ++d) {
     const uint64_t first = compared_ - d;
     const size_t half = first / d % 2, place = first % kReportDistanceMax;
     DistantPairs& pairs = counts_.distant[d];
     ++pairs.pairs[half];
     if (has_degree_ && noise == earlier_noise_[place]) ++pairs.equal_noise[half];
+    pairs.shared_gaps[half] += (shared_gaps >> d) & 1;
     if (!has_bits_) continue;
     const std::vector<uint64_t>& earlier = earlier_flips_[place];
     uint64_t both = 0;

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "common/privacy/bit_row.h"
+#include "tools/audit/shared_gaps.h"
 #include "tools/audit/statistics.h"
 
 namespace blink {
@@ -43,9 +44,6 @@ struct AuditedList {
 // The classes of degree noise that flips are compared within.
 enum NoiseClass { kNoisePositive, kNoiseNegative, kNoiseLarge, kNoiseOdd, kNoiseClasses };
 
-// Reports r and r + d are compared for each distance d from 1 to this many.
-inline constexpr size_t kReportDistanceMax = 16;
-
 // The pairs of reports r and r + d, for a fixed distance d. The pairs whose r / d is even have no report in common, nor
 // do those whose r / d is odd. So each of the two sums is over independent pairs. Together they are all pairs, so that
 // nothing that is used again can hide.
@@ -53,6 +51,7 @@ struct DistantPairs {
   std::array<uint64_t, 2> pairs{};        // [r / d mod 2]
   std::array<uint64_t, 2> flips{};        // ... bits that are flipped in both, over all bits
   std::array<uint64_t, 2> equal_noise{};  // ... pairs in which the degree noise is the same
+  std::array<uint64_t, 2> shared_gaps{};  // ... pairs with a run of gaps between flips in common
 };
 
 // Counts over the reports of one list. A bit is flipped when the report's bit differs from the list's.
@@ -77,8 +76,9 @@ struct ListCounts {
 class ReportCounter {
  public:
   // `target`: the entry in which the neighbouring lists differ. Noise beyond +-large_noise is the class kNoiseLarge.
+  // `gap_runs`: those of `flip_probability`, which is 0 without bits.
   ReportCounter(const AuditedList& list, NodeIndex self, NodeIndex target, bool has_bits, bool has_degree,
-                DegreeCells cells, double large_noise);
+                DegreeCells cells, double large_noise, GapRuns gap_runs = {}, double flip_probability = 0);
   // `degree` as the mechanism put it out, whatever number it is. Keeps the flips of the report in flips().
   void Add(const BitRow& bits, double degree);
   absl::Span<const uint64_t> flips() const { return flips_; }
@@ -100,6 +100,7 @@ class ReportCounter {
   uint64_t compared_ = 0;                                                // reports that were remembered
   std::array<std::vector<uint64_t>, kReportDistanceMax> earlier_flips_;  // [report mod kReportDistanceMax][words]
   std::array<double, kReportDistanceMax> earlier_noise_{};
+  SharedGaps shared_gaps_;
   LaneCounter flip_counter_, adjacent_counter_, lane_counter_;
   std::vector<LaneCounter> successive_counters_;  // [2]
   std::vector<LaneCounter> class_counters_;

@@ -10,8 +10,15 @@ namespace blink {
 
 void Family::Add(uint64_t count, uint64_t trials, double p, const std::string& name, uint64_t tests) {
   check_.tests += tests;
-  if (trials == 0) return;
-  const double p_value = BinomialTwoSided(count, trials, p);
+  if (trials > 0) Remember(BinomialTwoSided(count, trials, p), count, trials, p, name);
+}
+
+void Family::AddAtMost(uint64_t count, uint64_t trials, double p_max, const std::string& name) {
+  ++check_.tests;
+  if (trials > 0) Remember(BinomialAtLeast(count, trials, p_max), count, trials, p_max, name);
+}
+
+void Family::Remember(double p_value, uint64_t count, uint64_t trials, double p, const std::string& name) {
   const double expected = p * static_cast<double>(trials);
   const double deviations =
       std::abs(static_cast<double>(count) - expected) / std::sqrt(std::max(expected * (1 - p), 1e-300));

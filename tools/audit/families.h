@@ -16,8 +16,9 @@ namespace blink {
 
 inline constexpr double kFamilyAlpha = kFalseAlarmMax / kAuditFamiliesMax;
 
-// The tests of one claim. Each test is two-sided, on a count that is binomial if the claim is true. A family remembers
-// the smallest p. By the union bound the claim is violated when that is below kFamilyAlpha / (number of tests).
+// The tests of one claim. Each test is on a count that is binomial if the claim is true, and two-sided unless it says
+// otherwise. A family remembers the smallest p. By the union bound the claim is violated when that is below
+// kFamilyAlpha / (number of tests).
 class Family {
  public:
   explicit Family(std::string claim) { check_.claim = std::move(claim); }
@@ -25,6 +26,8 @@ class Family {
   // Tests `count` of `trials` that have probability `p` each. Counts as `tests` tests, of which the others were not
   // worth looking at.
   void Add(uint64_t count, uint64_t trials, double p, const std::string& name, uint64_t tests = 1);
+  // The same for a count that is at most binomial, stochastically: `p_max` bounds the probability of a trial.
+  void AddAtMost(uint64_t count, uint64_t trials, double p_max, const std::string& name);
   // Tests each counts[i] of `trials` for which use(i) holds, all with the same p. Only the extremes are computed, since
   // they have the smallest p.
   void AddAlike(const std::vector<uint64_t>& counts, uint64_t trials, double p, const std::function<bool(size_t)>& use,
@@ -34,6 +37,8 @@ class Family {
   AuditCheck Finish();
 
  private:
+  void Remember(double p_value, uint64_t count, uint64_t trials, double p, const std::string& name);
+
   AuditCheck check_;
   double deviations_ = 0;  // of check_.worst
 };

@@ -34,6 +34,7 @@ class EvidenceJudge {
       CheckFlipTotals();
       CheckPairs();
       CheckSuccessiveBits();
+      if (evidence_.gap_runs.length > 0) CheckSharedGaps();
       CheckCrossPairs();
     }
     if (parameters_.sends_degree()) {
@@ -227,6 +228,20 @@ class EvidenceJudge {
     AddCheck(std::move(distant));
   }
 
+  // A random stream that two reports share, where flips are drawn by gaps.
+  void CheckSharedGaps() {
+    Family family("reports in a row, or a few apart, share no gaps of flips");
+    for (size_t d = 1; d <= kReportDistanceMax; ++d) {
+      for (int half = 0; half < 2; ++half) {
+        family.AddAtMost(all_.distant[d].shared_gaps[half], all_.distant[d].pairs[half],
+                         evidence_.gap_runs.probability_max,
+                         absl::StrCat("a run of ", evidence_.gap_runs.length, " gaps in both, ", d,
+                                      d == 1 ? " report apart" : " reports apart"));
+      }
+    }
+    AddCheck(std::move(family));
+  }
+
   // Adds the events of the noisy degree alone: each cell, all up to it, and all from it on. `of` maps the counts of a
   // list to counts by cell.
   template <typename Counts>
@@ -344,6 +359,10 @@ class EvidenceJudge {
              2 * BinomialAtLeast(critical, evidence_.pair_reports, p_ * p_) >= kFamilyAlpha / pairs) {
         critical += 1 + critical / 256;
       }
+      const auto& successive = all_.distant[1].pairs;
+      power.shared_stream_flips =
+          NoticedStream(evidence_.gap_runs, std::min(successive[0], successive[1]),
+                        kFamilyAlpha / (2.0 * kReportDistanceMax), parameters_.node_count(), p_);
       power.reused_coin_miss = critical == 0 ? 0 : BinomialAtMost(critical - 1, evidence_.pair_reports, p_);
     }
     if (parameters_.sends_degree()) {

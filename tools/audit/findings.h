@@ -21,6 +21,7 @@ struct AuditEvidence {
   NodeIndex target = 0;  // the entry in which kSparse and kNeighbour differ
   DegreeCells cells;
   double large_noise = 0;  // noise beyond +-large_noise is the class kNoiseLarge
+  GapRuns gap_runs;
   std::array<AuditedList, kAuditedLists> lists;
   std::array<ListCounts, kAuditedLists> counts;
   // Pairs of bits are counted among the first `paired_bits` of a sample of the sparse list's reports; empty when s = 1.

@@ -87,7 +87,8 @@ absl::Status RunThread(const MechanismAuditOptions& options, uint64_t sample, in
     const uint64_t begin = turn / kAuditedLists * kTurnReports, end = std::min(begin + kTurnReports, reports);
     const AuditedList& list = evidence.lists[name];
     ReportCounter counter(list, evidence.self, evidence.target, parameters.sends_bits(), parameters.sends_degree(),
-                          evidence.cells, evidence.large_noise);
+                          evidence.cells, evidence.large_noise, evidence.gap_runs,
+                          parameters.sends_bits() ? parameters.flip_probability() : 0);
     const uint64_t sampled = name == kSparse ? ShareOf(sample, thread, options.threads) : 0;
     for (uint64_t r = begin; r < end; ++r) {
       if (stops()) return absl::OkStatus();
@@ -185,8 +186,10 @@ absl::StatusOr<MechanismAudit> AuditMechanism(const MechanismAuditOptions& optio
   }
   const uint64_t sample =
       parameters.sends_bits() ? std::min(options.reports, ChoosePairSample(parameters.flip_probability())) : 0;
-  if (parameters.sends_bits())
+  if (parameters.sends_bits()) {
+    evidence.gap_runs = GapRuns::For(parameters.node_count(), parameters.flip_probability());
     evidence.paired_bits = 64 * std::min(evidence.lists[kSparse].row.words().size(), kPairedBitsMax / 64);
+  }
   Shared shared;
   shared.evidence = &evidence;
   BLINK_RETURN_IF_ERROR(RunThreads(options, sample, factory, shared));

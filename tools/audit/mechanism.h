@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ struct DetectionPower {
   double one_bit_flip_rate_change = 0;  // ... of one bit alone
   double noise_scale_change = 0;        // relative change of the scale of the degree noise, ...
   double reused_coin_miss = 1;          // probability that one coin used for two bits goes unnoticed
+  // A random stream that every second report reads again, from at most so many flips further on, is noticed with
+  // probability 0.99. None: no such stream is, or flips are not rare (audit/shared_gaps.h).
+  std::optional<uint64_t> shared_stream_flips;
 };
 
 struct MechanismAudit {

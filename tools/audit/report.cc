@@ -1,5 +1,7 @@
 #include "tools/audit/report.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/cli/program_json.h"
@@ -69,6 +71,8 @@ Json MechanismAuditJson(const MechanismAudit& audit) {
     power["flip_rate_change"] = audit.detection_power.flip_rate_change;
     power["one_bit_flip_rate_change"] = audit.detection_power.one_bit_flip_rate_change;
     power["reused_coin_miss_probability"] = audit.detection_power.reused_coin_miss;
+    const std::optional<uint64_t>& shared = audit.detection_power.shared_stream_flips;
+    power["shared_stream_flips"] = shared.has_value() ? Json(*shared) : Json(nullptr);
   }
   if (parameters.sends_degree()) power["degree_noise_scale_change"] = audit.detection_power.noise_scale_change;
   return json;
@@ -123,6 +127,10 @@ std::string MechanismAuditTable(const MechanismAudit& audit) {
   if (parameters.sends_bits()) {
     absl::StrAppendFormat(&text, "  one coin used for two bits is missed with probability %.1e\n",
                           audit.detection_power.reused_coin_miss);
+    if (audit.detection_power.shared_stream_flips.has_value()) {
+      absl::StrAppendFormat(&text, "  a random stream that is read again, at most %d flips further on\n",
+                            *audit.detection_power.shared_stream_flips);
+    }
   }
   absl::StrAppend(&text, audit.passed() ? "\nPASSED: nothing contradicts the promise.\n"
                                         : "\nVIOLATED: the mechanism does not keep its promise.\n");
