@@ -54,6 +54,13 @@ class StoreLook : public ::testing::Test {
     EXPECT_EQ(look, OpenRocksDbStore(place_).status());
   }
 
+  static absl::StatusOr<v1::Round> Cancel(ReportStore& store) {
+    return store.UpdateRound(testing::kRoundId, {v1::ROUND_STATE_OPEN}, [](v1::Round& round) {
+      round.set_state(v1::ROUND_STATE_CANCELLED);
+      return absl::OkStatus();
+    });
+  }
+
   testing::TempFolder folder_;
   const std::string place_ = folder_ / "store";
 };
@@ -80,6 +87,20 @@ TEST_F(StoreLook, FindsTheKeysOfRoundsThatAreThere) {
   EXPECT_EQ(look->wrapped_keys.size(), 1u);
   EXPECT_TRUE(CheckDataKeys(keys, look->wrapped_keys).ok());
   EXPECT_EQ(CheckDataKeys({}, look->wrapped_keys), OpenEncryptedStore(Open(), {}).status());
+}
+
+TEST_F(StoreLook, AsksForNoKeyOfARoundThatEndedWithoutAReport) {
+  const DataKeys keys = {.current = SecretKey::FromBytes(std::string(32, 'k')).value()};
+  {
+    const auto store = OpenEncryptedStore(Open(), keys);
+    ASSERT_TRUE((*store)->CreateRound(MakeRound(kNodesLookedAt), "").ok());
+    ASSERT_TRUE(Cancel(**store).ok());
+  }
+  const auto look = LookAtRocksDbStore(place_);
+  ASSERT_TRUE(look.ok()) << look.status();
+  EXPECT_EQ(look->rounds.size(), 1u);
+  EXPECT_TRUE(look->wrapped_keys.empty());
+  EXPECT_TRUE(OpenEncryptedStore(Open(), {}).ok()) << "a start does not ask for it either";
 }
 
 TEST_F(StoreLook, DisturbsNobodyWhoHasTheStoreOpen) {
