@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/descriptor_lock.h"
 #include "common/base/durable_file.h"
 
 namespace blink {
@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 constexpr char kPrefix[] = "store.snapshot-";
 constexpr auto kUnheldFor = std::chrono::minutes(1);  // until whoever asked for it holds it
 
-int LockFolder(const std::string& folder, int how) {
+int LockFolder(const std::string& folder, LockKind kind) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 || ::flock(fd, how | LOCK_NB) == 0) return fd;
+  if (fd < 0 || TryToLock(fd, kind, folder).ok()) return fd;
   ::close(fd);
   return -1;
 }
@@ -48,14 +48,15 @@ void RemoveOldSnapshots(const std::string& data_folder) {
     std::error_code gone;
     const auto written = fs::last_write_time(at->path(), gone);
     if (gone || fs::file_time_type::clock::now() - written < kUnheldFor) continue;
-    const int fd = LockFolder(at->path().string(), LOCK_EX);
+    const int fd = LockFolder(at->path().string(), LockKind::kExclusive);
     if (fd < 0) continue;  // it is being copied
     fs::remove_all(at->path(), gone);
     ::close(fd);
   }
 }
 
-HeldSnapshot::HeldSnapshot(std::string folder) : folder_(std::move(folder)), fd_(LockFolder(folder_, LOCK_SH)) {}
+HeldSnapshot::HeldSnapshot(std::string folder)
+    : folder_(std::move(folder)), fd_(LockFolder(folder_, LockKind::kShared)) {}
 
 HeldSnapshot::~HeldSnapshot() {
   std::error_code ignored;

@@ -1,7 +1,5 @@
 #include "aggregator_server/main/doctor.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +24,7 @@
 #include "aggregator_server/transport/acceptor.h"
 #include "aggregator_server/transport/connection_ledger.h"
 #include "aggregator_server/transport/health.h"
+#include "common/base/descriptor_lock.h"
 #include "common/base/durable_file.h"
 #include "common/base/machine_memory.h"
 #include "common/base/time_text.h"
@@ -40,16 +39,6 @@
 
 namespace blink {
 namespace {
-
-// Whether another process holds the lock. It is tried as a reader for a moment: whoever holds it does not notice, and
-// two doctors do not disturb each other.
-bool IsHeld(const std::string& lock) {
-  const int fd = ::open(lock.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool held = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(fd);
-  return held;
-}
 
 class Doctor {
  public:
@@ -172,7 +161,7 @@ class Doctor {
 
   void LookWhetherItRuns() {
     const std::string socket = HealthSocketIn(options_.data_folder);
-    is_running_ = IsHeld(options_.data_folder + "/aggregator.lock");
+    is_running_ = IsLocked(options_.data_folder + "/aggregator.lock");
     if (!is_running_) {
       diagnosis_.Ok("running", options_.data_folder, "no aggregator runs on this data folder");
       return;

@@ -1,7 +1,6 @@
 #include "common/base/durable_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/descriptor_lock.h"
 #include "common/base/status_macros.h"
 
 namespace blink {
@@ -275,11 +275,7 @@ absl::Status MakeDirectories(const std::string& path, mode_t mode) {
   return SyncDirectory(parent);
 }
 
-absl::Status LockDescriptor(int fd, const std::string& path) {
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-  if (errno == EWOULDBLOCK) return absl::AbortedError(absl::StrCat("another process holds ", path));
-  return FileError(errno, "lock", path);
-}
+absl::Status LockDescriptor(int fd, const std::string& path) { return TryToLock(fd, LockKind::kExclusive, path); }
 
 absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

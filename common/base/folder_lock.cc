@@ -1,12 +1,12 @@
 #include "common/base/folder_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "common/base/descriptor_lock.h"
 #include "common/base/durable_file.h"
 
 namespace blink {
@@ -18,7 +18,7 @@ absl::StatusOr<int> TryToLockFolder(const std::string& path) {
   if (fd < 0) return FileError(errno, "open", path);
   struct stat held, there;
   // Some file systems cannot lock a folder (NFS): there nobody is kept out, and one writer must do.
-  const bool free = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  const bool free = !absl::IsAborted(TryToLock(fd, LockKind::kExclusive, path));
   if (free && ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
       held.st_ino == there.st_ino) {
     return fd;
