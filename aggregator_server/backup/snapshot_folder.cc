@@ -55,6 +55,28 @@ void RemoveOldSnapshots(const std::string& data_folder) {
   }
 }
 
+OldSnapshots::OldSnapshots(std::string data_folder, std::chrono::milliseconds every)
+    : data_folder_(std::move(data_folder)), every_(every), thread_([this] { Run(); }) {}
+
+OldSnapshots::~OldSnapshots() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
+  thread_.join();
+}
+
+void OldSnapshots::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    RemoveOldSnapshots(data_folder_);
+    lock.lock();
+    stop_.wait_for(lock, every_, [this] { return stopping_; });
+  }
+}
+
 HeldSnapshot::HeldSnapshot(std::string folder)
     : folder_(std::move(folder)), fd_(LockFolder(folder_, LockKind::kShared)) {}
 

@@ -261,13 +261,9 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const AggregatorOp
                               *aggregator->pipeline_, *aggregator->audit_log_, options.data_folder, set_draining});
   ServerOptions server = options.server;
   server.can_serve = [telemetry] { return telemetry->CheckReady(); };
-  server.each_second = [log = aggregator->audit_log_.get(), data_folder = options.data_folder,
-                        next = absl::InfinitePast()]() mutable {
-    log->Look();
-    if (absl::Now() < next) return;
-    next = absl::Now() + absl::Minutes(1);
-    RemoveOldSnapshots(data_folder);  // of backups that were killed: deleted reports must not lie there
-  };
+  server.each_second = [log = aggregator->audit_log_.get()] { log->Look(); };
+  // Of backups that were killed: deleted reports must not lie there.
+  aggregator->old_snapshots_ = std::make_unique<OldSnapshots>(options.data_folder);
   server.deployment = options.deployment.name;
   server.revocations = aggregator->guard_->revocations();
   BLINK_RETURN_IF_ERROR(NoteInAuditLog(*aggregator->audit_log_, "start", DescribeStart(options)));

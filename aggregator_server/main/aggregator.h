@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator_server/audit_log/audit_log.h"
+#include "aggregator_server/backup/snapshot_folder.h"
 #include "aggregator_server/http/http_server.h"
 #include "aggregator_server/ingest/ingest.h"
 #include "aggregator_server/rounds/pipeline.h"
@@ -87,6 +88,7 @@ class Aggregator {
 
   // Destroyed from the last to the first. The store goes before ingest_, which its last callbacks need.
   std::unique_ptr<FileLock> lock_;  // of the data folder
+  std::unique_ptr<OldSnapshots> old_snapshots_;
   std::unique_ptr<AuditLog> audit_log_;
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<Pipeline> pipeline_;

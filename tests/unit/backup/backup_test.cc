@@ -213,16 +213,19 @@ TEST_F(BackupTest, AFullDiskLeavesNoBackupUnderItsName) {
   EXPECT_TRUE(Make().ok()) << "the rest of the first try is cleared";
 }
 
+// A snapshot that was written so long ago.
+std::string MakeSnapshot(const std::string& path, int minutes_old) {
+  fs::create_directories(path);
+  const timespec then = {::time(nullptr) - minutes_old * 60, 0};
+  const timespec times[] = {then, then};
+  EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  return path;
+}
+
 TEST_F(BackupTest, ASnapshotThatNobodyCopiesAnyMoreIsRemoved) {
-  const auto make = [&](const char* name, int minutes_old) {
-    const std::string path = Path(absl::StrCat("data/store.snapshot-", name));
-    fs::create_directories(path);
-    const timespec then = {::time(nullptr) - minutes_old * 60, 0};
-    const timespec times[] = {then, then};
-    EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
-    return path;
-  };
-  const std::string fresh = make("fresh", 0), dead = make("dead", 2), held = make("held", 2);
+  const std::string fresh = MakeSnapshot(Path("data/store.snapshot-fresh"), 0),
+                    dead = MakeSnapshot(Path("data/store.snapshot-dead"), 2),
+                    held = MakeSnapshot(Path("data/store.snapshot-held"), 2);
   {
     const HeldSnapshot copying(held);
     RemoveOldSnapshots(Path("data"));
@@ -232,6 +235,28 @@ TEST_F(BackupTest, ASnapshotThatNobodyCopiesAnyMoreIsRemoved) {
   }
   EXPECT_FALSE(fs::exists(held)) << "it has been copied";
   EXPECT_TRUE(fs::exists(Path("data/rounds"))) << "nothing else is touched";
+}
+
+bool IsSoonGone(const std::string& path) {
+  for (int tries = 0; tries < 1000 && fs::exists(path); ++tries) ::usleep(10'000);
+  return !fs::exists(path);
+}
+
+TEST_F(BackupTest, OldSnapshotsAreRemovedAtOnceAndAgainAndAgain) {
+  const std::string first = MakeSnapshot(Path("data/store.snapshot-first"), 2),
+                    fresh = MakeSnapshot(Path("data/store.snapshot-fresh"), 0);
+  const OldSnapshots old(Path("data"), std::chrono::milliseconds(10));
+  EXPECT_TRUE(IsSoonGone(first));
+  EXPECT_TRUE(IsSoonGone(MakeSnapshot(Path("data/store.snapshot-later"), 2)));
+  EXPECT_TRUE(fs::exists(fresh));
+}
+
+TEST_F(BackupTest, OldSnapshotsAreNotLookedForAnyMoreAfterTheEnd) {
+  const auto begun = std::chrono::steady_clock::now();
+  { const OldSnapshots old(Path("data")); }
+  const std::string dead = MakeSnapshot(Path("data/store.snapshot-dead"), 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30)) << "it does not wait for the minute";
+  EXPECT_TRUE(fs::exists(dead));
 }
 
 }  // namespace
