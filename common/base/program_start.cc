@@ -4,7 +4,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <exception>
 #include <initializer_list>
+#include <new>
+#include <system_error>
+
+#include "common/base/exit_code.h"
 
 namespace {
 
@@ -42,7 +49,35 @@ void ForgetSignalsOfParent() {
   ::sigaction(SIGCHLD, &now, nullptr);
 }
 
+std::terminate_handler other_end = nullptr;
+
+// Allocates nothing.
+[[noreturn]] void EndWithout(const char* what) {
+  for (const char* text : std::initializer_list<const char*>{program_invocation_short_name, ": ", what, "\n"}) {
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
+  }
+  ::_exit(static_cast<int>(blink::ExitCode::kNoResources));
+}
+
+// What nobody caught, on any thread, a library's own included. A limit that is too low is no defect.
+void EndProgramOfException() {
+  try {
+    if (std::current_exception() != nullptr) throw;
+  } catch (const std::bad_alloc&) {
+    EndWithout("out of memory: give it more, and do not limit its address space (ulimit -v)");
+  } catch (const std::system_error& error) {
+    if (error.code().value() == EAGAIN || error.code().value() == ENOMEM) {
+      EndWithout(
+          "the system gives it no further thread: do not limit its address space (ulimit -v), where each thread takes "
+          "8 MB or more, and allow more processes (ulimit -u, TasksMax= of a unit, the limit of a container)");
+    }
+  } catch (...) {
+  }
+  other_end();
+}
+
 void StartProgram() {
+  other_end = std::set_terminate(EndProgramOfException);
   HoldStandardDescriptors();
   LetSignalsEndProcess1();
   ForgetSignalsOfParent();

@@ -484,6 +484,19 @@ class BadOperators(BlinkTest):
         self.assertIn("test accuracy", done.stdout)
         self.assertFalse((self.folder / "result").exists() or (self.folder / "result.tmp").exists())
 
+    def test_a_limit_of_the_address_space_is_no_defect(self):
+        out = self.folder / "out"
+        must("blink", "provision", "simulate", "--out", out, "--deployment", "e2e", "--nodes", 12, "--kits", 1,
+             "--aggregator", "127.0.0.1:1")
+        config = out / "aggregator" / "aggregator.conf"
+        lines = config.read_text().splitlines(True)
+        config.write_text("".join(line for line in lines if not line.startswith("attributes")))
+        command = f"ulimit -v 300000; exec {blinktest.BIN_DIR}/blink-aggregator --config {config} " \
+                  "--listen 127.0.0.1:0"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 9, done.stderr)
+        self.assertIn("ulimit -v", done.stderr)
+
     def test_what_may_not_be_written_is_bad_input_and_is_said_at_the_start(self):
         for flags in (("--epsilon", 6, "--output", "/sys/blink"), ("--graph", "true", "--checkpoint", "/sys/blink"),
                       ("--graph", "true", "--save", "/sys/blink")):
