@@ -1,6 +1,5 @@
 #include "tests/simulation/nodes.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -8,38 +7,14 @@
 #include "common/base/status_macros.h"
 #include "node_client/agent.h"
 #include "node_client/journal.h"
+#include "tests/testing/node_kits.h"
 
 namespace blink::simulation {
 namespace {
 
-JournalIdentity IdentityOf(const Kit& kit) {
-  return {kit.config.deployment, kit.config.first_node, kit.config.last_node, kit.config.node_count,
-          kit.config.roster_version};
-}
-
-// Each node is linked to the two next ones.
-Kit MakeKit(NodeIndex first, NodeIndex last) {
-  Kit kit;
-  kit.config.deployment = "demo";
-  kit.config.first_node = first;
-  kit.config.last_node = last;
-  kit.config.node_count = kNodes;
-  kit.config.roster_version = 1;
-  kit.config.aggregator = "127.0.0.1:1";
-  kit.config.insecure = true;
-  kit.policy.epsilon_micro_per_round_max = 8'000'000;
+Kit MakeSimulatedKit(NodeIndex first, NodeIndex last) {
+  Kit kit = MakeKit(first, last, /*extra_links=*/0, kNodes);
   kit.policy.epsilon_micro_lifetime_max = kEpsilonMicroLifetimeMax;
-  kit.policy.epoch_seconds_min = 86'400;
-  kit.policy.node_count_min = 3;
-  kit.policy.deployments = {"demo"};
-  kit.lists.first = first;
-  kit.lists.offsets = {0};
-  for (NodeIndex node = first; node <= last; ++node) {
-    std::vector<NodeIndex> list = {(node + 1) % kNodes, (node + 2) % kNodes};
-    std::sort(list.begin(), list.end());
-    kit.lists.neighbours.insert(kit.lists.neighbours.end(), list.begin(), list.end());
-    kit.lists.offsets.push_back(kit.lists.neighbours.size());
-  }
   return kit;
 }
 
@@ -105,7 +80,7 @@ LinkResult<Done> Link::ListDigests(const std::string& round_id, NodeIndex first,
 }
 
 NodeProcess::NodeProcess(const std::string& folder, NodeIndex first, NodeIndex last, uint64_t seed)
-    : folder_(folder), kit_(MakeKit(first, last)), random_(seed) {
+    : folder_(folder), kit_(MakeSimulatedKit(first, last)), random_(seed) {
   EXPECT_TRUE(CreateJournal(folder_, IdentityOf(kit_)).ok());
 }
 

@@ -19,6 +19,7 @@
 #include "node_client/aggregator_link.h"
 #include "node_client/journal.h"
 #include "node_client/kit.h"
+#include "tests/testing/node_kits.h"
 #include "tests/testing/temp_folder.h"
 
 namespace blink {
@@ -189,33 +190,6 @@ class FakeLink final : public AggregatorLink {
     return Receipt{round_id, report.node, report.report.digest, 28'333'333};
   }
 };
-
-// A kit for nodes first..last of 34, each linked to the two next ones and, for a different list, to three more.
-inline Kit MakeKit(NodeIndex first, NodeIndex last, uint32_t extra_links = 0, uint32_t node_count = 34) {
-  Kit kit;
-  kit.config.deployment = "demo";
-  kit.config.first_node = first;
-  kit.config.last_node = last;
-  kit.config.node_count = node_count;
-  kit.config.roster_version = 1;
-  kit.config.aggregator = "127.0.0.1:1";
-  kit.config.insecure = true;
-  kit.policy = NodePolicy{8'000'000, 64'000'000, 86'400, 3, 0, {"demo"}};
-  kit.lists.first = first;
-  kit.lists.offsets = {0};
-  for (NodeIndex node = first; node <= last; ++node) {
-    std::vector<NodeIndex> list;
-    for (uint32_t k = 1; k <= 2 + extra_links; ++k) list.push_back((node + k) % node_count);
-    std::sort(list.begin(), list.end());
-    kit.lists.neighbours.insert(kit.lists.neighbours.end(), list.begin(), list.end());
-    kit.lists.offsets.push_back(kit.lists.neighbours.size());
-  }
-  return kit;
-}
-inline JournalIdentity IdentityOf(const Kit& kit) {
-  return {kit.config.deployment, kit.config.first_node, kit.config.last_node, kit.config.node_count,
-          kit.config.roster_version};
-}
 
 }  // namespace blink
 
