@@ -173,8 +173,18 @@ std::string JudgeServer(SSL* ssl, const std::string& address, const std::string&
   return absl::StrCat("the certificate of the server at ", address, " ", judged.message());
 }
 
-// `result` is SSL_get_error's, `error_number` errno, of the call that failed.
-std::string ExplainSilence(const std::string& address, bool connected, int result, int error_number) {
+// A connection that is closed at once looks the same with and without TLS.
+std::string ExplainClosing(const std::string& address, absl::string_view or_else) {
+  return absl::StrCat(
+      "the server at ", address, " accepts connections and closes them before it says anything: ", or_else,
+      "a balancer does so whose aggregators are all down, and an aggregator that has all the "
+      "connections it may have. See whether the aggregator runs (blink-aggregator --check-health on its "
+      "machine), and what its log says");
+}
+
+// `has_spoken`: the server has sent something. `result` is SSL_get_error's, `error_number` errno, of the call that
+// failed.
+std::string ExplainSilence(const std::string& address, bool connected, bool has_spoken, int result, int error_number) {
   const bool timed_out = result == SSL_ERROR_WANT_READ || (result == SSL_ERROR_SYSCALL && error_number == EAGAIN);
   if (timed_out) {
     return absl::StrCat("the server at ", address, " accepts connections and then says nothing for ", kStepMs / 1000,
@@ -185,6 +195,7 @@ std::string ExplainSilence(const std::string& address, bool connected, int resul
                         " hangs up as soon as it has seen our certificate: by its clock and its list it "
                         "is expired, not yet valid, revoked or of a foreign authority; its log names the cause");
   }
+  if (!has_spoken) return ExplainClosing(address, "");
   return absl::StrCat("the server at ", address,
                       " hangs up in the handshake: is it an aggregator, and may so many connect? "
                       "Its log names the cause");
@@ -294,7 +305,8 @@ std::string Handshake(const TlsFiles& files, const std::string& address, const s
   const int error_number = errno;
   result = SSL_get_error(ssl.get(), result);
   if (std::string reason = ExplainTlsError(address); !reason.empty()) return reason;
-  return ExplainSilence(address, connected, result, error_number);
+  const bool has_spoken = BIO_number_read(SSL_get_rbio(ssl.get())) > 0;
+  return ExplainSilence(address, connected, has_spoken, result, error_number);
 }
 
 std::string DeploymentOf(const TlsFiles& files) {
@@ -319,6 +331,7 @@ std::string DiagnosePlaintext(const std::string& address) {
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
     return absl::StrCat("the server at ", address, " accepts connections and then says nothing");
   }
+  if (got <= 0) return ExplainClosing(address, "it wants TLS, and the kit or configuration here says insecure; or ");
   return absl::StrCat("the server at ", address,
                       " does not take plaintext: it wants TLS, and the kit or configuration here says "
                       "insecure; or it is another program");

@@ -164,13 +164,33 @@ TEST_F(DiagnosisTest, TellsAnOldTlsAndAnotherProgramApart) {
 }
 
 TEST_F(DiagnosisTest, APeerThatHangsUpInTheHandshakeIsNamed) {
-  EXPECT_THAT(DiagnoseAnswer(""), HasSubstr("hangs up in the handshake: is it an aggregator"));
+  // The header of a record that does not come.
+  EXPECT_THAT(DiagnoseAnswer(std::string("\x16\x03\x03\x00\x50", 5)),
+              HasSubstr("hangs up in the handshake: is it an aggregator"));
+}
+
+// As a balancer does that has nobody to hand the connection to.
+TEST_F(DiagnosisTest, APeerThatClosesEveryConnectionIsNamedWithWhatToLookAt) {
+  const auto is_told = [](const std::string& address) {
+    return AllOf(HasSubstr(absl::StrCat("the server at ", address, " accepts connections and closes them")),
+                 HasSubstr("a balancer does so whose aggregators are all down"), HasSubstr("--check-health"));
+  };
+  const Peer quiet([](int fd) {
+    Listen(fd);
+    ::shutdown(fd, SHUT_WR);
+    WaitUntilTheClientLeaves(fd);
+  });
+  EXPECT_THAT(DiagnoseHandshake(node_, quiet.address()), is_told(quiet.address()));
+  const Peer at_once([](int) {});
+  EXPECT_THAT(DiagnoseHandshake(node_, at_once.address()), is_told(at_once.address()));
+  const Peer plain([](int) {});
+  EXPECT_THAT(DiagnosePlaintext(plain.address()), AllOf(is_told(plain.address()), HasSubstr("it wants TLS")));
   const Peer rude([](int fd) {
     Listen(fd);
     const linger reset = {.l_onoff = 1, .l_linger = 0};
     ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
   });
-  EXPECT_THAT(DiagnoseHandshake(node_, rude.address()), HasSubstr("hangs up in the handshake"));
+  EXPECT_THAT(DiagnoseHandshake(node_, rude.address()), is_told(rude.address()));
 }
 
 TEST_F(DiagnosisTest, AServerThatHangsUpAfterItSawOurCertificateIsTold) {
@@ -201,7 +221,7 @@ TEST_F(DiagnosisTest, AServerThatSaysNothingIsWaitedForShortly) {
 TEST_F(DiagnosisTest, APlaintextServerIsKnownByItsFirstFrame) {
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9), ping("\0\0\0\6\0\0\0\0\0", 9);
   EXPECT_EQ(DiagnosePlainAnswer(settings), "");
-  for (const std::string& other : {ping, settings.substr(0, 8), FatalAlert(80), std::string()}) {
+  for (const std::string& other : {ping, settings.substr(0, 8), FatalAlert(80)}) {
     EXPECT_THAT(DiagnosePlainAnswer(other), HasSubstr("does not take plaintext: it wants TLS"));
   }
 }
