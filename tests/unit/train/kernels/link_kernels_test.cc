@@ -13,6 +13,7 @@
 
 #include "aggregator_server/train/kernels/weight_rows.h"
 #include "common/graph/dataset.h"
+#include "common/simd/vector_code.h"
 #include "tests/testing/instruction_sets.h"
 #include "tests/unit/train/small_weights.h"
 
