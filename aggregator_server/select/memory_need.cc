@@ -63,7 +63,7 @@ MemoryNeed EstimateMemoryNeed(const v1::TrainingSpec& spec, const ProblemSize& g
   const double n = size.nodes;
   size.links = std::min(size.links + n * reports.noise_links, n * n);
   MemoryNeed need;
-  need.data = 40 * size.links + 24 * static_cast<double>(size.feature_values) + 200 * n;
+  need.data = 40 * size.links + (size.features_are_dense ? 4 : 10) * static_cast<double>(size.feature_values) + 100 * n;
   const bool attributed = spec.prior() == v1::PRIOR_ATTRIBUTED;
   const bool searches = spec.candidates() > 0;
   if (absl::StatusOr<Candidate> candidate = CandidateFromSpec(spec); candidate.ok()) {

@@ -148,6 +148,7 @@ ProblemSize SizeOf(const TrainingFacts& facts) {
   return {.nodes = facts.nodes,
           .feature_values = facts.feature_values,
           .scaled_values = facts.dense ? uint64_t{facts.nodes} * facts.features : facts.feature_values,
+          .features_are_dense = facts.features > 0 && facts.feature_values == uint64_t{facts.nodes} * facts.features,
           .classes = facts.classes,
           .labelled_train = facts.labelled_train,
           .labelled_validation = facts.labelled_validation};

@@ -38,6 +38,18 @@ double OwnPairs(const Candidate& candidate, const ProblemSize& size) {
   return 2 * size.links + (soft ? n * n * (1 - (1 - p) * (1 - p)) : 0);
 }
 
+// How many values are held of every node and column of a layer: activations, masks and gradients of a training, and
+// what its evaluation adds; of the last layer also the best epoch's, and probabilities in float64. Fitted to peaks on
+// a million nodes (memory_need_test.cc).
+struct LayerCopies {
+  double hidden, classes;
+};
+LayerCopies CopiesOf(Model model) {
+  if (model == Model::kGat) return {10.5, 12};  // also the sums for the gradient of the attention
+  if (model == Model::kGraphSage) return {4.5, 12};
+  return {4, 8.5};
+}
+
 }  // namespace
 
 bool AttendsAllPairs(const Candidate& candidate) {
@@ -96,20 +108,21 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
 
 double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
   constexpr double kFeatureCopies = 3;  // as made, as normalised, and their transpose or product with the links
-  constexpr double kEntryBytes = 12;    // a value and its column, or row
-  constexpr double kLayerCopies = 12;   // activations, masks, gradients, of two passes, and the best epoch's
+  constexpr double kEntryBytes = 8;     // a value and its column, or row
+  constexpr double kLinkBytes = 12;     // of a link in one direction: the transpose, and what finds it
   const TrainOptions& options = candidate.options;
   const double n = size.nodes, p = size.flip_probability;
   if (!IsNetwork(options.model)) return n * size.classes * (options.model == Model::kStacked ? 25 : 2) * sizeof(float);
-  const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
-  double bytes =
-      FeatureValues(candidate, size) * kFeatureCopies * kEntryBytes + n * width * kLayerCopies * sizeof(float);
+  const LayerCopies copies = CopiesOf(options.model);
+  const double hidden = static_cast<double>(options.hidden) * (options.layers - 1);
+  const bool dense = size.features_are_dense && candidate.prior != Prior::kAttributed;
+  double bytes = FeatureValues(candidate, size) * kFeatureCopies * (dense ? sizeof(float) : kEntryBytes) +
+                 n * (hidden * copies.hidden + size.classes * copies.classes) * sizeof(float);
   if (options.model == Model::kMlp) return bytes;
-  const double listed = candidate.prior == Prior::kAttributed ? OwnPairs(candidate, size) : 2 * size.links;
-  bytes += listed * 2 * kEntryBytes * (options.model == Model::kGat ? options.layers : 1);
+  bytes += kLinkBytes * (candidate.prior == Prior::kAttributed ? OwnPairs(candidate, size) : 2 * size.links);
   // Of a soft pair with a one either an entry, or two bits of n^2.
   if (candidate.variant == Variant::kSoft && candidate.prior == Prior::kBeta)
-    bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kEntryBytes, n * n / 2);
+    bytes += std::min(n * n * (1 - (1 - p) * (1 - p)) * 2 * kLinkBytes, n * n / 2);
   return bytes;
 }
 

@@ -13,8 +13,9 @@ namespace blink {
 // The sizes that a cost depends on.
 struct ProblemSize {
   uint32_t nodes = 0;
-  uint64_t feature_values = 0;  // stored ones
-  uint64_t scaled_values = 0;   // stored ones of the scaled features, for networks on links of the attributed prior
+  uint64_t feature_values = 0;      // stored ones
+  uint64_t scaled_values = 0;       // stored ones of the scaled features, for networks on links of the attributed prior
+  bool features_are_dense = false;  // every entry is stored, and no columns beside them
   uint32_t classes = 0;
   uint32_t labelled_train = 0, labelled_validation = 0;
   double flip_probability = 0;  // of the reports, which decides how many pairs have a one; 0 without bits

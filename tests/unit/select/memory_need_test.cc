@@ -42,6 +42,38 @@ TEST(MemoryNeed, IsWithinAQuarterOfMeasuredPeaks) {
   expect_near(NeedOf(10'000, "8", v1::IMPLAUSIBLE_FLAG, v1::VARIANT_HARD, v1::PRIOR_ATTRIBUTED), 743e6);
 }
 
+// Of trainings on the true links, of which nothing is drawn: on 10^6 nodes with 5 * 10^6 links and 10^7 feature values,
+// and on 300,000 with dense features.
+TEST(MemoryNeed, OfTrainingsOnAMillionNodesIsWithinAQuarterOfMeasuredPeaks) {
+  const auto need = [](v1::Model model, uint32_t hidden, uint32_t layers, const ProblemSize& size) {
+    v1::TrainingSpec spec;
+    spec.set_model(model);
+    spec.set_hidden(hidden);
+    spec.set_layers(layers);
+    spec.set_candidates(0);
+    return EstimateMemoryNeed(NormalizeTrainingSpec(spec).value(), size,
+                              ReportsInMemory::Of(nullptr, v1::IMPLAUSIBLE_FLAG))
+        .bytes();
+  };
+  const ProblemSize million{
+      .nodes = 1'000'000, .feature_values = 10'000'000, .scaled_values = 10'000'000, .classes = 7, .links = 5'000'000};
+  const auto near = [](double measured) { return AllOf(Ge(0.8 * measured), Le(1.25 * measured)); };
+  EXPECT_THAT(need(v1::MODEL_GCN, 16, 2, million), near(1409e6));
+  EXPECT_THAT(need(v1::MODEL_GCN, 64, 2, million), near(2205e6));
+  EXPECT_THAT(need(v1::MODEL_GRAPHSAGE, 64, 2, million), near(2261e6));
+  EXPECT_THAT(need(v1::MODEL_GAT, 64, 2, million), near(3936e6));
+  const ProblemSize dense{.nodes = 300'000,
+                          .feature_values = 19'200'000,
+                          .scaled_values = 19'200'000,
+                          .features_are_dense = true,
+                          .classes = 7,
+                          .links = 1'500'000};
+  EXPECT_THAT(need(v1::MODEL_GCN, 64, 2, dense), near(940e6));
+  const ProblemSize many_classes{
+      .nodes = 300'000, .feature_values = 1'500'000, .scaled_values = 1'500'000, .classes = 40, .links = 600'000};
+  EXPECT_THAT(need(v1::MODEL_GCN, 16, 2, many_classes), near(751e6));
+}
+
 TEST(MemoryNeed, GrowsWithTheSquareOfTheNodesWhereOnesAreCommon) {
   EXPECT_NEAR(NeedOf(300'000, "4").reports, 300'000.0 * 300'000 / 8, 1e8);
   EXPECT_GT(NeedOf(300'000, "4").bytes(), 11.2e9);
