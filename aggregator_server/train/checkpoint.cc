@@ -138,6 +138,11 @@ Digest TrainingFingerprint(const TrainOptions& options, const std::string& devic
     text.Number(options.target->score);
     text.Number(options.target->loss_weight);
   }
+  if (options.batch_nodes > 0) {
+    text.Bytes("batches");
+    text.Number(options.batch_nodes);
+    text.Numbers(options.fan_out);
+  }
   text.Bytes(device);
   Sha256 hash;
   hash.Update(text.bytes());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,9 @@ class KernelOperator : public GraphOperator {
   KernelOperator(const LinkWeights& weights, int threads)
       : weights_(weights),
         threads_(threads),
-        links_alone_(!weights.has_background() && weights.links.node_count() == weights.node_count),
-        pairs_(weights) {}
+        links_alone_(!weights.has_background() && weights.links.node_count() == weights.node_count) {
+    if (!links_alone_) pairs_.emplace(weights);
+  }
 
   torch::Tensor Multiply(const Propagation& propagation, const torch::Tensor& x) const override {
     CheckRows(x);
@@ -97,26 +99,34 @@ class KernelOperator : public GraphOperator {
         "a matrix of another shape than the graph's");
   }
   void Run(const AttentionPass& pass) const {
-    links_alone_ ? AttendLinks(weights_, pass, threads_) : AttendPairs(pairs_, pass, threads_);
+    links_alone_ ? AttendLinks(weights_, pass, threads_) : AttendPairs(*pairs_, pass, threads_);
   }
 
   const LinkWeights& weights_;
   const int threads_;
   const bool links_alone_;
-  const WeightRows pairs_;
+  std::optional<WeightRows> pairs_;
 };
 
-// Row j of the result has every i that has j in its row, ascending.
-CsrGraph TransposeRows(const CsrGraph& rows) {
+// Row j of the result has every i that has j in its row, ascending, with the same weight.
+LinkWeights TransposeRows(const LinkWeights& weights) {
+  const CsrGraph& rows = weights.links;
   std::vector<uint64_t> offsets(size_t{rows.node_count()} + 1, 0);
   for (const NodeIndex j : rows.neighbours()) ++offsets[size_t{j} + 1];
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
   std::vector<uint64_t> next(offsets.begin(), offsets.end() - 1);
   std::vector<NodeIndex> columns(rows.neighbours().size());
+  LinkWeights transposed{.node_count = weights.node_count, .weighted = weights.weighted};
+  transposed.values.resize(weights.values.size());
   for (NodeIndex i = 0; i < rows.node_count(); ++i) {
-    for (const NodeIndex j : rows.NeighboursOf(i)) columns[next[j]++] = i;
+    for (uint64_t k = rows.offsets()[i]; k < rows.offsets()[i + 1]; ++k) {
+      const uint64_t place = next[rows.neighbours()[k]]++;
+      columns[place] = i;
+      if (!weights.values.empty()) transposed.values[place] = weights.values[k];
+    }
   }
-  return CsrGraph::FromRows(std::move(offsets), std::move(columns)).value();
+  transposed.links = CsrGraph::FromRows(std::move(offsets), std::move(columns)).value();
+  return transposed;
 }
 
 // Links that are directed, with their transpose beside them. The sums over the columns of W are sums over its rows.
@@ -125,10 +135,8 @@ class DirectedOperator : public GraphOperator {
   // Makes the operator of one direction. It may keep a reference to the weights.
   using Make = std::function<std::shared_ptr<const GraphOperator>(const LinkWeights& weights)>;
 
-  DirectedOperator(const LinkWeights& weights, CsrGraph transposed, const Make& make)
-      : transposed_weights_(LinkWeights::Unweighted(std::move(transposed))),
-        links_(make(weights)),
-        transposed_(make(transposed_weights_)) {}
+  DirectedOperator(const LinkWeights& weights, LinkWeights transposed, const Make& make)
+      : transposed_weights_(std::move(transposed)), links_(make(weights)), transposed_(make(transposed_weights_)) {}
 
   const GraphOperator& transposed() const { return *transposed_; }
 
@@ -215,29 +223,40 @@ class AttendFunction : public torch::autograd::Function<AttendFunction> {
   }
 };
 
-}  // namespace
-
-Links MakeGraphOperator(const LinkWeights& weights, torch::Device device, int threads, OperatorPath path) {
-  const auto make = [&](const LinkWeights& of) -> Links {
+DirectedOperator::Make MakeOn(torch::Device device, int threads, OperatorPath path) {
+  return [=](const LinkWeights& of) -> Links {
     if (device.is_cpu() && path == OperatorPath::kAuto) return std::make_shared<KernelOperator>(of, threads);
     return MakeTensorLinks(of, device);
   };
+}
+
+}  // namespace
+
+Links MakeGraphOperator(const LinkWeights& weights, torch::Device device, int threads, OperatorPath path) {
+  const DirectedOperator::Make make = MakeOn(device, threads, path);
   // Weighted links, and those with a background, are symmetric by their nature.
   if (weights.weighted || weights.has_background() || weights.links.node_count() == 0) return make(weights);
-  CsrGraph transposed = TransposeRows(weights.links);
-  if (transposed.neighbours() == weights.links.neighbours() && transposed.offsets() == weights.links.offsets()) {
+  LinkWeights transposed = TransposeRows(weights);
+  if (transposed.links.neighbours() == weights.links.neighbours() &&
+      transposed.links.offsets() == weights.links.offsets()) {
     return make(weights);
   }
   return std::make_shared<DirectedOperator>(weights, std::move(transposed), make);
 }
 
-Propagation MakePropagation(const GraphOperator& links, Model model) {
-  const torch::Tensor sums = links.RowSums();
+Links MakeDirectedOperator(const LinkWeights& weights, torch::Device device, int threads, bool for_gradient,
+                           OperatorPath path) {
+  const DirectedOperator::Make make = MakeOn(device, threads, path);
+  if (!for_gradient) return make(weights);
+  return std::make_shared<DirectedOperator>(weights, TransposeRows(weights), make);
+}
+
+Propagation MakePropagation(const torch::Tensor& row_sums, Model model) {
   if (model == Model::kGcn) {
-    const torch::Tensor scale = (sums + 1).clamp_min(1).rsqrt();
+    const torch::Tensor scale = (row_sums + 1).clamp_min(1).rsqrt();
     return {.left = scale, .right = scale, .self = 1};
   }
-  return {.left = sums.clamp_min(1).reciprocal()};
+  return {.left = row_sums.clamp_min(1).reciprocal()};
 }
 
 torch::Tensor Propagate(const Links& links, const Propagation& propagation, const torch::Tensor& x) {

@@ -60,8 +60,13 @@ enum class OperatorPath { kAuto, kTensorOperations };
 std::shared_ptr<const GraphOperator> MakeGraphOperator(const LinkWeights& weights, torch::Device device, int threads,
                                                        OperatorPath path = OperatorPath::kAuto);
 
-// The propagation of GCN or GraphSAGE (network.h).
-Propagation MakePropagation(const GraphOperator& links, Model model);
+// Of links that point one way, weighted or not, such as a sample of others (neighbour_sampler.h). `for_gradient`: false
+// makes an operator that nothing is to be differentiated through. `weights` must outlive the operator.
+std::shared_ptr<const GraphOperator> MakeDirectedOperator(const LinkWeights& weights, torch::Device device, int threads,
+                                                          bool for_gradient, OperatorPath path = OperatorPath::kAuto);
+
+// The propagation of GCN or GraphSAGE (network.h), by the sums of the rows of W.
+Propagation MakePropagation(const torch::Tensor& row_sums, Model model);
 
 // Differentiable in x: y = L (W + self I) R x, by W^T.
 torch::Tensor Propagate(const std::shared_ptr<const GraphOperator>& links, const Propagation& propagation,

@@ -69,21 +69,26 @@ const std::vector<std::string>& ParameterNames(Model model) {
 
 }  // namespace
 
-NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
-                       int threads, OperatorPath path, bool normalize) {
+NetworkInput FeatureInput(FeatureMatrix features, torch::Device device, int threads, bool for_gradient) {
   NetworkInput input;
   input.features = features.cols;
-  FeatureMatrix normalized = normalize ? NormalizeFeatures(features) : features;
-  if (normalized.sparse) {
-    input.sparse = SparseOperator::Create(SparseFeatures(std::move(normalized)), device, threads);
+  if (features.sparse) {
+    input.sparse = SparseOperator::Create(SparseFeatures(std::move(features)), device, threads, for_gradient);
   } else {
-    input.dense = torch::from_blob(normalized.values.data(), {normalized.rows, normalized.cols}, torch::kFloat32)
+    input.dense = torch::from_blob(features.values.data(), {features.rows, features.cols}, torch::kFloat32)
                       .to(device, torch::kFloat32, /*non_blocking=*/false, /*copy=*/true);
   }
+  return input;
+}
+
+NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
+                       int threads, OperatorPath path, bool normalize) {
+  NetworkInput input =
+      FeatureInput(normalize ? NormalizeFeatures(features) : features, device, threads, /*for_gradient=*/true);
   if (model == Model::kMlp) return input;
   input.links = MakeGraphOperator(weights, device, threads, path);
   if (model == Model::kGat) return input;
-  input.propagation = MakePropagation(*input.links, model);
+  input.propagation = MakePropagation(input.links->RowSums(), model);
   if (input.dense.defined()) {
     const torch::NoGradGuard no_gradients;
     input.propagated = Propagate(input.links, input.propagation, input.dense);
@@ -106,48 +111,73 @@ const torch::Tensor& Network::Parameter(int layer, int index) const {
   return parameters_[layer * ParameterNames(shape_.model).size() + index];
 }
 
-torch::Tensor Network::Transform(int layer, const torch::Tensor& x, const torch::Tensor& weight) const {
-  if (layer > 0) return torch::mm(x, weight);
-  return input_.sparse ? Multiply(input_.sparse, weight) : torch::mm(input_.dense, weight);
+torch::Tensor Network::Transform(const NetworkInput& in, const torch::Tensor& weight) {
+  return in.sparse ? Multiply(in.sparse, weight) : torch::mm(in.dense, weight);
 }
 
-torch::Tensor Network::TransformAndPropagate(int layer, const torch::Tensor& x, const torch::Tensor& weight) const {
-  if (layer == 0 && input_.propagated.defined()) return torch::mm(input_.propagated, weight);
-  if (layer > 0 && weight.size(0) < weight.size(1)) {
-    return torch::mm(Propagate(input_.links, input_.propagation, x), weight);
-  }
-  return Propagate(input_.links, input_.propagation, Transform(layer, x, weight));
+Network::Transformed Network::TransformOf(int layer, const NetworkInput& in) const {
+  Transformed rows{.for_others = Transform(in, Parameter(layer, 0))};
+  if (shape_.model == Model::kGraphSage) rows.own = Transform(in, Parameter(layer, 2));
+  return rows;
 }
 
-torch::Tensor Network::Layer(int layer, const torch::Tensor& x) const {
+torch::Tensor Network::Combine(int layer, const NetworkInput& in, const Transformed& rows) const {
+  const torch::Tensor& x = rows.for_others;
+  torch::Tensor out;
+  int bias = 1;
   switch (shape_.model) {
     case Model::kMlp:
-      return Transform(layer, x, Parameter(layer, 0)) + Parameter(layer, 1);
-    case Model::kGcn:
-      return TransformAndPropagate(layer, x, Parameter(layer, 0)) + Parameter(layer, 1);
-    case Model::kGraphSage:
-      return TransformAndPropagate(layer, x, Parameter(layer, 0)) + Transform(layer, x, Parameter(layer, 2)) +
-             Parameter(layer, 1);
-    case Model::kGat: {
-      const torch::Tensor h = Transform(layer, x, Parameter(layer, 0));
-      return Attend(input_.links, h, torch::mv(h, Parameter(layer, 1)), torch::mv(h, Parameter(layer, 2))) +
-             Parameter(layer, 3);
-    }
+      out = x;
+      break;
+    case Model::kGat:
+      out = Attend(in.links, x, torch::mv(x, Parameter(layer, 1)), torch::mv(x, Parameter(layer, 2)));
+      bias = 3;
+      break;
     default:
-      return {};
+      out = Propagate(in.links, in.propagation, x);
   }
+  if (rows.own.defined()) out = out.narrow(0, 0, rows.own.size(0)) + rows.own;
+  return out + Parameter(layer, bias);
+}
+
+torch::Tensor Network::Layer(int layer, const NetworkInput& in) const {
+  const bool propagates = shape_.model == Model::kGcn || shape_.model == Model::kGraphSage;
+  const torch::Tensor& weight = Parameter(layer, 0);
+  // Where it is cheaper the links come first, or have already.
+  const bool links_first = layer > 0 && weight.size(0) < weight.size(1);
+  if (!propagates || (!in.propagated.defined() && !links_first)) return Combine(layer, in, TransformOf(layer, in));
+  torch::Tensor out =
+      torch::mm(in.propagated.defined() ? in.propagated : Propagate(in.links, in.propagation, in.dense), weight);
+  if (shape_.model == Model::kGraphSage) out = out + Transform(in, Parameter(layer, 2));
+  return out + Parameter(layer, 1);
 }
 
 torch::Tensor Network::First() const {
-  const torch::Tensor out = Layer(0, {});
+  const torch::Tensor out = Layer(0, input_);
   return shape_.layers == 1 ? out : torch::relu(out);
 }
 
 torch::Tensor Network::Rest(const torch::Tensor& first, const Dropout& dropout) const {
   torch::Tensor x = first;
   for (int layer = 1; layer < shape_.layers; ++layer) {
-    x = Layer(layer, dropout ? dropout(x) : x);
+    x = Layer(layer, {.dense = dropout ? dropout(x) : x, .links = input_.links, .propagation = input_.propagation});
     if (layer + 1 < shape_.layers) x = torch::relu(x);
+  }
+  return x;
+}
+
+torch::Tensor Network::OnSample(const NetworkInput& features, const std::vector<SampledLinks>& layers,
+                                const Dropout& dropout) const {
+  NetworkInput in = features;
+  torch::Tensor x;
+  for (int layer = 0; layer < shape_.layers; ++layer) {
+    const SampledLinks& sampled = layers[layer];
+    in.links = sampled.links;
+    in.propagation = sampled.propagation;
+    x = Layer(layer, in).narrow(0, 0, sampled.rows);
+    if (layer + 1 == shape_.layers) break;
+    x = torch::relu(x);
+    in = {.dense = dropout ? dropout(x) : x};
   }
   return x;
 }

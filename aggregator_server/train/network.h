@@ -16,9 +16,9 @@
 
 namespace blink {
 
-// What the first layer gets: features as PyG's NormalizeFeatures has them, or as they are, and the links.
+// What a layer gets. The first: features as PyG's NormalizeFeatures has them, or as they are, and the links.
 struct NetworkInput {
-  // [n, features]: either sparse features, which stay sparse, also in the gradient, or dense ones.
+  // [n, width]: either sparse features, which stay sparse, also in the gradient, or dense ones.
   std::shared_ptr<const SparseOperator> sparse;
   torch::Tensor dense;
   // Propagation * dense (GCN, GraphSAGE). By linearity P (X W) = (P X) W: with dense features the first layer then
@@ -33,6 +33,16 @@ struct NetworkInput {
 // NormalizeFeatures is applied.
 NetworkInput MakeInput(const LinkWeights& weights, const FeatureMatrix& features, Model model, torch::Device device,
                        int threads, OperatorPath path = OperatorPath::kAuto, bool normalize = true);
+
+// Features alone, as they are. `for_gradient`: false where nothing is differentiated.
+NetworkInput FeatureInput(FeatureMatrix features, torch::Device device, int threads, bool for_gradient);
+
+// The links of one layer on a sample (neighbour_sampler.h).
+struct SampledLinks {
+  std::shared_ptr<const GraphOperator> links;
+  Propagation propagation;
+  int64_t rows = 0;  // of the layer's result that the next layer needs
+};
 
 struct NetworkShape {
   Model model = Model::kGcn;
@@ -76,6 +86,20 @@ class Network {
   // evaluation.
   torch::Tensor Rest(const torch::Tensor& first, const Dropout& dropout = nullptr) const;
 
+  // Logits [batch, classes] on a sample: `features` of its nodes, and the links layer by layer.
+  torch::Tensor OnSample(const NetworkInput& features, const std::vector<SampledLinks>& layers,
+                         const Dropout& dropout) const;
+
+  // A layer in two halves, without ReLU, for an evaluation in blocks of rows: first what can be said of each row alone,
+  // and then what the links make of it, and of those of its neighbours.
+  struct Transformed {
+    torch::Tensor for_others;  // [rows, width] times W, W_nbr of GraphSAGE, Theta
+    torch::Tensor own;         // GraphSAGE's: times W_root, of the first rows at least
+  };
+  Transformed TransformOf(int layer, const NetworkInput& in) const;
+  torch::Tensor Combine(int layer, const NetworkInput& in, const Transformed& rows) const;
+
+  const NetworkShape& shape() const { return shape_; }
   // Leaves that want gradients, layer by layer.
   const std::vector<torch::Tensor>& parameters() const { return parameters_; }
   std::vector<torch::Tensor> CopyParameters() const;
@@ -87,10 +111,8 @@ class Network {
   std::vector<std::pair<std::string, torch::Tensor>> StateDict(const std::vector<torch::Tensor>& values) const;
 
  private:
-  torch::Tensor Layer(int layer, const torch::Tensor& x) const;  // without ReLU; `x` is ignored by layer 0
-  torch::Tensor Transform(int layer, const torch::Tensor& x, const torch::Tensor& weight) const;
-  // The propagation of x times weight, in the cheaper order.
-  torch::Tensor TransformAndPropagate(int layer, const torch::Tensor& x, const torch::Tensor& weight) const;
+  torch::Tensor Layer(int layer, const NetworkInput& in) const;  // without ReLU
+  static torch::Tensor Transform(const NetworkInput& in, const torch::Tensor& weight);
   const torch::Tensor& Parameter(int layer, int index) const;
 
   NetworkInput input_;

@@ -81,6 +81,12 @@ NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attri
   return ResolveNodeFeatures(asked, attributes.features.cols > 0, attributes.node_count);
 }
 
+absl::Status CheckGivenFeatures(const NodeAttributes& attributes, Model model) {
+  BLINK_RETURN_IF_ERROR(
+      CheckNodeFeatures(model, NodeFeatures::kGiven, attributes.features.cols > 0, attributes.node_count));
+  return CheckSpan(attributes.features);
+}
+
 absl::StatusOr<FeatureMatrix> MakeNodeFeatures(const LinkWeights& weights, const NodeAttributes& attributes,
                                                NodeFeatures kind, Model model, int threads) {
   BLINK_RETURN_IF_ERROR(CheckNodeFeatures(model, kind, attributes.features.cols > 0, attributes.node_count));

@@ -23,6 +23,9 @@ NodeFeatures ResolveNodeFeatures(NodeFeatures asked, const NodeAttributes& attri
 absl::StatusOr<FeatureMatrix> MakeNodeFeatures(const LinkWeights& weights, const NodeAttributes& attributes,
                                                NodeFeatures kind, Model model, int threads);
 
+// The errors of MakeNodeFeatures for given ones, without the copy of them that it makes.
+absl::Status CheckGivenFeatures(const NodeAttributes& attributes, Model model);
+
 }  // namespace blink
 
 #endif  // BLINK_AGGREGATOR_SERVER_TRAIN_NODE_FEATURES_H_

@@ -49,10 +49,11 @@ torch::Tensor CsrTimesDense(const torch::Tensor& csr, const torch::Tensor& dense
   return torch::mm(csr, dense);
 }
 
-std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, torch::Device device, int threads) {
+std::shared_ptr<const SparseOperator> SparseOperator::Create(SparseMatrix matrix, torch::Device device, int threads,
+                                                             bool for_gradient) {
   auto result = std::make_shared<SparseOperator>();
   result->threads_ = threads;
-  result->backward_ = MakeSide(Transpose(matrix), device);
+  if (for_gradient) result->backward_ = MakeSide(Transpose(matrix), device);
   result->forward_ = MakeSide(std::move(matrix), device);
   return result;
 }

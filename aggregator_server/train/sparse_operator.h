@@ -13,8 +13,9 @@ namespace blink {
 // The matrix M of y = M x. On a CPU this folder's kernels multiply; on a GPU LibTorch's sparse CSR product. Immutable.
 class SparseOperator {
  public:
-  // `threads`: for the products on a CPU.
-  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, torch::Device device, int threads);
+  // `threads`: for the products on a CPU. `for_gradient`: false leaves out what MultiplyTransposed needs.
+  static std::shared_ptr<const SparseOperator> Create(SparseMatrix matrix, torch::Device device, int threads,
+                                                      bool for_gradient = true);
 
   torch::Tensor Multiply(const torch::Tensor& dense) const;            // [cols, width] -> [rows, width]
   torch::Tensor MultiplyTransposed(const torch::Tensor& dense) const;  // [rows, width] -> [cols, width]

@@ -13,6 +13,15 @@
 
 namespace blink {
 
+// Mean cross-entropy of the logits `rows` [m, classes] of nodes with these `labels` [m]. `weights` [classes], or
+// undefined: 1 each.
+inline torch::Tensor CrossEntropy(const torch::Tensor& rows, const torch::Tensor& labels,
+                                  const torch::Tensor& weights) {
+  torch::nn::functional::CrossEntropyFuncOptions options;
+  if (weights.defined()) options.weight(weights);
+  return torch::nn::functional::cross_entropy(rows, labels, options);
+}
+
 // The labelled nodes of one split on the device.
 struct SplitTensors {
   torch::Tensor nodes;    // [m] int64
@@ -28,11 +37,7 @@ struct SplitTensors {
     labels = torch::tensor(label_list, torch::kInt64).to(device);
   }
   // Mean cross-entropy of the logits `rows` [m, classes] of these nodes.
-  torch::Tensor Loss(const torch::Tensor& rows) const {
-    torch::nn::functional::CrossEntropyFuncOptions options;
-    if (weights.defined()) options.weight(weights);
-    return torch::nn::functional::cross_entropy(rows, labels, options);
-  }
+  torch::Tensor Loss(const torch::Tensor& rows) const { return CrossEntropy(rows, labels, weights); }
 };
 
 }  // namespace blink

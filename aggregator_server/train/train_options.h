@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "aggregator_server/train/early_pruning.h"
 #include "common/wire/training_choices.h"
@@ -20,6 +21,11 @@ struct TrainOptions {
   int epochs = 300;
   int hidden = 16;  // width of the layers but the last
   int layers = 2;
+  // 0: a step an epoch, on all nodes and links. Otherwise a step for every so many training nodes, on a sample of the
+  // links around them (neighbour_sampler.h): `fan_out` of a node, from the batch outwards, one number a layer. The
+  // validation and the result are always of all links.
+  uint32_t batch_nodes = 0;
+  std::vector<uint32_t> fan_out;
   int patience = 0;  // the training ends after this many epochs without a lower validation loss; 0: never early
   std::optional<TargetScore> target;  // the training ends when it cannot reach this (early_pruning.h); absent: never
   // Weighs the losses by the inverse frequency of the classes in the training split. A class that the split lacks

@@ -28,7 +28,10 @@ absl::Status ValidateOptions(const TrainOptions& options) {
                                               .epochs = options.epochs,
                                               .hidden = options.hidden,
                                               .layers = options.layers,
-                                              .patience = options.patience}));
+                                              .patience = options.patience,
+                                              .batch_nodes = options.batch_nodes}));
+  BLINK_RETURN_IF_ERROR(CheckFanOut(std::vector<uint64_t>(options.fan_out.begin(), options.fan_out.end()),
+                                    options.batch_nodes, options.layers));
   if (!(options.checkpoint_every_s >= 0)) {
     return absl::InvalidArgumentError(absl::StrCat("checkpoint_every_s is ", options.checkpoint_every_s,
                                                    ": it must be 0 (after every epoch) or more"));
@@ -39,7 +42,8 @@ absl::Status ValidateOptions(const TrainOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attributes, Model model) {
+absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attributes, const TrainOptions& options) {
+  const Model model = options.model;
   const uint32_t n = attributes.node_count;
   if (n == 0 || (attributes.features.cols > 0 && attributes.features.rows != n) || attributes.labels.size() != n ||
       attributes.split.size() != n) {
@@ -50,6 +54,12 @@ absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attr
   if (model != Model::kMlp && weights.node_count != n) {
     return absl::InvalidArgumentError(
         absl::StrCat("the graph has ", weights.node_count, " nodes, but the attributes have ", n));
+  }
+  if (options.batch_nodes > 0 && model != Model::kMlp && weights.has_background()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batch_nodes is ", options.batch_nodes,
+        ", but every pair of nodes has a weight, and none can be sampled by its links: train on hard or hybrid links, "
+        "or without batches"));
   }
   for (uint32_t i = 0; i < n; ++i) {
     if (attributes.labels[i] < -1 || attributes.labels[i] >= static_cast<int64_t>(attributes.class_count)) {
@@ -69,7 +79,7 @@ absl::Status ValidateData(const LinkWeights& weights, const NodeAttributes& attr
 absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeAttributes& attributes,
                                          const TrainOptions& options) {
   BLINK_RETURN_IF_ERROR(ValidateOptions(options));
-  BLINK_RETURN_IF_ERROR(ValidateData(weights, attributes, options.model));
+  BLINK_RETURN_IF_ERROR(ValidateData(weights, attributes, options));
   // cuBLAS reads it when it is first used, and is not deterministic without.
   if (options.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*replace=*/0);
   BLINK_ASSIGN_OR_RETURN(const TrainDevice device, ChooseDevice(options.device));
@@ -79,8 +89,14 @@ absl::StatusOr<TrainResult> TrainOrThrow(const LinkWeights& weights, const NodeA
   // not: so the same seed gives the same model with any number of threads.
   at::set_num_threads(1);
   const NodeFeatures used = ResolveNodeFeatures(options.node_features, attributes);
-  BLINK_ASSIGN_OR_RETURN(const FeatureMatrix features,
-                         MakeNodeFeatures(weights, attributes, options.node_features, options.model, resolved.threads));
+  FeatureMatrix made;  // empty for the given ones, which are not copied
+  if (used == NodeFeatures::kGiven) {
+    BLINK_RETURN_IF_ERROR(CheckGivenFeatures(attributes, options.model));
+  } else {
+    BLINK_ASSIGN_OR_RETURN(
+        made, MakeNodeFeatures(weights, attributes, options.node_features, options.model, resolved.threads));
+  }
+  const FeatureMatrix& features = used == NodeFeatures::kGiven ? attributes.features : made;
   const auto train_on = [&](const TrainDevice& chosen) -> absl::StatusOr<TrainResult> {
     try {
       const auto run = [&] { return RunTraining(weights, features, attributes, resolved, chosen); };

@@ -13,6 +13,7 @@
 #include "aggregator_server/train/checkpoint.h"
 #include "aggregator_server/train/log_probabilities.h"
 #include "aggregator_server/train/network.h"
+#include "aggregator_server/train/passes.h"
 #include "aggregator_server/train/split_tensors.h"
 #include "aggregator_server/train/state_dict.h"
 #include "aggregator_server/train/torch_script.h"
@@ -55,8 +56,10 @@ class Training {
         train_(attributes, Split::kTrain, class_weights_, device.device),
         validation_(attributes, Split::kValidation, class_weights_, device.device),
         initial_generator_(MakeGenerator(torch::kCPU, options.seed)),
-        network_(MakeInput(weights, features, options.model, device.device, options.threads, OperatorPath::kAuto,
-                           /*normalize=*/!options.features_as_they_are),
+        network_(options.batch_nodes > 0
+                     ? NetworkInput{.features = features.cols}
+                     : MakeInput(weights, features, options.model, device.device, options.threads, OperatorPath::kAuto,
+                                 /*normalize=*/!options.features_as_they_are),
                  {.model = options.model,
                   .layers = options.layers,
                   .hidden = options.hidden,
@@ -65,18 +68,22 @@ class Training {
         // Another stream than the weights', so that the masks do not depend on how many weights there are.
         dropout_generator_(MakeGenerator(device.device, options.seed ^ 0x9e3779b97f4a7c15u)),
         optimizer_(network_.parameters(),
-                   torch::optim::AdamOptions(options.learning_rate).weight_decay(options.weight_decay)) {}
+                   torch::optim::AdamOptions(options.learning_rate).weight_decay(options.weight_decay)) {
+    Trained trained{network_, optimizer_, train_, [this](const torch::Tensor& x) { return Dropout(x); }};
+    pass_ = options.batch_nodes > 0
+                ? MakeSampledPass(std::move(trained), {weights, features, attributes, options, device.device})
+                : MakeFullPass(std::move(trained));
+  }
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
 
   absl::StatusOr<TrainResult> Run() {
     if (!options_.checkpoint_file.empty()) BLINK_RETURN_IF_ERROR(Resume());
     started_ = saved_ = Clock::now();
-    // The first layer at the weights that epoch e left serves e's evaluation and the training of e + 1.
-    torch::Tensor first = network_.First();
     for (int epoch = result_.resumed_from_epoch + 1; epoch <= options_.epochs && !OutOfPatience() && !IsOutOfReach();
          ++epoch) {
-      const torch::Tensor train_loss = TrainOneEpoch(first);
-      first = network_.First();
-      Evaluate(epoch, first, train_loss);
+      const torch::Tensor train_loss = pass_->TrainEpoch(epoch);
+      Evaluate(epoch, pass_->Logits(), train_loss);
       if (IsStopRequested()) return Stop();
       if (!options_.checkpoint_file.empty()) MaybeSave();
       if (options_.progress) options_.progress(epoch, result_.validation_losses.back());
@@ -110,19 +117,11 @@ class Training {
     return x * torch::empty_like(x).bernoulli_(keep, dropout_generator_).div_(keep);
   }
 
-  torch::Tensor TrainOneEpoch(const torch::Tensor& first) {
-    optimizer_.zero_grad();
-    const torch::Tensor logits = network_.Rest(first, [this](const torch::Tensor& x) { return Dropout(x); });
-    torch::Tensor loss = train_.Loss(logits.index_select(0, train_.nodes));
-    loss.backward();
-    optimizer_.step();
-    return loss.detach();
-  }
-
-  void Evaluate(int epoch, const torch::Tensor& first, const torch::Tensor& train_loss) {
+  void Evaluate(int epoch, const torch::Tensor& logits, const torch::Tensor& train_loss) {
     const torch::NoGradGuard no_gradients;
-    const torch::Tensor logits = network_.Rest(first);
-    const torch::Tensor rows = logits.index_select(0, validation_.nodes);
+    // Logits may be on the CPU beside a training on a GPU.
+    const torch::Tensor rows =
+        logits.index_select(0, validation_.nodes.to(logits.device())).to(validation_.nodes.device());
     const torch::Tensor right = rows.argmax(1).eq(validation_.labels).to(torch::kFloat32).mean();
     // One transfer, for which a GPU has to be waited for.
     const torch::Tensor figures = torch::stack({train_loss, validation_.Loss(rows), right}).to(torch::kCPU);
@@ -213,7 +212,7 @@ class Training {
     if (checkpoint.best_epoch != 0) {
       best_logits_ = torch::tensor(checkpoint.best_logits)
                          .view({attributes_.node_count, static_cast<int64_t>(attributes_.class_count)})
-                         .to(device_.device);
+                         .to(options_.batch_nodes > 0 ? torch::Device(torch::kCPU) : device_.device);
     }
     result_.resumed_from_epoch = static_cast<int>(checkpoint.epoch);
     result_.best_epoch = static_cast<int>(checkpoint.best_epoch);
@@ -301,6 +300,7 @@ class Training {
   Network network_;
   torch::Generator dropout_generator_;
   torch::optim::Adam optimizer_;
+  std::unique_ptr<EpochPass> pass_;
   torch::Tensor best_logits_;
   std::vector<torch::Tensor> best_parameters_;
   TrainResult result_;

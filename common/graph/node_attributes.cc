@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace blink {
-namespace {
 
 void DivideByRowSums(FeatureMatrix& features) {
   for (uint32_t i = 0; i < features.rows; ++i) {
@@ -17,8 +16,6 @@ void DivideByRowSums(FeatureMatrix& features) {
     for (int64_t k = begin; k < end; ++k) features.values[k] = static_cast<float>(features.values[k] / divisor);
   }
 }
-
-}  // namespace
 
 FeatureMatrix ToDense(const FeatureMatrix& features) {
   FeatureMatrix dense{.rows = features.rows, .cols = features.cols};
@@ -36,12 +33,16 @@ const char* SplitName(Split split) {
   return kNames[static_cast<int>(split)];
 }
 
+float SmallestFeature(const FeatureMatrix& features) {
+  if (features.values.empty()) return 0;
+  const float minimum = *std::min_element(features.values.begin(), features.values.end());
+  const bool has_zeros = features.sparse && features.values.size() < static_cast<size_t>(features.rows) * features.cols;
+  return has_zeros ? std::min(minimum, 0.0f) : minimum;
+}
+
 FeatureMatrix NormalizeFeatures(const FeatureMatrix& features) {
   if (features.values.empty()) return features;
-  float minimum = *std::min_element(features.values.begin(), features.values.end());
-  // The entries that a sparse matrix does not store are zeros, and count for the minimum.
-  const bool has_zeros = features.sparse && features.values.size() < static_cast<size_t>(features.rows) * features.cols;
-  if (has_zeros) minimum = std::min(minimum, 0.0f);
+  const float minimum = SmallestFeature(features);
   FeatureMatrix normal = (features.sparse && minimum != 0.0f) ? ToDense(features) : features;
   if (minimum != 0.0f) {
     for (float& value : normal.values) value -= minimum;

@@ -25,6 +25,9 @@ FeatureMatrix ToDense(const FeatureMatrix& sparse);
 // PyG's NormalizeFeatures: subtracts the minimum of the matrix, then divides each row by max(row sum, 1). A sparse
 // matrix stays sparse when its minimum is 0, and becomes dense when it has negative values.
 FeatureMatrix NormalizeFeatures(const FeatureMatrix& features);
+// Its two steps: the minimum of the matrix, in which what is not stored is 0; and the division, in place.
+float SmallestFeature(const FeatureMatrix& features);
+void DivideByRowSums(FeatureMatrix& features);
 
 enum class Split : uint8_t { kNone = 0, kTrain = 1, kValidation = 2, kTest = 3 };
 const char* SplitName(Split split);  // as split.csv has it: none, train, val, test

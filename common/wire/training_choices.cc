@@ -21,6 +21,8 @@ absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_v
       {"hidden", static_cast<double>(numbers.hidden), within(numbers.hidden, 1, 4096), "1 .. 4096"},
       {"layers", static_cast<double>(numbers.layers), within(numbers.layers, 1, 8), "1 .. 8"},
       {"patience", static_cast<double>(numbers.patience), within(numbers.patience, 0, 100'000), "0 .. 100,000"},
+      {"batch_nodes", static_cast<double>(numbers.batch_nodes), within(numbers.batch_nodes, 0, 10'000'000),
+       "0 .. 10,000,000"},
   };
   for (const Check& check : checks) {
     if (check.in_range) continue;
@@ -28,6 +30,26 @@ absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_v
         absl::StrCat(prefix, check.name, " is ", check.value, ", but must be in ", check.range));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckFanOut(absl::Span<const uint64_t> fan_out, int64_t batch_nodes, int64_t layers,
+                         absl::string_view prefix) {
+  if (batch_nodes == 0) {
+    if (fan_out.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(prefix,
+                     "fan_out is set, but nothing is sampled without batches: say how many training nodes a "
+                     "batch has (batch_nodes, --batch-nodes 1024), or leave it out"));
+  }
+  for (const uint64_t links : fan_out) {
+    if (links >= 1 && links <= 1'000'000) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(prefix, "fan_out has ", links, ", but each of its numbers must be in 1 .. 1,000,000"));
+  }
+  if (static_cast<int64_t>(fan_out.size()) == layers) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(prefix, "fan_out has ", fan_out.size(),
+                                                 fan_out.size() == 1 ? " number" : " numbers", ", but there are ",
+                                                 layers, " layers: give one number for each, or leave it out"));
 }
 
 NodeFeatures ResolveNodeFeatures(NodeFeatures asked, bool given_exist, uint32_t nodes) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace blink {
 
@@ -76,11 +77,20 @@ struct TrainingNumbers {
   int64_t hidden = 16;          // 1 .. 4096
   int64_t layers = 2;           // 1 .. 8
   int64_t patience = 0;         // 0 .. 100,000
+  int64_t batch_nodes = 0;      // 0 .. 10,000,000; 0: a step an epoch, on all nodes
 };
+
+// Links that are drawn of a node where nobody says how many.
+inline constexpr uint32_t kFanOutDefault = 10;
 
 // Returns INVALID_ARGUMENT for the first number that is out of range or NaN, such as "<prefix>dropout is 1, but must be
 // in [0, 1)".
 absl::Status CheckTrainingNumbers(const TrainingNumbers& numbers, absl::string_view prefix = "");
+
+// Returns INVALID_ARGUMENT, as "<prefix>fan_out ..." with the remedy, unless there is a number for each layer, each in
+// 1 .. 1,000,000, where there are batches, and none where there are no batches.
+absl::Status CheckFanOut(absl::Span<const uint64_t> fan_out, int64_t batch_nodes, int64_t layers,
+                         absl::string_view prefix = "");
 
 // The largest graph for which kAuto may mean identity features. Their first layer has `hidden` weights for each node,
 // and would be larger than the rest of the model on larger graphs.
