@@ -214,6 +214,10 @@ nlohmann::ordered_json TrainJson(const TrainResult& training, const Candidate& t
   json["hidden"] = OfNetwork(options, options.hidden);
   json["layers"] = OfNetwork(options, options.layers);
   json["patience"] = OfNetwork(options, options.patience);
+  if (options.batch_nodes > 0) {
+    json["batch_nodes"] = options.batch_nodes;
+    json["fan_out"] = options.fan_out;
+  }
   json["balance_classes"] = options.balance_classes;
   json["node_features"] = NodeFeaturesName(training.node_features);
   json["features"] = training.feature_count;

@@ -32,6 +32,10 @@ Candidate MakeCandidate(const v1::TrainingSpec& normal, Prior prior, Model model
   if (normal.hidden() > 0) options.hidden = static_cast<int>(normal.hidden());
   options.layers = static_cast<int>(normal.layers());
   options.patience = static_cast<int>(normal.patience());
+  if (IsNetwork(model)) {
+    options.batch_nodes = normal.batch_nodes();
+    options.fan_out.assign(normal.fan_out().begin(), normal.fan_out().end());
+  }
   options.balance_classes = normal.balance_classes();
   options.deterministic = normal.deterministic();
   options.node_features = FromProto(normal.node_features()).value_or(options.node_features);

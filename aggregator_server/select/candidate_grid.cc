@@ -57,6 +57,8 @@ void CandidateGrid::ListPairs(const v1::TrainingSpec& normal, bool estimated) {
     const bool has_variant = estimated && TakesVariant(model);
     if (FromProto(normal.model()).value_or(model) != model) continue;
     if (has_variant && FromProto(normal.variant()).value_or(variant) != variant) continue;
+    // No batch can be sampled of Soft links; the stacked model needs none.
+    if (has_variant && variant == Variant::kSoft && normal.batch_nodes() > 0 && IsNetwork(model)) continue;
     if (!has_variant) {
       // The priors' networks differ in features and settings; their stacked models on the same links are the same.
       const std::pair<Prior, Model> pair(model == Model::kStacked ? Prior::kAttributed : prior, model);

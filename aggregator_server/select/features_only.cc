@@ -22,6 +22,10 @@ absl::StatusOr<Candidate> CandidateOf(v1::TrainingSpec normal, Prior prior, Mode
   normal.set_candidates(0);
   normal.clear_score();
   normal.clear_variant();
+  if (!IsNetwork(model)) {
+    normal.clear_batch_nodes();
+    normal.clear_fan_out();
+  }
   normal.set_prior(ToProto(prior));
   normal.set_model(ToProto(model));
   return CandidateFromSpec(normal);

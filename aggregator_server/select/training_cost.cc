@@ -50,6 +50,25 @@ LayerCopies CopiesOf(Model model) {
   return {4, 8.5};
 }
 
+// What the steps of an epoch of batches (TrainOptions::batch_nodes) see, one step at most: nodes and directed links.
+struct SampleSize {
+  double steps = 1, nodes = 0, links = 0;
+};
+SampleSize SizeOfSample(const Candidate& candidate, const ProblemSize& size) {
+  const double n = size.nodes, train = std::max(1u, size.labelled_train);
+  const double degree = candidate.options.model == Model::kMlp ? 0 : OwnPairs(candidate, size) / std::max(n, 1.0);
+  const double batch = std::min<double>(candidate.options.batch_nodes, train);
+  SampleSize sample{.steps = std::ceil(train / batch), .nodes = batch};
+  double reached = batch;
+  for (const uint32_t fan_out : candidate.options.fan_out) {
+    const double drawn = reached * std::min<double>(fan_out, degree);
+    sample.links += drawn;
+    reached = std::min(drawn, n - sample.nodes);
+    sample.nodes += reached;
+  }
+  return sample;
+}
+
 }  // namespace
 
 bool AttendsAllPairs(const Candidate& candidate) {
@@ -96,13 +115,24 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size) {
   }
   if (!IsNetwork(options.model)) return 0;  // it is there already
   const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
-  double products = FeatureValues(candidate, size) * options.hidden + n * options.hidden * width;
-  if (options.model == Model::kGat) {
-    if (!AttendsAllPairs(candidate)) products += (own + n) * (width + kExponential * options.layers);
-  } else if (options.model != Model::kMlp) {
-    products += own * width;
+  const auto products_on = [&](double nodes, double pairs) {
+    const double products =
+        FeatureValues(candidate, size) / std::max(n, 1.0) * nodes * options.hidden + nodes * options.hidden * width;
+    if (options.model == Model::kMlp || AttendsAllPairs(candidate)) return products;
+    const bool attends = options.model == Model::kGat;
+    return products + (attends ? (pairs + nodes) * (width + kExponential * options.layers) : pairs * width);
+  };
+  double products = kPasses * products_on(n, own);
+  if (options.batch_nodes > 0) {
+    constexpr double kSampling = 100;  // multiplications that a node or a link costs to be found, drawn and copied
+    const SampleSize sample = SizeOfSample(candidate, size);
+    products =
+        products_on(n, own) + kSampling * (n + own) * options.layers +  // the evaluation
+        sample.steps *
+            ((kPasses - 1) * products_on(sample.nodes, sample.links) +
+             kSampling * (sample.nodes * (1 + FeatureValues(candidate, size) / std::max(n, 1.0) / 10) + sample.links));
   }
-  return kPasses * products * options.epochs / kMultiplicationsPerSecond +
+  return products * options.epochs / kMultiplicationsPerSecond +
          (AttendsAllPairs(candidate) ? PairAttentionSeconds(options, size) : 0);
 }
 
@@ -113,6 +143,20 @@ double TrainingBytes(const Candidate& candidate, const ProblemSize& size) {
   const TrainOptions& options = candidate.options;
   const double n = size.nodes, p = size.flip_probability;
   if (!IsNetwork(options.model)) return n * size.classes * (options.model == Model::kStacked ? 25 : 2) * sizeof(float);
+  if (options.batch_nodes > 0) {
+    // A batch with its layers, or two or three matrices of all nodes and a block of rows in the evaluation; and the
+    // logits of the result.
+    constexpr double kBlockBytes = 4 * (1 << 24) * sizeof(float);  // a block's rows a few times (sampled_pass.cc)
+    constexpr double kValueBytes = 12, kCopies = 12;  // of a value with its place; of a layer, in a training step
+    const SampleSize sample = SizeOfSample(candidate, size);
+    const double width = static_cast<double>(options.hidden) * (options.layers - 1) + size.classes;
+    const double widest = std::max<double>(options.layers > 1 ? options.hidden : 0, size.classes);
+    const double of_batch =
+        FeatureValues(candidate, size) / std::max(n, 1.0) * sample.nodes * kFeatureCopies * kValueBytes +
+        sample.nodes * width * kCopies * sizeof(float) + sample.links * 4 * kValueBytes;
+    const double of_evaluation = 3 * n * widest * sizeof(float) + std::min(kBlockBytes, 4 * n * widest * sizeof(float));
+    return std::max(of_batch, of_evaluation) + 3 * n * size.classes * sizeof(float) + 8 * n;
+  }
   const LayerCopies copies = CopiesOf(options.model);
   const double hidden = static_cast<double>(options.hidden) * (options.layers - 1);
   const bool dense = size.features_are_dense && candidate.prior != Prior::kAttributed;

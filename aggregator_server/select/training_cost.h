@@ -39,7 +39,8 @@ double NominalSeconds(const Candidate& candidate, const ProblemSize& size);
 double AttributedNominalSeconds(uint32_t nodes, uint32_t dense_columns, uint32_t classes);
 
 // Upper estimate of the bytes that a training takes beside what all trainings share (the links and the attributes): its
-// copies of the features, its own form of the links, and the layers with their gradients.
+// copies of the features, its own form of the links, and the layers with their gradients; with batches those of one
+// batch, and what the evaluation of all nodes holds.
 double TrainingBytes(const Candidate& candidate, const ProblemSize& size);
 
 // A longer training is not done unless the operator insists. A search leaves such a pair out unless the spec names both

@@ -13,8 +13,9 @@
 namespace blink {
 namespace {
 
-// Of a block of rows in an evaluation, if one row has no more. Each may bring another row of 64 bytes, with 16 columns.
-constexpr uint64_t kBlockLinks = uint64_t{1} << 20;
+// Numbers of a block of rows in an evaluation, if one row has no more: each link may bring the row of another node.
+// 64 MB.
+constexpr uint64_t kBlockNumbers = uint64_t{1} << 24;
 
 torch::Tensor Indices(const std::vector<NodeIndex>& nodes) {
   const std::vector<int64_t> wide(nodes.begin(), nodes.end());
@@ -35,12 +36,13 @@ class SampledPass : public EpochPass {
       const std::vector<float> sums = RowSums(data.weights, data.options.threads);
       row_sums_ = torch::tensor(sums, torch::kFloat32);
     }
+    const uint64_t width = std::max<uint64_t>(data.options.hidden, data.attributes.class_count);
     const auto& offsets = data.weights.links.offsets();
     const uint32_t n = data.attributes.node_count;
     for (uint32_t first = 0; first < n; first = block_ends_.back()) {
       uint32_t end = first + 1;
       while (end < n && end - first < data.block_rows &&
-             (sampler_.is_empty() || offsets[end + 1] - offsets[first] <= kBlockLinks)) {
+             (sampler_.is_empty() || (offsets[end + 1] - offsets[first]) * width <= kBlockNumbers)) {
         ++end;
       }
       block_ends_.push_back(end);

@@ -59,7 +59,8 @@ absl::Status CheckNumbers(const TrainingFlags& flags) {
                                              .epochs = whole(flags.epochs, defaults.epochs),
                                              .hidden = whole(flags.hidden, defaults.hidden),
                                              .layers = whole(flags.layers, defaults.layers),
-                                             .patience = whole(flags.patience, defaults.patience)},
+                                             .patience = whole(flags.patience, defaults.patience),
+                                             .batch_nodes = whole(flags.batch_nodes, defaults.batch_nodes)},
                                             "training."));
 }
 
@@ -84,6 +85,24 @@ void TrainingFlags::AddTo(CLI::App* command, TrainingKind kind) {
   command->add_option("--layers", layers, "1 .. 8 (2)");
   command->add_option("--patience", patience,
                       "End after so many epochs without a lower validation loss (0: not before --epochs)");
+  command->add_option(
+      "--batch-nodes", batch_nodes,
+      "Take a step for every so many training nodes, on links sampled around them; not on Soft links (0: "
+      "a step an epoch, on all nodes)");
+  command
+      ->add_option("--fan-out", fan_out,
+                   absl::StrCat("With --batch-nodes: links to sample of a node, from the batch outwards, a number for "
+                                "each layer, such as 25,10 (",
+                                kFanOutDefault, " each)"))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("A,B")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            return ParseWholeNumber(text) ? std::string()
+                                          : absl::StrCat(text, " is not a whole number from 1 to 1,000,000");
+          },
+          ""));
   balance_classes.option = command->add_flag("--balance-classes", balance_classes.value,
                                              "Weigh the training loss by the inverse frequency of the classes");
   command
@@ -158,6 +177,10 @@ absl::StatusOr<v1::TrainingSpec> TrainingFlags::Spec() const {
   if (hidden) spec.set_hidden(static_cast<uint32_t>(*hidden));
   if (layers) spec.set_layers(static_cast<uint32_t>(*layers));
   if (patience) spec.set_patience(static_cast<uint32_t>(*patience));
+  if (batch_nodes) spec.set_batch_nodes(static_cast<uint32_t>(*batch_nodes));
+  for (const uint64_t links : fan_out) {
+    spec.add_fan_out(static_cast<uint32_t>(std::min<uint64_t>(links, std::numeric_limits<uint32_t>::max())));
+  }
   if (balance_classes.given()) spec.set_balance_classes(balance_classes.value);
   if (deterministic.given()) spec.set_deterministic(deterministic.value);
   if (allow_slow_attention.given()) spec.set_allow_slow_attention(allow_slow_attention.value);

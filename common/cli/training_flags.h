@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
@@ -24,7 +25,8 @@ struct TrainingFlags {
   std::optional<std::string> prior, variant, model, node_features, device, score;
   std::optional<double> learning_rate, weight_decay, dropout;
   // Of 64 bits, so that Spec can name the range of a number that is too large for it.
-  std::optional<uint64_t> epochs, hidden, layers, patience;
+  std::optional<uint64_t> epochs, hidden, layers, patience, batch_nodes;
+  std::vector<uint64_t> fan_out;
   // A flag that may be absent. CLI11 has no such state for a bool, but its option knows whether it was given.
   struct Flag {
     bool value = false;

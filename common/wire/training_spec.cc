@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ namespace blink {
 namespace {
 
 constexpr size_t kDeviceDigitsMax = 3;
+constexpr uint32_t kLayersMax = 8;
 constexpr char kUnspecified[] = "unspecified";
 
 // The wire's numbers: those of Prior, Variant and Model plus 1, for UNSPECIFIED; those of NodeFeatures, whose kAuto is
@@ -121,6 +123,8 @@ absl::Status CheckTrainsNothing(const v1::TrainingSpec& spec) {
       {"layers", spec.layers() != 0},
       {"patience", spec.has_patience()},
       {"balance_classes", spec.balance_classes()},
+      {"batch_nodes", spec.has_batch_nodes()},
+      {"fan_out", spec.fan_out_size() > 0},
       {"node_features", spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED},
       {"deterministic", spec.deterministic()},
       {"allow_slow_attention", spec.allow_slow_attention()},
@@ -159,17 +163,41 @@ void FillDefaults(v1::TrainingSpec& spec) {
   const bool searches_width = spec.prior() == v1::PRIOR_ATTRIBUTED && spec.candidates() > 0;
   if (spec.hidden() == 0 && !searches_width) spec.set_hidden(static_cast<uint32_t>(defaults.hidden));
   if (spec.layers() == 0) spec.set_layers(static_cast<uint32_t>(defaults.layers));
+  if (spec.batch_nodes() > 0 && spec.fan_out_size() == 0) {
+    for (uint32_t layer = 0; layer < std::min(spec.layers(), kLayersMax); ++layer) spec.add_fan_out(kFanOutDefault);
+  }
   if (spec.score() == v1::MEASURE_ACCURACY) spec.clear_score();  // as rounds of older versions have it
 }
 
 absl::Status CheckNumbers(const v1::TrainingSpec& spec) {
-  TrainingNumbers numbers{.epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience()};
+  TrainingNumbers numbers{
+      .epochs = spec.epochs(), .layers = spec.layers(), .patience = spec.patience(), .batch_nodes = spec.batch_nodes()};
   if (spec.hidden() > 0) numbers.hidden = spec.hidden();  // else searched
   const bool searched = spec.candidates() > 0 && spec.learning_rate() == 0;
   if (!searched) numbers.learning_rate = spec.learning_rate();
   if (spec.has_weight_decay()) numbers.weight_decay = spec.weight_decay();
   if (spec.has_dropout()) numbers.dropout = spec.dropout();
   return CheckTrainingNumbers(numbers, "training.");
+}
+
+// A batch is of networks, and of links that are a list.
+absl::Status CheckSampling(const v1::TrainingSpec& spec) {
+  const std::vector<uint64_t> fan_out(spec.fan_out().begin(), spec.fan_out().end());
+  BLINK_RETURN_IF_ERROR(CheckFanOut(fan_out, spec.batch_nodes(), spec.layers(), "training."));
+  if (spec.batch_nodes() == 0) return absl::OkStatus();
+  const std::optional<Model> model = FromProto(spec.model());
+  if (model && !IsNetwork(*model)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.batch_nodes is ", spec.batch_nodes(), ", but the model ", ModelName(*model),
+                     " is no network and knows no batches: choose gcn, graphsage or gat, or leave out the batches"));
+  }
+  if (spec.variant() == v1::VARIANT_SOFT && model != Model::kMlp) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.batch_nodes is ", spec.batch_nodes(),
+                     ", but on soft links every node is a neighbour of all others, and none can be sampled by its "
+                     "links: choose hard or hybrid links (--variant hard), or no batches (--batch-nodes 0)"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckScore(const v1::TrainingSpec& spec) {
@@ -186,6 +214,7 @@ absl::StatusOr<v1::TrainingSpec> NormalizeTrainingSpec(v1::TrainingSpec spec) {
   FillDefaults(spec);
   BLINK_RETURN_IF_ERROR(CheckModelOfPrior(spec));
   BLINK_RETURN_IF_ERROR(spec.model() == v1::MODEL_NONE ? CheckTrainsNothing(spec) : CheckNumbers(spec));
+  if (spec.model() != v1::MODEL_NONE) BLINK_RETURN_IF_ERROR(CheckSampling(spec));
   BLINK_RETURN_IF_ERROR(CheckScore(spec));
   if (spec.candidates() > kCandidatesMax) {
     return absl::InvalidArgumentError(
@@ -225,6 +254,11 @@ v1::TrainingSpec OverrideTrainingSpec(v1::TrainingSpec of_round, const v1::Train
     of_round.clear_learning_rate();
     of_round.clear_weight_decay();
     of_round.clear_dropout();
+  }
+  // A fan-out is replaced, not continued, and holds only for as many layers as it has.
+  const bool other_layers = given.layers() > 0 && given.layers() != of_round.layers();
+  if (given.fan_out_size() > 0 || other_layers || (given.has_batch_nodes() && given.batch_nodes() == 0)) {
+    of_round.clear_fan_out();
   }
   const v1::Measure of_rounds_search = of_round.score();
   of_round.clear_score();

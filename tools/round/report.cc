@@ -40,26 +40,32 @@ Json TrainingJson(const v1::TrainingSpec& spec) {
   const bool searches = spec.candidates() > 0;
   const auto of_model = [&](const auto& value) { return spec.model() == v1::MODEL_NONE ? Json(nullptr) : Json(value); };
   // a round of before there were priors
-  return {{"prior", spec.prior() == v1::PRIOR_UNSPECIFIED ? "beta" : PriorName(spec.prior())},
-          {"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
-          {"model", Named(ModelName(spec.model()), spec.model() != v1::MODEL_UNSPECIFIED)},
-          {"learning_rate", searches && spec.learning_rate() == 0 ? Json(nullptr) : of_model(spec.learning_rate())},
-          {"weight_decay", searches && !spec.has_weight_decay() ? Json(nullptr) : of_model(spec.weight_decay())},
-          {"dropout", searches && !spec.has_dropout() ? Json(nullptr) : of_model(spec.dropout())},
-          {"epochs", of_model(spec.epochs())},
-          {"hidden", searches && spec.hidden() == 0 ? Json(nullptr) : of_model(spec.hidden())},
-          {"layers", of_model(spec.layers())},
-          {"patience", of_model(spec.patience())},
-          {"balance_classes", spec.balance_classes()},
-          {"node_features",
-           Named(NodeFeaturesName(spec.node_features()), spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED)},
-          {"deterministic", spec.deterministic()},
-          {"allow_slow_attention", spec.allow_slow_attention()},
-          {"candidates", spec.candidates()},
-          {"score", Named(MeasureName(FromProto(spec.score())), searches)},
-          {"seed", spec.seed()},
-          {"device", spec.device()},
-          {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};
+  Json json = {
+      {"prior", spec.prior() == v1::PRIOR_UNSPECIFIED ? "beta" : PriorName(spec.prior())},
+      {"variant", Named(VariantName(spec.variant()), spec.variant() != v1::VARIANT_UNSPECIFIED)},
+      {"model", Named(ModelName(spec.model()), spec.model() != v1::MODEL_UNSPECIFIED)},
+      {"learning_rate", searches && spec.learning_rate() == 0 ? Json(nullptr) : of_model(spec.learning_rate())},
+      {"weight_decay", searches && !spec.has_weight_decay() ? Json(nullptr) : of_model(spec.weight_decay())},
+      {"dropout", searches && !spec.has_dropout() ? Json(nullptr) : of_model(spec.dropout())},
+      {"epochs", of_model(spec.epochs())},
+      {"hidden", searches && spec.hidden() == 0 ? Json(nullptr) : of_model(spec.hidden())},
+      {"layers", of_model(spec.layers())},
+      {"patience", of_model(spec.patience())},
+      {"balance_classes", spec.balance_classes()},
+      {"node_features",
+       Named(NodeFeaturesName(spec.node_features()), spec.node_features() != v1::NODE_FEATURES_UNSPECIFIED)},
+      {"deterministic", spec.deterministic()},
+      {"allow_slow_attention", spec.allow_slow_attention()},
+      {"candidates", spec.candidates()},
+      {"score", Named(MeasureName(FromProto(spec.score())), searches)},
+      {"seed", spec.seed()},
+      {"device", spec.device()},
+      {"on_out_of_memory", spec.out_of_memory() == v1::OUT_OF_MEMORY_CPU ? "cpu" : "fail"}};
+  if (spec.batch_nodes() > 0) {
+    json["batch_nodes"] = spec.batch_nodes();
+    json["fan_out"] = std::vector<uint32_t>(spec.fan_out().begin(), spec.fan_out().end());
+  }
+  return json;
 }
 
 // "gcn, hard", "mlp", or for a search what it is restricted to: "best of 24: gcn", "best of 24"; and the prior, if it

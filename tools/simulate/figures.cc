@@ -182,6 +182,8 @@ TrainFigures FiguresOfTraining(const std::vector<Trial>& trials) {
   figures.hidden = AgreedOption(trials, &TrainOptions::hidden);
   figures.layers = AgreedOption(trials, &TrainOptions::layers);
   figures.patience = AgreedOption(trials, &TrainOptions::patience);
+  figures.batch_nodes = AgreedOption(trials, &TrainOptions::batch_nodes);
+  figures.fan_out = AgreedOption(trials, &TrainOptions::fan_out);
   figures.balance_classes = agreed([](const Trial& trial) { return trial.trained.options.balance_classes; });
   figures.node_features =
       agreed([](const Trial& trial) { return std::string(NodeFeaturesName(trial.training.node_features)); });

@@ -86,6 +86,8 @@ struct TrainFigures {
   double validation_accuracy_mean = 0, test_macro_f1_mean = 0, test_roc_auc_mean = 0;  // NaN: not defined
   std::optional<double> learning_rate, weight_decay, dropout;
   std::optional<int> epochs, hidden, layers, patience;
+  std::optional<uint32_t> batch_nodes;
+  std::optional<std::vector<uint32_t>> fan_out;  // empty: no batches
   std::optional<bool> balance_classes;
   std::optional<std::string> node_features;
   std::optional<bool> deterministic;

@@ -188,6 +188,10 @@ Json TrainPart(const TrainFigures& figures, const std::optional<BoundsFigures>& 
   json["hidden"] = OptionalJson(figures.hidden);
   json["layers"] = OptionalJson(figures.layers);
   json["patience"] = OptionalJson(figures.patience);
+  if (figures.batch_nodes.value_or(0) > 0) {
+    json["batch_nodes"] = OptionalJson(figures.batch_nodes);
+    json["fan_out"] = OptionalJson(figures.fan_out);
+  }
   json["balance_classes"] = OptionalJson(figures.balance_classes);
   json["node_features"] = OptionalJson(figures.node_features);
   json["deterministic"] = OptionalJson(figures.deterministic);

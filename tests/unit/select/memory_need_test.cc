@@ -96,6 +96,39 @@ TEST(MemoryNeed, IsSmallWhereNoBitIsSentOrNoReportIsNeeded) {
   EXPECT_EQ(EstimateMemoryNeed(spec, size, ReportsInMemory::Of(nullptr, v1::IMPLAUSIBLE_FLAG)).reports, 0);
 }
 
+Candidate OnSamples(uint32_t batch_nodes, std::vector<uint32_t> fan_out) {
+  Candidate candidate{.variant = Variant::kHard};
+  candidate.options.model = Model::kGraphSage;
+  candidate.options.hidden = 256;
+  candidate.options.batch_nodes = batch_nodes;
+  candidate.options.fan_out = std::move(fan_out);
+  return candidate;
+}
+
+TEST(TrainingBytes, OnSamplesGrowWithTheBatchAndHardlyWithTheFeatures) {
+  ProblemSize size = SizeOfNodes(1'000'000, 1e7);
+  size.labelled_train = 500'000;
+  const double full = TrainingBytes(OnSamples(0, {}), size), small = TrainingBytes(OnSamples(512, {10, 10}), size);
+  EXPECT_LT(small, 0.5 * full);
+  EXPECT_GT(small, 2.0 * 1'000'000 * 256 * 4) << "an evaluation holds two matrices of all nodes";
+  EXPECT_LT(small, TrainingBytes(OnSamples(8192, {10, 10}), size));
+  EXPECT_EQ(TrainingBytes(OnSamples(8192, {1000, 1000}), size), TrainingBytes(OnSamples(8192, {20, 1000}), size))
+      << "no more links are drawn of a node than it has: 20";
+  ProblemSize wide = size;
+  wide.feature_values *= 10;
+  EXPECT_EQ(TrainingBytes(OnSamples(512, {10, 10}), wide), small) << "no copy of all of them";
+  EXPECT_GT(TrainingBytes(OnSamples(0, {}), wide), full + 1e9);
+}
+
+TEST(NominalSeconds, OnSamplesGrowWithTheStepsThatSeeTheSameNodesAgain) {
+  ProblemSize size = SizeOfNodes(100'000, 1e6);
+  size.labelled_train = 50'000;
+  const double full = NominalSeconds(OnSamples(0, {}), size);
+  EXPECT_GT(NominalSeconds(OnSamples(1000, {10, 10}), size), full);
+  EXPECT_GT(NominalSeconds(OnSamples(100, {10, 10}), size), NominalSeconds(OnSamples(1000, {10, 10}), size));
+  EXPECT_LT(NominalSeconds(OnSamples(1000, {2, 2}), size), NominalSeconds(OnSamples(1000, {10, 10}), size));
+}
+
 TEST(CheckMemory, RefusesWhatThereIsNotAndSaysWhatHelps) {
   const MemoryNeed need = NeedOf(300'000, "4");
   EXPECT_TRUE(CheckMemory(need, 16'000'000'000, "this machine").ok());

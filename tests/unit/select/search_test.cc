@@ -132,6 +132,22 @@ TEST(CandidateGrid, WhatIsSetRestrictsIt) {
   EXPECT_EQ(CandidateName(only[0].candidate), "gcn soft, learning rate 0.02, weight decay 0, dropout 0.3");
 }
 
+TEST(CandidateGrid, InBatchesTriesNoNetworkOnSoftLinks) {
+  for (const v1::Prior prior : {v1::PRIOR_BETA, v1::PRIOR_ATTRIBUTED}) {
+    v1::TrainingSpec spec = SearchSpec(1000);
+    spec.set_prior(prior);
+    spec.set_batch_nodes(64);
+    const CandidateGrid grid = CandidateGrid::Create(spec, true, kSmall).value();
+    EXPECT_GE(grid.pairs().size(), 7u) << "three models on Hard and Hybrid, and the MLP";
+    for (const Candidate& pair : grid.pairs()) {
+      const bool network = IsNetwork(pair.options.model);
+      EXPECT_TRUE(!network || pair.variant != Variant::kSoft) << PairName(pair);
+      EXPECT_EQ(pair.options.batch_nodes, network ? 64u : 0u) << PairName(pair);
+      EXPECT_EQ(pair.options.fan_out.size(), network ? 2u : 0u) << PairName(pair);
+    }
+  }
+}
+
 TEST(CandidateGrid, OfAGivenGraphThereAreNoVariants) {
   const CandidateGrid grid = CandidateGrid::Create(SearchSpec(1000), /*estimated=*/false, kSmall).value();
   EXPECT_EQ(grid.pairs().size(), 4u);

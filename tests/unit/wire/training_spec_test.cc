@@ -94,6 +94,18 @@ TEST(TrainingSpec, TakesEveryNumberAtTheEndsOfItsRange) {
   for (const uint32_t end : {1u, 4096u}) expect_taken([&](v1::TrainingSpec& s) { s.set_hidden(end); }, "hidden");
   for (const uint32_t end : {1u, 8u}) expect_taken([&](v1::TrainingSpec& s) { s.set_layers(end); }, "layers");
   for (const uint32_t end : {0u, 100'000u}) expect_taken([&](v1::TrainingSpec& s) { s.set_patience(end); }, "patience");
+  for (const uint32_t end : {0u, 1u, 10'000'000u}) {
+    expect_taken([&](v1::TrainingSpec& s) { s.set_batch_nodes(end); }, "batch_nodes");
+  }
+  for (const uint32_t end : {1u, 1'000'000u}) {
+    expect_taken(
+        [&](v1::TrainingSpec& s) {
+          s.set_batch_nodes(64);
+          s.add_fan_out(end);
+          s.add_fan_out(end);
+        },
+        "fan_out");
+  }
   for (const uint32_t end : {0u, 1000u}) {
     expect_taken([&](v1::TrainingSpec& s) { s.set_candidates(end); }, "candidates");
   }
@@ -114,6 +126,16 @@ TEST(TrainingSpec, RefusesEveryFieldOutOfRange) {
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_hidden(4097); }, "training.hidden");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_layers(9); }, "training.layers");
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_patience(100'001); }, "training.patience");
+  ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_batch_nodes(10'000'001); }, "training.batch_nodes");
+  for (const uint32_t bad : {0u, 1'000'001u}) {
+    ExpectSpecRefused(
+        [&](v1::TrainingSpec& s) {
+          s.set_batch_nodes(64);
+          s.add_fan_out(10);
+          s.add_fan_out(bad);
+        },
+        "training.fan_out");
+  }
   ExpectSpecRefused([](v1::TrainingSpec& s) { s.set_candidates(1001); }, "training.candidates");
   ExpectSpecRefused(
       [](v1::TrainingSpec& s) {
@@ -311,6 +333,69 @@ TEST(TrainingSpec, WhatIsGivenGoesBeforeWhatTheRoundSays) {
   EXPECT_EQ(spec.epochs(), 70u);
 }
 
+v1::TrainingSpec InBatches(uint32_t batch_nodes, const std::vector<uint32_t>& fan_out) {
+  v1::TrainingSpec spec;
+  spec.set_batch_nodes(batch_nodes);
+  spec.mutable_fan_out()->Assign(fan_out.begin(), fan_out.end());
+  return spec;
+}
+
+TEST(TrainingSpec, BatchesDrawTenLinksOfANodeALayerWhereNobodySaysHowMany) {
+  v1::TrainingSpec spec = InBatches(512, {});
+  spec.set_layers(3);
+  const v1::TrainingSpec normal = NormalizeTrainingSpec(spec).value();
+  EXPECT_THAT(normal.fan_out(), ::testing::ElementsAre(10, 10, 10));
+  EXPECT_EQ(NormalizeTrainingSpec(normal)->SerializeAsString(), normal.SerializeAsString());
+  EXPECT_EQ(NormalizeTrainingSpec(v1::TrainingSpec())->fan_out_size(), 0);
+  EXPECT_EQ(NormalizeTrainingSpec(InBatches(0, {}))->fan_out_size(), 0);
+}
+
+TEST(TrainingSpec, RefusesBatchesOfWhatHasNone) {
+  const auto refused = [](v1::TrainingSpec spec, const std::string& why) {
+    const absl::Status status = NormalizeTrainingSpec(std::move(spec)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << why;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+  };
+  refused(InBatches(0, {10, 10}), "training.fan_out is set, but nothing is sampled without batches: say how many");
+  refused(InBatches(64, {10}), "training.fan_out has 1 number, but there are 2 layers: give one number for each");
+  refused(InBatches(64, {10, 10, 10}), "training.fan_out has 3 numbers, but there are 2 layers");
+  v1::TrainingSpec spec = InBatches(64, {10, 10});
+  spec.set_variant(v1::VARIANT_SOFT);
+  refused(spec, "choose hard or hybrid links (--variant hard), or no batches (--batch-nodes 0)");
+  spec.set_candidates(10);
+  refused(spec, "training.batch_nodes is 64, but on soft links");
+  spec.set_candidates(0);
+  spec.set_model(v1::MODEL_MLP);
+  EXPECT_TRUE(NormalizeTrainingSpec(spec).ok()) << "which reads no link";
+  for (const v1::Model model : {v1::MODEL_STACKED, v1::MODEL_CLASS_MODEL}) {
+    spec = InBatches(64, {10, 10});
+    spec.set_prior(v1::PRIOR_ATTRIBUTED);
+    spec.set_candidates(0);
+    spec.set_model(model);
+    refused(spec, "is no network and knows no batches: choose gcn, graphsage or gat");
+  }
+}
+
+TEST(TrainingSpec, AFanOutThatIsGivenReplacesTheRoundsAndFallsWithItsLayersOrBatches) {
+  const v1::TrainingSpec of_round = NormalizeTrainingSpec(InBatches(512, {25, 10})).value();
+  const auto with = [&](const v1::TrainingSpec& given) {
+    return NormalizeTrainingSpec(OverrideTrainingSpec(of_round, given)).value();
+  };
+  EXPECT_THAT(with({}).fan_out(), ::testing::ElementsAre(25, 10));
+  EXPECT_THAT(with(InBatches(64, {5, 3})).fan_out(), ::testing::ElementsAre(5, 3));
+  EXPECT_EQ(with(InBatches(64, {5, 3})).batch_nodes(), 64u);
+  v1::TrainingSpec given;
+  given.set_batch_nodes(64);
+  EXPECT_THAT(with(given).fan_out(), ::testing::ElementsAre(25, 10));
+  given.set_batch_nodes(0);
+  EXPECT_EQ(with(given).fan_out_size(), 0);
+  given = {};
+  given.set_layers(3);
+  EXPECT_THAT(with(given).fan_out(), ::testing::ElementsAre(10, 10, 10));
+  given.set_layers(2);
+  EXPECT_THAT(with(given).fan_out(), ::testing::ElementsAre(25, 10));
+}
+
 TEST(TrainingSpec, ASearchThatIsGivenIsNotBoundByTheRoundsChoicesAndOneThatIsTakenBackEnds) {
   v1::TrainingSpec of_round, given;
   of_round.set_model(v1::MODEL_GAT);
@@ -403,6 +488,8 @@ TEST(TrainingSpec, RefusesATrainingBesideTheModelNone) {
   refused([](v1::TrainingSpec& s) { s.set_layers(2); }, "layers");
   refused([](v1::TrainingSpec& s) { s.set_patience(0); }, "patience");
   refused([](v1::TrainingSpec& s) { s.set_balance_classes(true); }, "balance_classes");
+  refused([](v1::TrainingSpec& s) { s.set_batch_nodes(64); }, "batch_nodes");
+  refused([](v1::TrainingSpec& s) { s.add_fan_out(10); }, "fan_out");
   refused([](v1::TrainingSpec& s) { s.set_node_features(v1::NODE_FEATURES_DEGREE); }, "node_features");
   refused([](v1::TrainingSpec& s) { s.set_deterministic(true); }, "deterministic");
   refused([](v1::TrainingSpec& s) { s.set_allow_slow_attention(true); }, "allow_slow_attention");

@@ -289,6 +289,14 @@ TEST_F(RoundCommand, CreateSendsWhatToTrain) {
   EXPECT_FALSE(service_.asked.training().balance_classes());
 }
 
+TEST_F(RoundCommand, CreateSendsHowToSample) {
+  ASSERT_EQ(Round({"create", "--epsilon", "4", "--batch-nodes", "1024", "--fan-out", "25,10"}), 0) << err_;
+  EXPECT_EQ(service_.asked.training().batch_nodes(), 1024u);
+  EXPECT_THAT(service_.asked.training().fan_out(), ::testing::ElementsAre(25, 10));
+  ASSERT_EQ(Round({"create", "--epsilon", "4"}), 0) << err_;
+  EXPECT_FALSE(service_.asked.training().has_batch_nodes());
+}
+
 TEST_F(RoundCommand, CreateLeavesOpenWhatATuningSearches) {
   ASSERT_EQ(Round({"create", "--epsilon", "4", "--tune", "--model", "gcn", "--weight-decay", "0"}), 0) << err_;
   EXPECT_EQ(service_.asked.training().candidates(), 24u);
@@ -565,7 +573,14 @@ TEST_F(RoundCommand, CreateNamesTheRangeOfEveryNumberThatItRefuses) {
            {{"--epochs", "4294967297"}, "--epochs is", "1 .. 100,000"},
            {{"--hidden", "0"}, "--hidden is 0", "1 .. 4096"},
            {{"--layers", "18446744073709551615"}, "--layers is", "1 .. 8"},
-           {{"--patience", "4294967296"}, "--patience is", "0 .. 100,000"}}) {
+           {{"--patience", "4294967296"}, "--patience is", "0 .. 100,000"},
+           {{"--batch-nodes", "4294967296"}, "--batch-nodes is", "0 .. 10,000,000"},
+           {{"--fan-out", "10,10"}, "--fan-out is set, but nothing is sampled", "--batch-nodes 1024"},
+           {{"--batch-nodes=64", "--fan-out=10"}, "--fan-out has 1 number", "2 layers"},
+           {{"--batch-nodes=64", "--fan-out=4294967306,1"}, "--fan-out has 4294967295", "1 .. 1,000,000"},
+           {{"--batch-nodes=64", "--fan-out=10,x"}, "--fan-out", "x is not a whole number from 1 to 1,000,000"},
+           {{"--batch-nodes=64", "--fan-out=10,1.5"}, "--fan-out", "1.5 is not a whole number"},
+           {{"--batch-nodes=64", "--variant=soft"}, "--batch-nodes is 64, but on soft links", "--variant hard"}}) {
     std::vector<std::string> arguments = {"create", "--epsilon", "1"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     EXPECT_EQ(Round(arguments), 2) << flags[0] << "=" << flags[1];
