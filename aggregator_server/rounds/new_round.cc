@@ -180,6 +180,13 @@ constexpr absl::string_view kMillionths[] = {"_micro", "_ppm"};
 std::pair<std::string, std::string> DescribeField(const google::protobuf::Message& message,
                                                   const google::protobuf::FieldDescriptor& field) {
   if (field.has_presence() && !message.GetReflection()->HasField(message, &field)) return {field.name(), "unset"};
+  if (field.is_repeated()) {
+    std::vector<std::string> values(message.GetReflection()->FieldSize(message, &field));
+    for (size_t k = 0; k < values.size(); ++k) {
+      google::protobuf::TextFormat::PrintFieldValueToString(message, &field, static_cast<int>(k), &values[k]);
+    }
+    return {field.name(), values.empty() ? "unset" : absl::StrJoin(values, ",")};
+  }
   std::string value;
   google::protobuf::TextFormat::PrintFieldValueToString(message, &field, -1, &value);
   for (const absl::string_view unit : kMillionths) {
@@ -198,7 +205,7 @@ void AppendDifferences(const google::protobuf::Message& held, const google::prot
   const google::protobuf::Descriptor& type = *held.GetDescriptor();
   for (int k = 0; k < type.field_count(); ++k) {
     const google::protobuf::FieldDescriptor& field = *type.field(k);
-    if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE && !field.is_repeated()) {
       AppendDifferences(held.GetReflection()->GetMessage(held, &field),
                         asked.GetReflection()->GetMessage(asked, &field), differences);
       continue;

@@ -101,6 +101,13 @@ TEST_F(PipelineTest, RefusesARequestIdWithOtherParametersThanItsRoundHas) {
   request.set_open_for_ms(61'000);
   refused(request, "open_for_ms 60000, not 61000");
   EXPECT_EQ(pipeline_->ListRounds()->size(), 1u);
+  request = Request(1, "first");
+  request.mutable_training()->set_batch_nodes(64);
+  request.mutable_training()->add_fan_out(10);
+  request.mutable_training()->add_fan_out(5);
+  const absl::Status status = pipeline_->CreateRound(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("fan_out unset, not 10,5"));
 }
 
 TEST_F(PipelineTest, TakesARequestAgainWhenItsRoundHasGoneOnAndWhateverIsSpelledOut) {
