@@ -435,7 +435,8 @@ class CommandLines(Experiment):
 
     DRIVERS = {"accuracy/run": "--epsilon", "accuracy/fixed_point.py": "--epsilon", "attributed_prior/run": "--epsilon",
                "degree_share/run": "--epsilon", "few_labels/run": "--epsilon", "link_audit/run": "--epsilon",
-               "load/run": "--part", "mechanisms/run": "--epsilon", "missing_reports/run": "--missing",
+               "load/run": "--part", "mechanisms/run": "--epsilon", "million/run": "--nodes",
+               "missing_reports/run": "--missing",
                "speed/growth": "--nodes", "speed/report": "--section", "speed/run": "--model",
                "stock_pyg/run": "--epsilon"}
     VALUES = {"--section": "soft", "--model": "gcn", "--missing": "0.5", "--nodes": "100", "--part": "restart"}
