@@ -15,6 +15,7 @@ int main() {
         blink::ApplyNoise(parameters, i, *std::move(noise), {(i + 1) % kNodes, (i + kNodes - 1) % kNodes});
     if (!report.ok() || !reports.Add(i, *report).ok()) return 1;
   }
+  if (!reports.Complete().ok()) return 1;
   const auto estimate = blink::EstimateLinks(reports, {});
   if (!estimate.ok()) return 1;
   std::printf("%.1f links are expected, and %u are there\n", estimate->expected_links, kNodes);

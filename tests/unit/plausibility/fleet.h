@@ -57,6 +57,7 @@ inline ReportSet Gather(const PrivacyParameters& parameters, const std::vector<P
   for (NodeIndex i = 0; i < reports.size(); ++i) {
     if (!set.Add(i, reports[i]).ok()) std::abort();
   }
+  if (!set.Complete().ok()) std::abort();
   return set;
 }
 

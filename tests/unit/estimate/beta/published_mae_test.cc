@@ -67,6 +67,7 @@ Measured MeasureMae(const CsrGraph& graph, int epsilon, int draws) {
       auto report = ApplyNoise(parameters, i, *std::move(noise), graph.NeighboursOf(i));
       EXPECT_TRUE(report.ok() && reports.Add(i, *std::move(report)).ok());
     }
+    EXPECT_TRUE(reports.Complete().ok());
     const auto estimate = EstimateLinks(reports, {.truth = &graph});
     EXPECT_TRUE(estimate.ok()) << estimate.status();
     sum += estimate->mae;
