@@ -115,6 +115,7 @@ absl::Status ReportSet::Add(NodeIndex node, PrivateReport report) {
 absl::Status ReportSet::AddGaps(NodeIndex node, const BitRow& bits) {
   if (columns_ != nullptr) return absl::FailedPreconditionError("the set of reports is complete: no more are added");
   if (rows_ == nullptr) rows_ = std::make_shared<GapRows>(node_count(), node_count(), scratch_folder_);
+  if (rows_.use_count() > 1) return absl::FailedPreconditionError("a copy of this set has the same rows: add no more");
   const bool one_end = parameters_.mechanism() == Mechanism::kOneEnd;
   std::vector<uint32_t> places;
   bits.ForEachOne([&](uint32_t place) { places.push_back(one_end ? OwnPairAt(node, place) : place); });

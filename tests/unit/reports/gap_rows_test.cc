@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -249,6 +250,13 @@ TEST_F(GapRowsInFile, AreRefusedBeforehandWhereTheFolderHasNoRoom) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr(folder_));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("TB of disk"));
   EXPECT_EQ(CheckRoom(large, {folder_ + "/nothing"}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ReportSet, OfGapsTakesNoReportWhileACopySharesItsRows) {
+  ReportSet reports(Parameters(100, 8), RowStorage::kGaps);
+  ASSERT_TRUE(reports.Add(3, {.bits = BitRow(100), .noisy_degree = 1}).ok());
+  const std::optional<ReportSet> copy = reports;
+  EXPECT_EQ(reports.Add(4, {.bits = BitRow(100), .noisy_degree = 1}).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(ReportSet, OfGapsTakesNoReportOnceItIsComplete) {
